@@ -1,0 +1,1 @@
+"""Partition assignors for kafka-python consumer groups."""
