@@ -1,0 +1,288 @@
+"""One rebalance's problem: members, their topics, and who owned what before, as dense integers.
+
+A `Group` is made once per rebalance from what the members said and never changed. Members and topics get
+numbers in one fixed order, partitions get one flat number each, and the members' claims of prior ownership
+are settled here and nowhere else. Planners see nothing but a `Group`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+NOBODY = -1
+"""The member number that stands for "no member" in arrays of owners."""
+
+NO_GENERATION = -1
+"""The generation of a member that is in none, or that does not say (Kafka's DEFAULT_GENERATION)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """What one member brought to the rebalance, decoded and cleaned.
+
+    Attributes:
+        member_id: The id that the coordinator gave it; unique in the group.
+        topics: The topics it subscribes to.
+        instance_id: Its `group.instance.id` if it is a static member (KIP-345).
+        rack: Its rack, None if unknown (KIP-881).
+        claims: The partitions that it says it owned, by topic. Any integers: those that do not exist are
+            sorted out by `Group`.
+        generation: The generation in which it owned them, `NO_GENERATION` if it does not say.
+        holds: Whether the claims are partitions that it holds at this moment and goes on holding until
+            told otherwise (cooperative), or only a memory of what it had (eager).
+    """
+
+    member_id: str
+    topics: frozenset[str]
+    instance_id: str | None = None
+    rack: str | None = None
+    claims: Mapping[str, Collection[int]] = field(default_factory=dict)
+    generation: int = NO_GENERATION
+    holds: bool = False
+
+    @property
+    def order(self) -> tuple[bool, bytes]:
+        """Sort key: static members by instance id, then dynamic ones by member id (Kafka's MemberInfo).
+
+        Strings compare by their UTF-16 units, as Java's do, so that every leader sees one order.
+        """
+        name = self.member_id if self.instance_id is None else self.instance_id
+        return self.instance_id is None, name.encode("utf-16-be", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Claims:
+    """The claims on partitions that exist, one entry a (partition, member); parallel arrays."""
+
+    partition: IntArray
+    member: IntArray
+    generation: IntArray
+    subscribed: NDArray[np.bool_]  # the member still subscribes to the partition's topic
+    held: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Group:
+    """Members, subscriptions, partitions and settled prior ownership of one rebalance.
+
+    Build it with `Group.of`. M members, T topics and N partitions; a *partition* is its flat number
+    0..N-1, in the order of (topic, partition id).
+
+    Attributes:
+        members: The members in canonical order; a member's number is its place here.
+        topics: The subscribed topics that exist, sorted; a topic's number is its place here.
+        partition_ids: (N,) the id of each partition in its topic. Ids need not start at 0 or be contiguous.
+        topic_bounds: (T + 1,) the partitions of topic t are topic_bounds[t]..topic_bounds[t + 1] - 1.
+        subscriptions: For each member the numbers of its topics, ascending.
+        subscribers: For each topic the numbers of its members, ascending.
+        owner: (N,) the member whose claim on the partition is valid, or `NOBODY`. The highest generation
+            wins; two claims of that generation cancel each other; a claim counts only while its
+            member subscribes to the topic.
+        previous: (N,) the member with the newest valid claim from before the group's newest generation,
+            or `NOBODY` (KIP-54's "previous assignment").
+        holders: (K, 2) pairs (partition, member): what members hold at this moment, valid claim or not.
+        revocation_required: Whether a member claims a partition of a topic that it no longer subscribes to.
+        replica_racks: For each partition the racks of its replicas; None where no member names a rack.
+    """
+
+    members: tuple[Member, ...]
+    topics: tuple[str, ...]
+    partition_ids: IntArray
+    topic_bounds: IntArray
+    subscriptions: tuple[tuple[int, ...], ...]
+    subscribers: tuple[tuple[int, ...], ...]
+    owner: IntArray
+    previous: IntArray
+    holders: IntArray
+    revocation_required: bool
+    replica_racks: tuple[frozenset[str], ...] | None
+
+    @classmethod
+    def of(
+        cls,
+        topics: Mapping[str, Iterable[int]],
+        members: Iterable[Member],
+        replica_racks: Mapping[tuple[str, int], frozenset[str]] | None = None,
+    ) -> Self:
+        """Number everything and settle the claims.
+
+        Args:
+            topics: The partition ids of each topic. Topics that nobody subscribes to, or that have no
+                partitions, are left out of the group.
+            members: The members in any order; their member ids differ.
+            replica_racks: The racks of each (topic, partition id)'s replicas. Used if a member has a rack.
+
+        Raises:
+            ValueError: Two members have one member id.
+        """
+        ordered = tuple(sorted(members, key=lambda member: member.order))
+        ids = [member.member_id for member in ordered]
+        if len(set(ids)) != len(ids):
+            twice = sorted({name for name in ids if ids.count(name) > 1})
+            raise ValueError(f"member ids must differ, but {twice} came more than once")
+
+        wanted = frozenset[str]().union(*(member.topics for member in ordered))
+        id_arrays = {
+            topic: np.unique(np.fromiter(topics[topic], dtype=np.int64)) for topic in wanted & topics.keys()
+        }
+        names = tuple(sorted(topic for topic, array in id_arrays.items() if array.size))
+        numbers = {topic: number for number, topic in enumerate(names)}
+        sizes = [id_arrays[topic].size for topic in names]
+        bounds = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        partition_ids = np.concatenate([_EMPTY, *(id_arrays[topic] for topic in names)])
+
+        # Members with equal topics are many: number each distinct subscription once.
+        distinct = {member.topics: () for member in ordered}
+        by_topics: dict[frozenset[str], tuple[int, ...]] = {
+            subscribed: tuple(sorted(numbers[topic] for topic in subscribed & numbers.keys()))
+            for subscribed in distinct
+        }
+        subscriptions = tuple(by_topics[member.topics] for member in ordered)
+        subscribers: list[list[int]] = [[] for _ in names]
+        for number, subscription in enumerate(subscriptions):
+            for topic in subscription:
+                subscribers[topic].append(number)
+
+        claims = _existing_claims(ordered, numbers, subscriptions, partition_ids, bounds)
+        size = partition_ids.size
+        owner, previous = _settle(claims, size)
+        racks = None
+        if replica_racks is not None and any(member.rack for member in ordered):
+            racks = tuple(
+                replica_racks.get((topic, int(partition)), frozenset())
+                for topic in names
+                for partition in id_arrays[topic]
+            )
+        return cls(
+            members=ordered,
+            topics=names,
+            partition_ids=partition_ids,
+            topic_bounds=bounds,
+            subscriptions=subscriptions,
+            subscribers=tuple(map(tuple, subscribers)),
+            owner=owner,
+            previous=previous,
+            holders=np.stack((claims.partition[claims.held], claims.member[claims.held]), axis=1),
+            revocation_required=not bool(claims.subscribed.all()),
+            replica_racks=racks,
+        )
+
+    @property
+    def size(self) -> int:
+        """N, the number of partitions."""
+        return self.partition_ids.size
+
+    @cached_property
+    def topic_of(self) -> IntArray:
+        """(N,) the number of each partition's topic."""
+        return np.repeat(np.arange(len(self.topics)), np.diff(self.topic_bounds))
+
+    @cached_property
+    def uniform(self) -> bool:
+        """Whether all members subscribe to the same existing topics."""
+        return len(set(self.subscriptions)) <= 1
+
+    def partitions_of(self, topic: int) -> range:
+        """The partitions of the topic with this number."""
+        return range(int(self.topic_bounds[topic]), int(self.topic_bounds[topic + 1]))
+
+    def name_of(self, partition: int) -> tuple[str, int]:
+        """The (topic, partition id) of a partition."""
+        return self.topics[self.topic_of[partition]], int(self.partition_ids[partition])
+
+
+_EMPTY = np.empty(0, dtype=np.int64)
+_ID_BITS = 32
+
+
+def racks_matter(member_racks: Collection[str], partition_racks: Sequence[frozenset[str]]) -> bool:
+    """KIP-881's rule of when to look at racks (Kafka's AbstractPartitionAssignor.useRackAwareAssignment).
+
+    Args:
+        member_racks: The racks of the members in question, unknown ones left out.
+        partition_racks: For each partition in question the racks of its replicas.
+
+    Returns:
+        True if members and replicas share a rack and the partitions differ in their racks: where every
+        partition is in every rack, any plan is as good as another.
+    """
+    everywhere = frozenset[str]().union(*partition_racks)
+    return not everywhere.isdisjoint(member_racks) and any(racks != everywhere for racks in partition_racks)
+
+
+def _existing_claims(
+    members: Sequence[Member],
+    topic_numbers: Mapping[str, int],
+    subscriptions: Sequence[tuple[int, ...]],
+    partition_ids: IntArray,
+    bounds: IntArray,
+) -> _Claims:
+    """Find the claimed partitions among those that exist; the rest of a claim is dropped."""
+    # One entry a (member, topic): its number of claimed ids, to be repeated for each of them.
+    claimants, topics, sizes, ids = [], [], [], [_EMPTY]
+    for number, member in enumerate(members):
+        for name, claimed in member.claims.items():
+            topic = topic_numbers.get(name)
+            if topic is not None:
+                claimants.append(number)
+                topics.append(topic)
+                sizes.append(len(claimed))
+                ids.append(np.fromiter(claimed, dtype=np.int64, count=len(claimed)))
+    topic_of = np.repeat(np.array(topics, dtype=np.int64), sizes)
+    claimant = np.repeat(np.array(claimants, dtype=np.int64), sizes)
+    subscribes = np.array(
+        [topic in subscriptions[number] for number, topic in zip(claimants, topics, strict=True)],
+        dtype=np.bool_,
+    )
+    # (topic, id) as one integer; those of all partitions are ascending. Ids are 31 bits on the wire.
+    existing = np.repeat(np.arange(bounds.size - 1), np.diff(bounds)) << _ID_BITS | partition_ids
+    claimed_ids = np.concatenate(ids)
+    wanted = topic_of << _ID_BITS | claimed_ids
+    partition = np.minimum(np.searchsorted(existing, wanted), existing.size - 1)
+    found = (claimed_ids >= 0) & (claimed_ids >> _ID_BITS == 0)
+    found &= existing[partition] == wanted if existing.size else False
+    # A member that claims a partition twice claims it once.
+    once = np.unique((claimant * existing.size + partition)[found], return_index=True)[1]
+    kept = np.flatnonzero(found)[once]
+    generations = np.array([member.generation for member in members], dtype=np.int64)
+    holds = np.array([member.holds for member in members], dtype=np.bool_)
+    return _Claims(
+        partition=partition[kept],
+        member=claimant[kept],
+        generation=generations[claimant[kept]],
+        subscribed=np.repeat(subscribes, sizes)[kept],
+        held=holds[claimant[kept]],
+    )
+
+
+def _settle(claims: _Claims, size: int) -> tuple[IntArray, IntArray]:
+    """Decide each partition's owner and its previous owner among the valid claims."""
+    valid = claims.subscribed
+    partition, member, generation = claims.partition[valid], claims.member[valid], claims.generation[valid]
+    newest = generation.max(initial=NO_GENERATION)
+    owner = _newest_claimant(partition, member, generation, size)
+    old = generation < newest
+    previous = _newest_claimant(partition[old], member[old], generation[old], size)
+    return owner, previous
+
+
+def _newest_claimant(partition: IntArray, member: IntArray, generation: IntArray, size: int) -> IntArray:
+    """(size,) the one member with the newest claim on each partition; `NOBODY` if none or more than one."""
+    claimant = np.full(size, NOBODY, dtype=np.int64)
+    if not partition.size:
+        return claimant
+    order = np.lexsort((-generation, partition))
+    partition, member, generation = partition[order], member[order], generation[order]
+    first = np.ones(partition.size, dtype=np.bool_)
+    first[1:] = partition[1:] != partition[:-1]
+    tied = np.zeros(partition.size, dtype=np.bool_)  # the next claim is as new, on the same partition
+    tied[:-1] = ~first[1:] & (generation[1:] == generation[:-1])
+    sole = first & ~tied
+    claimant[partition[sole]] = member[sole]
+    return claimant

@@ -1,0 +1,128 @@
+"""Who gets what: the answer to a `Group`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafka_assignors.group import NOBODY, Group, IntArray
+
+
+class InvalidPlanError(Exception):
+    """A planner made a plan that must not reach the group: neither client nor broker would notice."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The partitions of each member of one group.
+
+    Attributes:
+        group: The group that it is for.
+        partitions: Partitions grouped by member, ascending within a member.
+        bounds: (M + 1,) member m has partitions[bounds[m]:bounds[m + 1]].
+    """
+
+    group: Group
+    partitions: IntArray
+    bounds: IntArray
+
+    @classmethod
+    def from_owner(cls, group: Group, owner: IntArray) -> Self:
+        """Make a plan from the member of each partition.
+
+        Args:
+            group: The group.
+            owner: (N,) the number of the member that gets each partition, or `NOBODY`.
+        """
+        order = np.argsort(owner, kind="stable")
+        bounds = np.searchsorted(owner[order], np.arange(len(group.members) + 1))
+        return cls(group, order[bounds[0] :], bounds - bounds[0])
+
+    @cached_property
+    def loads(self) -> IntArray:
+        """(M,) the number of partitions of each member."""
+        return np.diff(self.bounds)
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """(N,) the member of each partition, or `NOBODY`; the last one where several have it (broadcast)."""
+        owner = np.full(self.group.size, NOBODY, dtype=np.int64)
+        owner[self.partitions] = np.repeat(np.arange(len(self.group.members)), self.loads)
+        return owner
+
+    @cached_property
+    def moved(self) -> NDArray[np.int64]:
+        """The partitions that their valid prior owner does not keep, ascending."""
+        prior = self.group.owner
+        kept = np.zeros(self.group.size, dtype=np.bool_)
+        holder = np.repeat(np.arange(len(self.group.members)), self.loads)
+        kept[self.partitions] |= prior[self.partitions] == holder
+        return np.flatnonzero((prior != NOBODY) & ~kept)
+
+    @property
+    def moves(self) -> int:
+        """How many partitions moved away from their valid prior owner."""
+        return self.moved.size
+
+    @cached_property
+    def unassigned(self) -> IntArray:
+        """The partitions that no member gets, ascending."""
+        return np.flatnonzero(self.owner == NOBODY)
+
+    def of(self, member: int) -> dict[str, list[int]]:
+        """The partition ids of the member with this number, by topic; topics and ids ascending."""
+        mine = self.partitions[self.bounds[member] : self.bounds[member + 1]]
+        topics = self.group.topic_of[mine]
+        starts = np.flatnonzero(np.diff(topics, prepend=-1))
+        runs = np.split(self.group.partition_ids[mine], starts[1:]) if mine.size else []
+        return {
+            self.group.topics[topic]: run.tolist() for topic, run in zip(topics[starts], runs, strict=True)
+        }
+
+    def assignments(self) -> Mapping[str, dict[str, list[int]]]:
+        """The partition ids of every member by member id and topic; an entry for each member."""
+        return {member.member_id: self.of(number) for number, member in enumerate(self.group.members)}
+
+
+def check(plan: Plan, *, shared: bool = False) -> None:
+    """Make sure that a plan may be sent.
+
+    Every partition stands in it at most once, goes to a subscriber, and exists; every member has an entry.
+    That a partition is missing is no fault here: a cooperative plan holds some back, and topics
+    without subscribers have none to give to.
+
+    Args:
+        plan: The plan.
+        shared: Whether several members may have one partition (broadcast); each at most once even so.
+
+    Raises:
+        InvalidPlanError: With the first fault found.
+    """
+    group = plan.group
+    bounds, partitions = plan.bounds, plan.partitions
+    if (
+        bounds.size != len(group.members) + 1
+        or bounds[0] != 0
+        or bounds[-1] != partitions.size
+        or (np.diff(bounds) < 0).any()
+    ):
+        raise InvalidPlanError(f"the plan does not have one entry for each of {len(group.members)} members")
+    if partitions.size and (partitions.min() < 0 or partitions.max() >= group.size):
+        raise InvalidPlanError(f"the plan holds partitions that do not exist: there are {group.size}")
+    members = np.repeat(np.arange(len(group.members)), plan.loads)
+    key = members * group.size + partitions if shared else partitions
+    given, times = np.unique(key, return_counts=True)
+    if (times > 1).any():
+        topic, partition = group.name_of(int(given[times > 1][0]) % group.size)
+        raise InvalidPlanError(f"the plan gives {topic}-{partition} away more than once")
+    for number, member in enumerate(group.members):
+        topics = group.topic_of[partitions[bounds[number] : bounds[number + 1]]]
+        foreign = np.setdiff1d(topics, group.subscriptions[number])
+        if foreign.size:
+            raise InvalidPlanError(
+                f"the plan gives {member.member_id} partitions of {group.topics[foreign[0]]}, "
+                "which it does not subscribe to"
+            )
