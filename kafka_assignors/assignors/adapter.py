@@ -1,0 +1,250 @@
+"""What all assignors share: kafka-python's plug-in contract on one side, Group and Plan on the other."""
+
+import logging
+import weakref
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
+from kafka.structs import TopicPartition
+
+from kafka_assignors.assignors.host import Host
+from kafka_assignors.group import NO_GENERATION, Group, Member
+from kafka_assignors.plan import Plan, check
+from kafka_assignors.protocol import membership
+
+log = logging.getLogger(__name__)
+
+METADATA_TRIES: Final = 10
+"""How often `assign` asks for the metadata of a topic, one `retry_backoff_ms` (100 ms) apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Partitions by topic, the generation in which they were owned, and whether they are held right now."""
+
+    partitions: Mapping[str, Collection[int]] = field(default_factory=dict)
+    generation: int = NO_GENERATION
+    held: bool = False
+
+    def within(self, topics: Collection[str]) -> "Claim":
+        """This claim without the partitions of other topics."""
+        kept = {topic: ids for topic, ids in self.partitions.items() if topic in topics}
+        return Claim(kept, self.generation, self.held)
+
+
+class Assignor(AbstractPartitionAssignor):
+    """A partition assignor for kafka-python's `partition_assignment_strategy`.
+
+    Subclasses say how to plan, and, if they are sticky, how to tell and to read what members owned. An
+    instance belongs to one consumer; a class may be given to any number of them.
+
+    Args:
+        rack: The rack of this consumer (KIP-881). kafka-python does not tell its `client_rack` to
+            assignors, so give both the same value.
+
+    Raises:
+        ValueError: The rack is not a name.
+    """
+
+    name: ClassVar[str]
+    shared: ClassVar[bool] = False
+    """Whether several members may get one partition."""
+
+    def __init__(self, *, rack: str | None = None) -> None:
+        if rack is not None and not (isinstance(rack, str) and rack):
+            raise ValueError(f"rack must be a non-empty string or None, not {rack!r}")
+        self._rack = rack
+        self._consumer: weakref.ref[Any] | None = None
+        self._memory = Claim()  # the last assignment that is known to have been real
+        self._untrusted: frozenset[TopicPartition] | None = None  # what the consumer had when it fell out
+        self._withheld = 0  # partitions that this member, leading, held back in the present rebalance
+        self._tries: dict[str, int] = {}
+
+    @abstractmethod
+    def plan(self, group: Group) -> Plan:
+        """Decide who gets what."""
+
+    def tell_claim(self, claim: Claim) -> bytes | None:
+        """The user data that tells the leader of a claim; None for strategies that do not care."""
+        del claim
+        return None
+
+    def read_claim(self, member: Any) -> Claim:
+        """The claim of another member, a JoinGroupResponseMember whose user data may be any bytes."""
+        del member
+        return Claim()
+
+    # kafka-python's contract from here on; it calls all of it from the consumer's I/O thread, but for
+    # supported_protocols(), which it calls while the consumer is constructed.
+
+    def supported_protocols(self) -> list[RebalanceProtocol]:
+        """How consumers may rebalance with this strategy, the preferred way first (KIP-429).
+
+        Raises:
+            KafkaConfigurationError: The consumer under construction has two assignors of this
+                name, or this instance belongs to another consumer.
+        """
+        host = Host.calling()
+        if host is not None:
+            self._belong_to(host)
+        return [RebalanceProtocol.EAGER]
+
+    def metadata(self, topics: Collection[str]) -> Any:
+        """What this member tells the leader: topics, and what it owned in which generation.
+
+        Returns:
+            A ConsumerProtocolSubscription v3.
+        """
+        self._withheld = 0
+        claim = self._claim().within(topics)
+        return membership.make_subscription(
+            topics,
+            owned=claim.partitions if claim.held else {},
+            generation=claim.generation,
+            rack=self._rack,
+            user_data=self.tell_claim(claim),
+        )
+
+    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
+        """Plan for the whole group; called on its leader.
+
+        Args:
+            cluster: kafka-python's ClusterMetadata.
+            members: JoinGroupResponseMember objects with decoded metadata.
+
+        Returns:
+            A ConsumerProtocolAssignment for every member id.
+
+        Raises:
+            LeaderNotAvailableError: A topic has no metadata yet. kafka-python takes this as "ask again":
+                it joins again after `retry_backoff_ms` into the same generation. At most
+                `METADATA_TRIES` times for a topic; one that still has none is left out.
+            InvalidPlanError: The planner's result must not be sent.
+        """
+        decoded = [self._decode(member) for member in members]
+        topics = self._partition_ids(cluster, {topic for member in decoded for topic in member.topics})
+        racks = _replica_racks(cluster, topics) if any(member.rack for member in decoded) else None
+        group = Group.of(topics, decoded, racks)
+        plan = self.plan(group)
+        check(plan, shared=self.shared)
+        log.info(
+            "Planned %d partitions for %d members by %s: loads %s, %d moved",
+            group.size,
+            len(group.members),
+            self.name,
+            f"{plan.loads.min()} to {plan.loads.max()}" if group.members else "none",
+            plan.moves,
+        )
+        return {
+            member: membership.make_assignment(partitions)
+            for member, partitions in plan.assignments().items()
+        }
+
+    def on_assignment(self, assignment: Any, generation: int) -> None:
+        """Remember what this member got; if it led and held something back, see to the next round."""
+        self._memory = Claim(_by_topic(assignment.partitions()), generation)
+        self._untrusted = None
+        host = Host.calling()
+        if self._withheld and host is not None:
+            # The holder joins again by itself once it has let go. But a claim can be stale, and then
+            # nobody does: the partitions would stay without an owner until the next change of the group.
+            log.info("%d partitions wait for their holders; joining again to give them away", self._withheld)
+            host.request_rejoin()
+        self._withheld = 0
+
+    def _belong_to(self, host: Host) -> None:
+        if host.has_namesakes:
+            raise KafkaConfigurationError(
+                "partition_assignment_strategy has assignors of one name (left after dropping repeats: "
+                f"{', '.join(host.strategies)}); a group tells strategies apart by name, so give each once"
+            )
+        before = self._consumer() if self._consumer is not None else None
+        if before is host.coordinator:
+            return
+        if before is not None and not Host(before).closed:
+            raise KafkaConfigurationError(
+                f"this {type(self).__name__} belongs to another consumer; an instance keeps what its "
+                "consumer owns, so pass the class, or make an instance for each consumer"
+            )
+        self._consumer = weakref.ref(host.coordinator)
+        self._memory, self._untrusted = Claim(), None
+
+    def _claim(self) -> Claim:
+        """What this member owns or owned, as far as that is certain."""
+        host = Host.calling()
+        if host is None:
+            held = RebalanceProtocol.COOPERATIVE in self.supported_protocols()
+            return Claim(self._memory.partitions, self._memory.generation, held)
+        self._belong_to(host)
+        partitions = host.partitions
+        if host.generation < 0:
+            # Out of the group: others may own these by now. kafka-python may leave them in place until
+            # the consumer has joined again, and ask for metadata more than once before that.
+            self._untrusted = partitions
+        elif partitions != self._untrusted:
+            self._untrusted = None
+            self._memory = Claim(_by_topic(partitions), host.generation)
+        if not host.cooperative:
+            # A member that rebalances eagerly has let go of everything: a claim to hold partitions would
+            # make the leader wait for a release that never comes. What it had is a wish, no more.
+            return self._memory
+        if self._untrusted is not None:
+            return Claim(held=True)
+        return Claim(self._memory.partitions, self._memory.generation, held=True)
+
+    def _decode(self, member: Any) -> Member:
+        subscription = member.metadata
+        claim = self.read_claim(member)
+        return Member(
+            member_id=member.member_id,
+            topics=frozenset(subscription.topics),
+            instance_id=member.group_instance_id or None,
+            rack=membership.rack_in(subscription),
+            claims=claim.partitions,
+            generation=claim.generation,
+            holds=claim.held,
+        )
+
+    def _partition_ids(self, cluster: Any, topics: Iterable[str]) -> dict[str, Collection[int]]:
+        """The partition ids of every topic with metadata."""
+        known: dict[str, Collection[int]] = {}
+        missing = []
+        for topic in sorted(topics):
+            if ids := cluster.partitions_for_topic(topic):
+                known[topic] = ids
+                self._tries.pop(topic, None)
+            else:
+                missing.append(topic)
+        waiting = [topic for topic in missing if self._tries.get(topic, 0) < METADATA_TRIES]
+        if waiting and Host.calling() is not None:
+            for topic in waiting:
+                self._tries[topic] = self._tries.get(topic, 0) + 1
+            raise LeaderNotAvailableError(f"no metadata yet for {', '.join(waiting)}")
+        if missing:
+            log.warning("Leaving out topics without metadata: %s", ", ".join(missing))
+        return known
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _replica_racks(
+    cluster: Any, topics: Mapping[str, Collection[int]]
+) -> dict[tuple[str, int], frozenset[str]]:
+    """The racks of the replicas of each (topic, partition), those that are offline included."""
+    racks = [(broker.node_id, broker.rack) for broker in cluster.brokers() if broker.rack]
+    return {
+        (topic, partition): frozenset(
+            rack for node, rack in racks if cluster.is_replica_node(TopicPartition(topic, partition), node)
+        )
+        for topic, ids in topics.items()
+        for partition in ids
+    }

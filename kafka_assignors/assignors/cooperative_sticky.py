@@ -1,0 +1,61 @@
+"""The `cooperative-sticky` strategy."""
+
+from typing import Any
+
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
+from kafka_assignors.assignors.adapter import Claim
+from kafka_assignors.assignors.sticky import StickyAssignor, prior_assignment
+from kafka_assignors.group import NO_GENERATION, Group
+from kafka_assignors.plan import Plan
+from kafka_assignors.planners.cooperative import hand_over, withheld
+from kafka_assignors.protocol import membership
+from kafka_assignors.protocol.user_data import GENERATION_SIZE, decode_generation, encode_generation
+
+
+class CooperativeStickyAssignor(StickyAssignor):
+    """As `StickyAssignor`, but members keep their partitions through the rebalance (KIP-429).
+
+    A partition that changes hands is taken from its owner in one round and given away in the next, so that it
+    never has two owners. Alone in `partition_assignment_strategy` the consumer is cooperative. Beside an
+    eager strategy, say `[CooperativeStickyAssignor, RangeAssignor]`, kafka-python makes the consumer
+    eager, and this assignor behaves accordingly: that is the first of the two rolling restarts from `range`.
+    Shares a group with the strategy of this name of Java, librdkafka and kafka-python.
+    """
+
+    name = "cooperative-sticky"
+
+    def supported_protocols(self) -> list[RebalanceProtocol]:
+        """Cooperative where all strategies of the consumer are, else eager."""
+        return [RebalanceProtocol.COOPERATIVE, *super().supported_protocols()]
+
+    def plan(self, group: Group) -> Plan:
+        """Plan by the planner chosen, and hold back what others still hold."""
+        plan = hand_over(super().plan(group))
+        self._withheld = withheld(plan).size
+        return plan
+
+    def tell_claim(self, claim: Claim) -> bytes | None:
+        """The generation as Java does; a member that rebalances eagerly tells its prior assignment here."""
+        return encode_generation(claim.generation) if claim.held else super().tell_claim(claim)
+
+    def read_claim(self, member: Any) -> Claim:
+        """What the subscription says is held; the user data of a member that holds nothing is a wish.
+
+        A subscription below v2 has no generation field. Java's is then in the user data, librdkafka's behind
+        the prior assignment there, and kafka-python's own strategy sends none. Unreadable user data
+        never makes a held partition free: its owner may be consuming it.
+        """
+        owned = membership.owned_in(member.metadata)
+        generation = membership.generation_in(member.metadata)
+        data = membership.user_data_in(member.metadata)
+        if len(data) == GENERATION_SIZE:
+            told, prior = decode_generation(data), None
+        elif data and (not owned or generation is None):
+            prior = prior_assignment(member, data)
+            told = prior.generation
+        else:
+            told, prior = NO_GENERATION, None
+        if prior is not None and not owned:
+            return prior
+        return Claim(owned, told if generation is None else generation, held=True)

@@ -1,0 +1,80 @@
+"""The consumer that is calling an assignor.
+
+kafka-python hands an assignor topics, members and assignments, but tells it neither whether the consumer
+rebalances eagerly or cooperatively, nor that it fell out of the group, nor even which consumer it is. A
+cooperative assignor that guesses leaves partitions without an owner, or with two. All of it
+is known to the consumer's coordinator, and that is always the caller: so it is looked up on the call stack,
+in this module and nowhere else.
+"""
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_MAX_FRAMES: Final = 16
+"""How far up the stack to look: the coordinator calls directly, subclasses and wrappers add a few frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What an assignor may know of its consumer, read at the moment of the call.
+
+    Attributes:
+        coordinator: kafka-python's ConsumerCoordinator.
+    """
+
+    coordinator: Any
+
+    @classmethod
+    def calling(cls) -> Self | None:
+        """The consumer whose coordinator is on the call stack; None where the assignor is driven by hand."""
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to the caller
+        for _ in range(_MAX_FRAMES):
+            if frame is None:
+                break
+            caller = frame.f_locals.get("self")
+            if isinstance(caller, ConsumerCoordinator):
+                return cls(caller)
+            frame = frame.f_back
+        return None
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether the consumer keeps its partitions through a rebalance (KIP-429); fixed when it is made."""
+        return bool(self.coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)  # noqa: SLF001
+
+    @property
+    def generation(self) -> int:
+        """The generation that the consumer is in; negative when it is in none, or fell out of it."""
+        return int(self.coordinator.group_metadata().generation_id)
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        """The partitions that the consumer has at this moment."""
+        return frozenset(self.coordinator._subscription.assigned_partitions())  # noqa: SLF001
+
+    @property
+    def closed(self) -> bool:
+        """Whether the consumer was closed."""
+        return bool(self.coordinator._heartbeat_closed)  # noqa: SLF001
+
+    @property
+    def strategies(self) -> list[str]:
+        """The names of the consumer's assignors, in the order of its configuration."""
+        return list(self.coordinator._assignors)  # noqa: SLF001
+
+    @property
+    def has_namesakes(self) -> bool:
+        """Whether assignors were configured that kafka-python dropped for having another one's name."""
+        return len(self.coordinator.config["assignors"]) > len(self.strategies)
+
+    def request_rejoin(self) -> None:
+        """Let the consumer join the group again with its next poll."""
+        self.coordinator.request_rejoin()

@@ -1,0 +1,1 @@
+"""The bytes that members exchange through the coordinator."""
