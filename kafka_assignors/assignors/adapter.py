@@ -61,7 +61,6 @@ class Assignor(AbstractPartitionAssignor):
         self._consumer: weakref.ref[Any] | None = None
         self._memory = Claim()  # the last assignment that is known to have been real
         self._untrusted: frozenset[TopicPartition] | None = None  # what the consumer had when it fell out
-        self._withheld = 0  # partitions that this member, leading, held back in the present rebalance
         self._tries: dict[str, int] = {}
 
     @abstractmethod
@@ -99,7 +98,6 @@ class Assignor(AbstractPartitionAssignor):
         Returns:
             A ConsumerProtocolSubscription v3.
         """
-        self._withheld = 0
         claim = self._claim().within(topics)
         return membership.make_subscription(
             topics,
@@ -145,16 +143,9 @@ class Assignor(AbstractPartitionAssignor):
         }
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
-        """Remember what this member got; if it led and held something back, see to the next round."""
+        """Remember what this member got."""
         self._memory = Claim(_by_topic(assignment.partitions()), generation)
         self._untrusted = None
-        host = Host.calling()
-        if self._withheld and host is not None:
-            # The holder joins again by itself once it has let go. But a claim can be stale, and then
-            # nobody does: the partitions would stay without an owner until the next change of the group.
-            log.info("%d partitions wait for their holders; joining again to give them away", self._withheld)
-            host.request_rejoin()
-        self._withheld = 0
 
     def _belong_to(self, host: Host) -> None:
         if host.has_namesakes:

@@ -1,14 +1,16 @@
 """The `cooperative-sticky` strategy."""
 
+from collections.abc import Collection
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.assignors.adapter import Claim
-from kafka_assignors.assignors.sticky import StickyAssignor, prior_assignment
+from kafka_assignors.assignors.hand_over import HandOver
+from kafka_assignors.assignors.host import Host
+from kafka_assignors.assignors.sticky import Planner, StickyAssignor, prior_assignment
 from kafka_assignors.group import NO_GENERATION, Group
 from kafka_assignors.plan import Plan
-from kafka_assignors.planners.cooperative import hand_over, withheld
 from kafka_assignors.protocol import membership
 from kafka_assignors.protocol.user_data import GENERATION_SIZE, decode_generation, encode_generation
 
@@ -25,15 +27,27 @@ class CooperativeStickyAssignor(StickyAssignor):
 
     name = "cooperative-sticky"
 
+    def __init__(self, *, rack: str | None = None, planner: str | Planner = "kip54") -> None:
+        super().__init__(rack=rack, planner=planner)
+        self._hand_over = HandOver()
+
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """Cooperative where all strategies of the consumer are, else eager."""
         return [RebalanceProtocol.COOPERATIVE, *super().supported_protocols()]
 
     def plan(self, group: Group) -> Plan:
         """Plan by the planner chosen, and hold back what others still hold."""
-        plan = hand_over(super().plan(group))
-        self._withheld = withheld(plan).size
-        return plan
+        return self._hand_over.apply(super().plan(group))
+
+    def metadata(self, topics: Collection[str]) -> Any:
+        """As `StickyAssignor`; a rebalance begins."""
+        self._hand_over.begin()
+        return super().metadata(topics)
+
+    def on_assignment(self, assignment: Any, generation: int) -> None:
+        """As `StickyAssignor`; if this member led and held something back, it sees to the next round."""
+        super().on_assignment(assignment, generation)
+        self._hand_over.delivered(Host.calling())
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The generation as Java does; a member that rebalances eagerly tells its prior assignment here."""

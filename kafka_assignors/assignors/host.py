@@ -61,6 +61,11 @@ class Host:
         return frozenset(self.coordinator._subscription.assigned_partitions())  # noqa: SLF001
 
     @property
+    def heartbeat_interval(self) -> float:
+        """The consumer's `heartbeat_interval_ms`, in seconds."""
+        return float(self.coordinator.config["heartbeat_interval_ms"]) / 1000
+
+    @property
     def closed(self) -> bool:
         """Whether the consumer was closed."""
         return bool(self.coordinator._heartbeat_closed)  # noqa: SLF001

@@ -1,8 +1,6 @@
 """The hand-over of a cooperative rebalance (KIP-429): nothing is given away before it is let go."""
 
-import numpy as np
-
-from kafka_assignors.group import NOBODY
+from kafka_assignors.group import NOBODY, IntArray
 from kafka_assignors.plan import Plan
 
 
@@ -17,18 +15,19 @@ def hand_over(plan: Plan) -> Plan:
     Returns:
         The plan for this round; the same plan if nothing is held by others.
     """
-    group, owner = plan.group, plan.owner
-    partition, holder = group.holders.T
-    awaited = partition[(owner[partition] != holder) & (owner[partition] != group.owner[partition])]
-    awaited = awaited[owner[awaited] != NOBODY]
+    awaited = awaited_holders(plan)
     if not awaited.size:
         return plan
-    owner = owner.copy()
-    owner[awaited] = NOBODY
-    return Plan.from_owner(group, owner)
+    owner = plan.owner.copy()
+    owner[awaited[:, 0]] = NOBODY
+    return Plan.from_owner(plan.group, owner)
 
 
-def withheld(plan: Plan) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The partitions with subscribers that a plan gives to nobody: they need another round."""
-    subscribed = np.array([bool(members) for members in plan.group.subscribers], dtype=np.bool_)
-    return plan.unassigned[subscribed[plan.group.topic_of[plan.unassigned]]]
+def awaited_holders(plan: Plan) -> IntArray:
+    """(K, 2) pairs (partition, member): who must let go of what before the plan can be carried out."""
+    holders = plan.group.holders
+    partition, holder = holders.T
+    owner = plan.owner[partition]
+    awaited = (owner != holder) & (owner != plan.group.owner[partition]) & (owner != NOBODY)
+    waiting: IntArray = holders[awaited]
+    return waiting
