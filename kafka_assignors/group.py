@@ -151,7 +151,8 @@ class Group:
 
         claims = _existing_claims(ordered, numbers, subscriptions, partition_ids, bounds)
         size = partition_ids.size
-        owner, previous = _settle(claims, size)
+        newest = max((member.generation for member in ordered), default=NO_GENERATION)
+        owner, previous = _settle(claims, size, newest)
         racks = None
         if replica_racks is not None and any(member.rack for member in ordered):
             racks = tuple(
@@ -261,11 +262,13 @@ def _existing_claims(
     )
 
 
-def _settle(claims: _Claims, size: int) -> tuple[IntArray, IntArray]:
-    """Decide each partition's owner and its previous owner among the valid claims."""
+def _settle(claims: _Claims, size: int, newest: int) -> tuple[IntArray, IntArray]:
+    """Decide each partition's owner and its previous owner among the valid claims.
+
+    `newest` is the group's newest generation; the members that were in it may claim nothing.
+    """
     valid = claims.subscribed
     partition, member, generation = claims.partition[valid], claims.member[valid], claims.generation[valid]
-    newest = generation.max(initial=NO_GENERATION)
     owner = _newest_claimant(partition, member, generation, size)
     old = generation < newest
     previous = _newest_claimant(partition[old], member[old], generation[old], size)
