@@ -1,0 +1,93 @@
+"""Assignors in the hands of a real KafkaConsumer, before it has joined anything."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.errors import KafkaConfigurationError
+
+from kafka_assignors import (
+    BroadcastAssignor,
+    CooperativeStickyAssignor,
+    RandomAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+
+MakeConsumer = Callable[..., KafkaConsumer]
+
+
+@pytest.fixture
+def consumer(kafka_cluster: Any) -> Iterator[MakeConsumer]:
+    """Makes consumers with a list of strategies; all are closed in the end."""
+    with ExitStack() as stack:
+
+        def make(*strategies: Any) -> KafkaConsumer:
+            made = KafkaConsumer(
+                bootstrap_servers=kafka_cluster.bootstrap_servers,
+                group_id="configuration",
+                partition_assignment_strategy=list(strategies),
+            )
+            stack.callback(made.close)
+            return made
+
+        yield make
+
+
+@pytest.mark.parametrize(
+    ("strategies", "mode"),
+    [
+        ([CooperativeStickyAssignor], RebalanceProtocol.COOPERATIVE),
+        ([CooperativeStickyAssignor(rack="r")], RebalanceProtocol.COOPERATIVE),
+        ([partial(CooperativeStickyAssignor, rack="r")], RebalanceProtocol.COOPERATIVE),
+        ([CooperativeStickyAssignor, RangeAssignor], RebalanceProtocol.EAGER),
+        ([RangeAssignor, CooperativeStickyAssignor], RebalanceProtocol.EAGER),
+        ([CooperativeStickyAssignor, RangePartitionAssignor], RebalanceProtocol.EAGER),
+        ([RangeAssignor, RoundRobinPartitionAssignor], RebalanceProtocol.EAGER),
+        (
+            [
+                RangeAssignor,
+                RoundRobinAssignor,
+                StickyAssignor(rack="r"),
+                lambda: RandomAssignor(seed=1),
+                BroadcastAssignor,
+            ],
+            RebalanceProtocol.EAGER,
+        ),
+    ],
+)
+def test_classes_instances_and_factories_in_any_order_make_a_consumer(
+    consumer: MakeConsumer, strategies: list[Any], mode: RebalanceProtocol
+) -> None:
+    assert consumer(*strategies)._coordinator._rebalance_protocol == mode
+
+
+def test_two_assignors_of_one_name_are_refused(consumer: MakeConsumer) -> None:
+    with pytest.raises(KafkaConfigurationError, match="assignors of one name"):
+        consumer(RangePartitionAssignor, RangeAssignor)
+    with pytest.raises(KafkaConfigurationError, match="assignors of one name"):
+        consumer(StickyAssignor(rack="a"), StickyAssignor(rack="b"))
+
+
+def test_one_instance_for_two_consumers_is_refused_and_the_first_is_none_the_worse(
+    consumer: MakeConsumer,
+) -> None:
+    instance = CooperativeStickyAssignor()
+    first = consumer(instance)
+    with pytest.raises(KafkaConfigurationError, match="belongs to another consumer"):
+        consumer(instance)
+    assert first._coordinator._assignors == {"cooperative-sticky": instance}
+    assert instance.supported_protocols() == [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
+
+
+def test_an_instance_may_serve_again_once_its_consumer_is_closed(consumer: MakeConsumer) -> None:
+    instance = StickyAssignor()
+    consumer(instance).close()
+    assert consumer(instance)._coordinator._assignors == {"sticky": instance}

@@ -1,0 +1,91 @@
+"""The command line: what there is to run, and what it was asked to do."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Final
+
+ASSIGNORS: Final = {
+    "range": "kafka_assignors:RangeAssignor",
+    "roundrobin": "kafka_assignors:RoundRobinAssignor",
+    "sticky": "kafka_assignors:StickyAssignor",
+    "cooperative-sticky": "kafka_assignors:CooperativeStickyAssignor",
+    "random": "kafka_assignors:RandomAssignor",
+    "broadcast": "kafka_assignors:BroadcastAssignor",
+}
+"""Where the assignor of each strategy is."""
+
+COMPARED: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""The strategies that --compare runs where none is named."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The command line without the program's name; that of the process if None.
+
+    Returns:
+        The exit status: 0 if all went well, 1 if not, 2 for a wrong command line, 130 after Ctrl-C.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        from kafka_assignors.cli.demo import demo  # noqa: PLC0415 - needs an extra, which --help does not
+    except ModuleNotFoundError as missing:
+        print(
+            f"kafka-assignors demo needs {missing.name}: pip install 'kafka-assignors[demo]'", file=sys.stderr
+        )
+        return 1
+    names = options.assignor or (COMPARED if options.compare else ["cooperative-sticky"])
+    try:
+        return demo(
+            {name: ASSIGNORS[name] for name in names},
+            bootstrap=options.bootstrap_servers,
+            as_json=options.json,
+        )
+    except KeyboardInterrupt:
+        print("interrupted; nothing is left running", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kafka-assignors",
+        description="Partition assignors for kafka-python consumer groups.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('kafka-assignors')}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    demo = commands.add_parser(
+        "demo",
+        help="show a consumer group through joins, a crash, a leave and a grown topic",
+        description=(
+            "Runs a group of real consumers on a real Kafka, under load: three members join, a fourth joins, "
+            "one is killed, one leaves, a topic gets more partitions. Shows each rebalance as it happens. "
+            "Exits with 0 only if no message was lost and no partition had two owners at once."
+        ),
+    )
+    demo.add_argument(
+        "--assignor",
+        action="append",
+        choices=ASSIGNORS,
+        metavar="NAME",
+        help=f"the strategy: {', '.join(ASSIGNORS)} (default: cooperative-sticky); with --compare repeatable",
+    )
+    demo.add_argument(
+        "--compare",
+        action="store_true",
+        help=f"run several strategies and print one table (default: {', '.join(COMPARED)})",
+    )
+    demo.add_argument(
+        "--bootstrap-servers",
+        metavar="HOST:PORT[,...]",
+        help="a running Kafka to use; its topics of the demo are deleted afterwards "
+        "(default: $KAFKA_BOOTSTRAP, else one brought by pip for the time of the demo)",
+    )
+    demo.add_argument("--json", action="store_true", help="print the results as JSON on stdout")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
