@@ -51,8 +51,8 @@ class Broker(Protocol):
     def bootstrap(self) -> str:
         """Where clients reach it: ``host:port``."""
 
-    def is_running(self) -> bool:
-        """Whether its process or container lives."""
+    def has_died(self) -> bool:
+        """Whether its process or container was started and has ended, without having been stopped."""
 
     def log(self) -> str:
         """All that it has logged since it was started."""
@@ -74,13 +74,9 @@ class Cluster:
     how: How
     brokers: tuple[Broker, ...] = ()
 
-    def check(self) -> None:
-        """Make sure that all brokers live.
-
-        Raises:
-            BrokerDiedError: One does not; says which, and the end of its log.
-        """
-        check_alive(self.brokers)
+    def death(self) -> str | None:
+        """Which broker has died, and the end of its log; None while all live. Stopped ones are not dead."""
+        return find_death(self.brokers)
 
 
 @contextlib.contextmanager
@@ -131,12 +127,11 @@ def kafka_cluster(
             yield cluster
         except Exception as error:
             # What failed in the context most likely did so for want of the broker: tell both.
-            try:
-                cluster.check()
-            except BrokerDiedError as death:
-                error.add_note(str(death))
+            if (death := cluster.death()) is not None:
+                error.add_note(death)
             raise
-        cluster.check()
+        if (death := cluster.death()) is not None:
+            raise BrokerDiedError(death)
 
 
 def choose_way(bootstrap: str | None, image: str | None, docker_has_image: Callable[[], bool]) -> How:
@@ -181,11 +176,12 @@ def common_settings(nodes: int) -> dict[str, str | int]:
     }
 
 
-def check_alive(brokers: Sequence[Broker]) -> None:
-    """Raise BrokerDiedError for the first broker that does not run."""
+def find_death(brokers: Sequence[Broker]) -> str | None:
+    """Say of the first broker that has died which it is, and the end of its log; None if all live."""
     for broker in brokers:
-        if not broker.is_running():
-            raise BrokerDiedError(f"Kafka node {broker.node_id} has died. {end_of_log(broker)}")
+        if broker.has_died():
+            return f"Kafka node {broker.node_id} has died. {end_of_log(broker)}"
+    return None
 
 
 def end_of_log(broker: Broker) -> str:
@@ -204,7 +200,8 @@ def wait_until_complete(brokers: Sequence[Broker], timeout: float = START_TIMEOU
     deadline = time.monotonic() + timeout
     for broker in brokers:
         while "Kafka Server started" not in broker.log() or count_brokers(broker.bootstrap) < len(brokers):
-            check_alive(brokers)
+            if (death := find_death(brokers)) is not None:
+                raise BrokerDiedError(death)
             if time.monotonic() > deadline:
                 raise ClusterUnavailableError(
                     f"Kafka node {broker.node_id} was not ready after {timeout:.0f} s. {end_of_log(broker)}"

@@ -65,10 +65,10 @@ class ContainerBroker(DockerContainer):
         """Where clients reach it: ``host:port``."""
         return f"{self.get_container_host_ip()}:{self.get_exposed_port(_CLIENT_PORT)}"
 
-    def is_running(self) -> bool:
-        """Whether the container runs."""
+    def has_died(self) -> bool:
+        """Whether the container has ended."""
         self.reload()
-        return bool(self.status == "running")
+        return bool(self.status != "running")
 
     def log(self) -> str:
         """All that it has logged."""

@@ -145,9 +145,9 @@ class EmbeddedBroker:
         (folder / "server.properties").write_text("".join([*lines, f"log.dirs={folder / 'data'}\n"]))
         (folder / "log4j2.properties").write_text(_LOG4J)
 
-    def is_running(self) -> bool:
-        """Whether the process lives."""
-        return self._process is not None and self._process.status() is None
+    def has_died(self) -> bool:
+        """Whether the process has ended without having been stopped."""
+        return self._process is not None and self._process.status() is not None
 
     def log(self) -> str:
         """All that the process has logged; for a stopped broker, the last one."""
