@@ -233,8 +233,8 @@ def _existing_claims(
             if topic is not None:
                 claimants.append(number)
                 topics.append(topic)
-                sizes.append(len(claimed))
-                ids.append(np.fromiter(claimed, dtype=np.int64, count=len(claimed)))
+                ids.append(_ids(claimed))
+                sizes.append(ids[-1].size)
     topic_of = np.repeat(np.array(topics, dtype=np.int64), sizes)
     claimant = np.repeat(np.array(claimants, dtype=np.int64), sizes)
     subscribes = np.array(
@@ -260,6 +260,13 @@ def _existing_claims(
         subscribed=np.repeat(subscribes, sizes)[kept],
         held=holds[claimant[kept]],
     )
+
+
+def _ids(claimed: Collection[int]) -> IntArray:
+    try:
+        return np.fromiter(claimed, dtype=np.int64, count=len(claimed))
+    except OverflowError:  # no partition has such an id
+        return np.array([number for number in claimed if number >> _ID_BITS == 0], dtype=np.int64)
 
 
 def _settle(claims: _Claims, size: int, newest: int) -> tuple[IntArray, IntArray]:
