@@ -18,18 +18,18 @@ all processes of a machine, so the events of several members can be put in order
     lost
     records       ranges: [topic, partition, first offset, last offset], without holes
     committed     the command `commit` was done
-    commit_failed type, text
-    error         type, text: an exception that came out of poll or of a command
+    commit_failed type, text: of the commit after a poll; it is not tried again
+    error         type, text, command: an exception that came out of poll (command null) or of a command
     subscribed    topics, pattern
     unsubscribed
     paused        the member does not poll until `resumed`
     resumed
-    state         request, generation, member_id, coordinator, assignment, subscription
+    state         generation, member_id, coordinator, partitions, subscription: the answer to `state`
     closed        reason: "left", or "errors" after too many in a row
 
 Partitions are [topic, partition] pairs. Commands are objects with `command`: `leave`, `subscribe` (topics),
-`unsubscribe`, `pause`, `resume`, `commit` and `state` (request: any value, comes back in the event). The
-member carries them out between two polls; `state` is answered at once.
+`unsubscribe`, `pause`, `resume`, `commit` and `state`. The member carries them out between two polls, but
+answers `state` at once.
 
 Records are reported before their offsets are committed: a member that is killed never committed what it did
 not report.
@@ -296,7 +296,7 @@ class _Member:
             while line := commands.readline():
                 command = json.loads(line)
                 if command["command"] == "state":
-                    self._report_state(command.get("request"))
+                    self._report_state()
                 else:
                     self._queue.put(command)
         except Exception:
@@ -304,15 +304,14 @@ class _Member:
         # The parent is gone, and nobody else would end this process.
         os._exit(_EXIT_PARENT_GONE)
 
-    def _report_state(self, request: Any) -> None:
+    def _report_state(self) -> None:
         if self._consumer is None:
-            self._write("state", request=request, generation=-1, member_id="", coordinator="STARTING")
+            self._write("state", member_id="", coordinator="starting", subscription=[])
             return
         self._report(
             "state",
-            request=request,
             coordinator=str(self._consumer.group_metadata().state).strip("<>"),
-            assignment=_pairs(self._consumer.assignment()),
+            partitions=_pairs(self._consumer.assignment()),
             subscription=sorted(self._consumer.subscription() or ()),
         )
 
@@ -336,7 +335,7 @@ class _Member:
                 errors = 0
             except Exception as error:  # noqa: BLE001 - an application may well go on, and so does this one
                 errors += 1
-                self._write("error", **_error(error))
+                self._write("error", command=command and command["command"], **_error(error))
                 if errors == _MOST_ERRORS_IN_A_ROW:
                     break
         self._consumer.close(autocommit=self._config.commit == "auto", timeout_ms=_CLOSE_MS)
@@ -368,8 +367,8 @@ class _Member:
                 self._paused = False
                 self._write("resumed")
             case "commit":
-                if self._commit():
-                    self._write("committed")
+                self._consumer.commit(timeout_ms=_COMMIT_MS)
+                self._write("committed")
             case other:
                 raise ValueError(f"unknown command {other!r}")
 
@@ -400,13 +399,11 @@ class _Member:
         if self._config.commit == "each poll":
             self._commit()
 
-    def _commit(self) -> bool:
+    def _commit(self) -> None:
         try:
             self._consumer.commit(timeout_ms=_COMMIT_MS)
         except KafkaError as error:
             self._write("commit_failed", **_error(error))
-            return False
-        return True
 
 
 def main() -> int:
