@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.group import NO_GENERATION, NOBODY, Group, Member, racks_matter
@@ -296,6 +296,7 @@ def test_racks_matter_if_members_share_some_and_partitions_differ(
     assert racks_matter(member_racks, [frozenset(racks) for racks in partition_racks]) is matter
 
 
+@settings(deadline=None, derandomize=True)
 @given(members, topics, st.randoms(use_true_random=False))
 def test_numbers_do_not_depend_on_the_order_of_the_input(
     made: list[Member], sizes: dict[str, list[int]], rng: Random
@@ -323,6 +324,7 @@ def test_numbers_do_not_depend_on_the_order_of_the_input(
     assert other.revocation_required == group.revocation_required
 
 
+@settings(deadline=None, derandomize=True)
 @given(members, topics)
 def test_claims_are_settled_by_the_rules_partition_by_partition(
     made: list[Member], sizes: dict[str, list[int]]
