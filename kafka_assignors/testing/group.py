@@ -45,6 +45,9 @@ with its arguments by name; or {"class": path, "options": arguments}."""
 Topics = str | Collection[str] | re.Pattern[str]
 """What to subscribe to: a topic, topics, or a pattern that topics match from the start of their names."""
 
+Sharing = Literal["exclusive", "broadcast"]
+"""Whether each partition is to have one owner, or to be owned by every subscriber of its topic."""
+
 SETTINGS: Mapping[str, Any] = {
     "auto_offset_reset": "earliest",
     "heartbeat_interval_ms": 300,
@@ -570,7 +573,7 @@ class ConsumerGroup:
         self,
         *,
         partitions: Collection[TopicPartition] | None = None,
-        ownership: Literal["exclusive", "broadcast"] = "exclusive",
+        ownership: Sharing = "exclusive",
         expect: Mapping[str, int] | None = None,
         members: Collection[Member] | None = None,
         timeout: float = 30.0,
@@ -688,7 +691,7 @@ class ConsumerGroup:
         self,
         awaited: Collection[Member],
         partitions: Collection[TopicPartition] | None,
-        ownership: Literal["exclusive", "broadcast"],
+        ownership: Sharing,
     ) -> Iterator[str]:
         """What is wrong with the members' words in view of the topics that exist."""
         existing = _existing_partitions(self._admin)

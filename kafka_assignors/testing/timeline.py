@@ -26,6 +26,8 @@ Reading = Literal["callback", "generation"]
 
 NO_GENERATION = -1
 
+_NOT_SHOWN = frozenset({"member_id", "pid", "seconds", "version"})
+
 _ENDS = frozenset({"unsubscribed", "closed", "crashed", "exited"})
 """After these events a member owns nothing."""
 
@@ -82,7 +84,11 @@ class Event:
         if self.kind in {"assignment", "assigned", "revoked", "lost"}:
             parts.append(format_partitions(self.partitions))
         parts += [f"{tp.topic}-{tp.partition}: {first}..{last}" for tp, first, last in self.records]
-        parts += [f"{key}={value}" for key, value in self.details.items() if value not in (None, "", [], {})]
+        parts += [
+            f"{key} {_in_short(key, value)}"
+            for key, value in self.details.items()
+            if value not in (None, "", -1, [], {}) and key not in _NOT_SHOWN
+        ]
         return " ".join(parts)
 
 
@@ -322,11 +328,15 @@ class Timeline:
                 found[rebalance.generation] = twice
         return found
 
-    def moves(self) -> tuple[Move, ...]:
-        """The partitions that changed hands, generation by generation.
+    def moves(self, *, after: int = NO_GENERATION) -> tuple[Move, ...]:
+        """The partitions that changed hands, generation by generation. For exclusive assignments.
 
         A partition that nobody owns for a generation, as on its way in a cooperative rebalance, moves when it
-        has an owner again. A static member's restart moves nothing. For exclusive assignments.
+        has an owner again. A static member's restart moves nothing.
+
+        Args:
+            after: Only moves in generations above this one; a group that gathers member by member moves
+                much at first.
         """
         found = []
         last: dict[TopicPartition, str] = {}
@@ -344,7 +354,7 @@ class Timeline:
                             )
                         )
                     last[partition] = member
-        return tuple(found)
+        return tuple(move for move in found if move.generation > after)
 
     @cached_property
     def _deliveries(self) -> Mapping[TopicPartition, list[tuple[int, int, float]]]:
@@ -427,6 +437,18 @@ def format_partitions(partitions: Iterable[TopicPartition]) -> str:
         " ".join(f"{topic}:{','.join(str(one.partition) for one in group)}" for topic, group in topics)
         or "none"
     )
+
+
+def _in_short(key: str, value: Any) -> str:
+    """A detail of an event for people, who read partitions and not JSON."""
+    match key:
+        case "owned" | "partitions":
+            return format_partitions(TopicPartition(*pair) for pair in value)
+        case "plan" | "claims" if "undecodable" not in value:
+            shown = "partitions" if key == "plan" else "owned"
+            return ", ".join(f"({name}: {_in_short(shown, said[shown])})" for name, said in value.items())
+        case _:
+            return str(value)
 
 
 def _by_partition(owned: Iterable[Ownership]) -> Mapping[TopicPartition, list[Ownership]]:

@@ -1,0 +1,276 @@
+"""The group runner itself, on kafka-python's own assignors and some that are wrong on purpose."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kafka_assignors.testing.cluster import Cluster
+from kafka_assignors.testing.group import ConsumerGroup, GroupNotStableError, Load, grow_topic
+from kafka_assignors.testing.timeline import Event
+
+MakeGroup = Callable[..., ConsumerGroup]
+MakeTopic = Callable[..., str]
+
+QUICK = {"session_timeout_ms": 3000}
+
+
+class Broadcast(RangePartitionAssignor):
+    """Gives everything to everybody."""
+
+    name = "broadcast"
+
+    def assign(self, cluster: Any, members: list[Any]) -> dict[str, Any]:
+        plan = [(topic, sorted(cluster.partitions_for_topic(topic))) for topic in members[0].metadata.topics]
+        return {member.member_id: ConsumerProtocolAssignment(0, plan, b"") for member in members}
+
+
+class Unreliable(RangePartitionAssignor):
+    """Fails some times before it assigns."""
+
+    name = "unreliable"
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+
+    def assign(self, cluster: Any, members: list[Any]) -> Any:
+        if self.failures:
+            self.failures -= 1
+            raise ZeroDivisionError(f"{self.failures} more to come")
+        return super().assign(cluster, members)
+
+
+def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
+    return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}
+
+
+def kinds(events: tuple[Event, ...]) -> list[str]:
+    return [event.kind for event in events]
+
+
+@pytest.mark.parametrize(
+    "assignor", [RangePartitionAssignor, StickyPartitionAssignor, CooperativeStickyAssignor]
+)
+def test_nothing_is_lost_while_members_join_crash_and_leave(
+    assignor: type[Any], topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, [assignor], settings=QUICK)
+    with Load(kafka_cluster.bootstrap_servers, topic, rate=200) as load:
+        for name in "abc":
+            group.join(name)
+        assert sizes(group) == {"a": 2, "b": 2, "c": 2}
+        group.members["b"].crash()
+        assert sizes(group) == {"a": 3, "c": 3}
+        group.members["c"].leave()
+        assert sizes(group) == {"a": 6}
+    group.wait_consumed(load)
+
+    timeline = group.timeline
+    assert timeline.missing(load.produced) == {}
+    assert sum(load.produced.values()) > 200
+    assert timeline.double_assigned() == {}
+    assert timeline.overlaps("generation") == ()
+    assert timeline.overlaps("callback") == ()
+
+
+def test_a_frozen_member_is_replaced_and_learns_of_it_when_thawed(
+    topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, [StickyPartitionAssignor], settings=QUICK)
+    a, b = group.join("a"), group.join("b")
+    before = group.wait_stable().assignments
+    b.freeze()
+    assert sizes(group) == {"a": 6}
+    b.thaw()
+    assert sizes(group) == {"a": 3, "b": 3}
+
+    timeline = group.timeline
+    (lost,) = timeline.of("lost")
+    assert (lost.member, lost.partitions) == ("b", before["b"])
+    # Its application did not know all the while; the group did.
+    assert {overlap.partition for overlap in timeline.overlaps("callback")} == before["b"]
+    assert {overlap.members for overlap in timeline.overlaps("callback")} == {("b", "a")}
+    assert timeline.overlaps("generation") == ()
+    assert {gap.partition for gap in timeline.gaps("generation")} <= before["a"] | before["b"]
+    assert a.running
+
+
+def test_a_member_that_does_not_poll_is_replaced_until_it_polls_again(
+    topic: str, consumer_group: MakeGroup
+) -> None:
+    settings = {"max_poll_interval_ms": 2000, "session_timeout_ms": 2000}
+    group = consumer_group(topic, [RangePartitionAssignor], settings=settings)
+    _, b = group.join("a"), group.join("b")
+    group.wait_stable()
+    b.pause_polling()
+    assert sizes(group) == {"a": 6}
+    b.resume_polling()
+    assert sizes(group) == {"a": 3, "b": 3}
+    assert [event.member for event in group.timeline.of("lost")] == ["b"]
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_static_member_restarts_without_a_rebalance(
+    crash: bool, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, [RangePartitionAssignor])
+    a, b = group.join("a", instance_id="one"), group.join("b", instance_id="two")
+    before = group.wait_stable()
+    plans = len(group.timeline.of("assign"))
+    leader = group.timeline.of("assign")[-1].member
+    restarted = (b if leader == "a" else a).restart(crash=crash)
+    after = group.wait_stable()
+
+    assert restarted.name == ("b.2" if leader == "a" else "a.2")
+    assert after.generation == before.generation
+    assert after.assignments[restarted.name] == before.assignments[restarted.name[0]]
+    assert after.assignments[leader] == before.assignments[leader]
+    assert len(group.timeline.of("assign")) == plans
+    assert group.timeline.double_assigned() == {}
+
+
+def test_new_partitions_are_handed_out_and_consumed(
+    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, [RangePartitionAssignor])
+    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+        group.join("a")
+        group.join("b")
+        assert sizes(group) == {"a": 3, "b": 3}
+        grow_topic(kafka_cluster.bootstrap_servers, topic, 8)
+        assert sizes(group) == {"a": 4, "b": 4}
+        group.wait_for(lambda: len(load.produced) == 8, what="records in the new partitions")
+    group.wait_consumed(load)
+    assert group.timeline.missing(load.produced) == {}
+
+
+def test_a_pattern_finds_a_new_topic(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
+    first = topic_factory(2)
+    group = consumer_group(re.compile(first), [RangePartitionAssignor])
+    group.join("a")
+    assert sizes(group) == {"a": 2}
+    topic_factory(3, name=f"{first}-more")
+    assert sizes(group) == {"a": 5}
+
+
+def test_members_change_their_topics(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
+    one, two = topic_factory(4), topic_factory(2)
+    group = consumer_group(one, [RangePartitionAssignor])
+    a, b = group.join("a"), group.join("b")
+    assert sizes(group) == {"a": 2, "b": 2}
+    b.unsubscribe()
+    assert sizes(group) == {"a": 4}
+    b.subscribe(two)
+    assert sizes(group) == {"a": 4, "b": 2}
+    b.subscribe([one, two])
+    assert sizes(group) == {"a": 2, "b": 4}
+    a.commit()
+    assert a.state().assignment == a.assignment
+    assert b.state().subscription == {one, two}
+    assert b.state().coordinator == "stable"
+
+
+def test_every_subscriber_owns_everything_in_a_broadcast(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, [Broadcast])
+    group.join("a")
+    group.join("b")
+    assert sizes(group, ownership="broadcast") == {"a": 6, "b": 6}
+    timeline = group.timeline
+    everything = {TopicPartition(topic, number) for number in range(6)}
+    newest = timeline.rebalances[-1].generation
+    assert timeline.double_assigned()[newest] == everything
+    assert {overlap.partition for overlap in timeline.overlaps("generation")} == everything
+
+
+def test_members_beyond_the_partitions_have_none(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic_factory(1), [RangePartitionAssignor])
+    group.join("static", instance_id="first by name")
+    group.join("idle")
+    assert sizes(group, expect={"static": 1, "idle": 0}) == {"static": 1, "idle": 0}
+
+
+def test_an_error_out_of_poll_is_reported_and_the_member_goes_on(
+    topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, [(Unreliable, {"failures": 2})])
+    group.join("a")
+    assert sizes(group) == {"a": 6}
+    timeline = group.timeline
+    assert [event.details["text"] for event in timeline.of("error")] == ["1 more to come", "0 more to come"]
+    assert kinds(timeline.of("assign", "error", "assignment")) == [
+        *("assign", "error", "assign", "error"),
+        *("assign", "assignment"),
+    ]
+
+
+def test_a_wait_in_vain_tells_who_holds_the_group_up(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, [RangePartitionAssignor])
+    group.join("a")
+    b = group.join("b")
+    group.wait_stable()
+    b.freeze()
+    with pytest.raises(GroupNotStableError) as caught:
+        group.wait_stable(timeout=0.5)
+    message = str(caught.value)
+    assert "waited 0.5 s in vain for the group to be stable" in message
+    assert "- the coordinator still lists b" in message
+    (held,) = re.findall(r"^  b: frozen, generation \d+, topic-\w+:([\d,]+);", message, re.MULTILINE)
+    for number in held.split(","):
+        assert f"- {topic}-{number} is owned by nobody" in message
+    assert re.search(r"coordinator: STABLE range\n  a: topic-\w+:[\d,]+\n  b: topic-\w+:", message)
+    assert re.search(r"\d+\.\d{3} b +frozen$", message, re.MULTILINE)
+
+
+def test_a_wait_ends_at_once_when_a_member_ends_by_itself(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, [RangePartitionAssignor], settings={"no_such_setting": 1})
+    group.join("a")
+    with pytest.raises(GroupNotStableError, match=r"a ended by itself(.|\n)*Unrecognized configs"):
+        group.wait_stable()
+
+
+ORPHANS = """
+import sys, time
+from kafka_assignors.testing.group import ConsumerGroup
+group = ConsumerGroup(sys.argv[1], sys.argv[2], ["kafka.coordinator.assignors.range:RangePartitionAssignor"])
+awake, frozen, silent = group.join(), group.join(), group.join()
+group.wait_stable()
+silent.pause_polling()
+frozen.freeze()
+print(awake.pid, frozen.pid, silent.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them")
+def test_members_die_with_their_parent(topic: str, kafka_cluster: Cluster) -> None:
+    servers = ",".join(kafka_cluster.bootstrap_servers)
+    with subprocess.Popen(
+        [sys.executable, "-c", ORPHANS, servers, topic], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert [alive(pid) for pid in pids] == [True, True, True]
+        parent.kill()
+    deadline = time.monotonic() + 10
+    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [alive(pid) for pid in pids] == [False, False, False]
+
+
+def alive(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return False
+    # "pid (command) state ...": a zombie is dead, whenever its new parent will notice.
+    return status.rpartition(")")[2].split()[0] != "Z"
