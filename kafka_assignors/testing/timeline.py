@@ -414,7 +414,7 @@ class Timeline:
         for partition, deliveries in self._deliveries.items():
             times = [time for _, _, time in deliveries]
             begin = times[0] if since is None else since
-            end = times[-1] if until is None else until
+            end = max(begin, times[-1]) if until is None else until
             marks = [begin, *(time for time in times if begin < time < end), end]
             found[partition] = max(later - earlier for earlier, later in itertools.pairwise(marks))
         return found
