@@ -392,10 +392,12 @@ class TestHandOver:
         group.join("clinging", Clinging())
         for _ in range(PATIENCE):
             assert names(group.rebalance()) == {"ours": "", "clinging": "tp0 tp1"}
-        assert "No longer waiting" not in caplog.text
-        assert names(group.rebalance()) == {"ours": "tp2 tp3", "clinging": "tp0 tp1"}
-        assert "No longer waiting" in caplog.text
-        assert "clinging of t-2" in caplog.text
+        assert "Not believing" not in caplog.text
+        final = group.rebalance()
+        assert sorted(final["ours"]["t"] + final["clinging"]["t"]) == [0, 1, 2, 3]
+        assert "Not believing what member clinging says it holds" in caplog.text
+        for _ in range(PATIENCE):
+            assert group.rebalance() == final
 
     def test_patience_counts_only_plans_that_reached_the_group(self) -> None:
         """A SyncGroup that fails tells no holder to let go."""

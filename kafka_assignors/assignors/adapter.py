@@ -77,6 +77,10 @@ class Assignor(AbstractPartitionAssignor):
         del member
         return Claim()
 
+    def review(self, members: Iterable[Member]) -> Iterable[Member]:
+        """The members as they shall go into the Group."""
+        return members
+
     # kafka-python's contract from here on; it calls all of it from the consumer's I/O thread, but for
     # supported_protocols(), which it calls while the consumer is constructed.
 
@@ -123,7 +127,7 @@ class Assignor(AbstractPartitionAssignor):
                 `METADATA_TRIES` times for a topic; one that still has none is left out.
             InvalidPlanError: The planner's result must not be sent.
         """
-        decoded = [self._decode(member) for member in members]
+        decoded = list(self.review(map(self._decode, members)))
         topics = self._partition_ids(cluster, {topic for member in decoded for topic in member.topics})
         racks = _replica_racks(cluster, topics) if any(member.rack for member in decoded) else None
         group = Group.of(topics, decoded, racks)

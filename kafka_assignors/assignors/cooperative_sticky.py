@@ -1,6 +1,6 @@
 """The `cooperative-sticky` strategy."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
@@ -9,7 +9,7 @@ from kafka_assignors.assignors.adapter import Claim
 from kafka_assignors.assignors.hand_over import HandOver
 from kafka_assignors.assignors.host import Host
 from kafka_assignors.assignors.sticky import Planner, StickyAssignor, prior_assignment
-from kafka_assignors.group import NO_GENERATION, Group
+from kafka_assignors.group import NO_GENERATION, Group, Member
 from kafka_assignors.plan import Plan
 from kafka_assignors.protocol import membership
 from kafka_assignors.protocol.user_data import GENERATION_SIZE, decode_generation, encode_generation
@@ -34,6 +34,10 @@ class CooperativeStickyAssignor(StickyAssignor):
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """Cooperative where all strategies of the consumer are, else eager."""
         return [RebalanceProtocol.COOPERATIVE, *super().supported_protocols()]
+
+    def review(self, members: Iterable[Member]) -> list[Member]:
+        """Leave out the claims of members that do not let go of what they are told to."""
+        return self._hand_over.review(members)
 
     def plan(self, group: Group) -> Plan:
         """Plan by the planner chosen, and hold back what others still hold."""

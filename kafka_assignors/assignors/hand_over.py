@@ -3,80 +3,101 @@
 import logging
 import threading
 import weakref
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from kafka_assignors.assignors.host import Host
+from kafka_assignors.group import Member
 from kafka_assignors.plan import Plan
 from kafka_assignors.planners.cooperative import awaited_holders, hand_over
 
 log = logging.getLogger(__name__)
 
 PATIENCE: Final = 3
-"""Delivered rounds in a row in which one holder of one partition is waited for."""
+"""Rounds in a row in which a member may claim what it was told to let go of."""
 
-Hold = tuple[str, int, str]
-"""A topic, a partition id, and the member id of who holds it."""
+Partitions = Mapping[str, Collection[int]]
+"""Partition ids by topic."""
 
 
 class HandOver:
-    """What this member, leading, held back, from whom, and for how many rounds.
+    """Whom this member, leading, waits for, and whom no longer.
 
     A holder that is told to let go joins again by itself, and the round that this starts gives the partition
     away. But a claim can be stale: kafka-python's own class goes on claiming what it lost. Then nobody lets
     go, no round follows, and the partition has no owner until the next change of the group. So the
     leader starts a round itself if it hears of none; by then every member has been told what it has, and
-    claims that. A holder that after some rounds still claims what it was told to let go is not believed.
+    claims that. A member that claims more than it was told, `PATIENCE` rounds in a row, is not believed any
+    more, until it claims no more than that.
     """
 
     def __init__(self) -> None:
-        self._awaited: frozenset[Hold] = frozenset()  # by the plan of the present rebalance
-        self._rounds: dict[Hold, int] = {}
+        # By delivered plans: what each member that was waited for got, and how often it did not obey.
+        self._told: dict[str, Partitions] = {}
+        self._strikes: dict[str, int] = {}
+        # The same by the plan of the present rebalance, which may not reach the group.
+        self._telling: dict[str, Partitions] = {}
+        self._striking: dict[str, int] = {}
+        self._waiting = False
         self._timer: threading.Timer | None = None
 
     def begin(self) -> None:
         """A rebalance begins."""
-        self._awaited = frozenset()
+        self._telling, self._striking, self._waiting = {}, {}, False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
+    def review(self, members: Iterable[Member]) -> list[Member]:
+        """The members, without the claims of those that are not believed."""
+        reviewed = []
+        for member in members:
+            told = self._told.get(member.member_id)
+            if told is not None and not _within(member.claims, told):
+                strikes = self._strikes.get(member.member_id, 0) + 1
+                self._striking[member.member_id] = strikes
+                if strikes >= PATIENCE:
+                    log.error(
+                        "Not believing what member %s says it holds: told %d times to let go of some, "
+                        "it claims all the same",
+                        member.member_id,
+                        PATIENCE,
+                    )
+                    reviewed.append(replace(member, claims={}, holds=False))
+                    continue
+            reviewed.append(member)
+        return reviewed
+
     def apply(self, plan: Plan) -> Plan:
         """The plan for this round."""
-        group = plan.group
-
-        def hold(partition: int, member: int) -> Hold:
-            return (*group.name_of(partition), group.members[member].member_id)
-
-        pairs = awaited_holders(plan).tolist()
-        stuck = [pair for pair in pairs if self._rounds.get(hold(*pair), 0) >= PATIENCE]
-        if stuck:
-            log.error(
-                "No longer waiting for holders that were told %d times to let go: %s",
-                PATIENCE,
-                ", ".join("{2} of {0}-{1}".format(*hold(*pair)) for pair in stuck),
-            )
-            believed = ~(group.holders[:, None] == np.array(stuck)).all(axis=2).any(axis=1)
-            plan = Plan(replace(group, holders=group.holders[believed]), plan.partitions, plan.bounds)
-        self._awaited = frozenset(hold(*pair) for pair in awaited_holders(plan).tolist())
-        return hand_over(plan)
+        round_plan = hand_over(plan)
+        holders = set(awaited_holders(plan)[:, 1].tolist())
+        self._waiting = bool(holders)
+        self._telling = {
+            member.member_id: round_plan.of(number)
+            for number, member in enumerate(plan.group.members)
+            if number in holders or member.member_id in self._striking
+        }
+        return round_plan
 
     def delivered(self, host: Host | None) -> None:
         """The plan of the present rebalance, if it was this member's, has reached the group."""
-        self._rounds = {held: self._rounds.get(held, 0) + 1 for held in self._awaited}
-        if self._awaited and host is not None:
-            coordinator = weakref.ref(host.coordinator)
+        self._told, self._strikes = self._telling, self._striking
+        if self._waiting and host is not None:
             # A round that a holder starts reaches this member with its next heartbeat.
             delay = 2 * host.heartbeat_interval
-            self._timer = threading.Timer(delay, _rejoin, (coordinator, len(self._awaited)))
+            self._timer = threading.Timer(delay, _rejoin, (weakref.ref(host.coordinator),))
             self._timer.daemon = True
             self._timer.start()
 
 
-def _rejoin(coordinator: "weakref.ref[object]", count: int) -> None:
+def _within(claims: Partitions, told: Partitions) -> bool:
+    return all(set(ids) <= set(told.get(topic, ())) for topic, ids in claims.items())
+
+
+def _rejoin(coordinator: "weakref.ref[object]") -> None:
     alive = coordinator()
     if alive is not None:
-        log.warning("%d partitions were not let go; joining again to give them away", count)
+        log.warning("Partitions that were to change hands were not let go; joining again to give them away")
         Host(alive).request_rejoin()

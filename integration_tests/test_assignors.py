@@ -1,0 +1,360 @@
+"""Groups of real consumers on a real Kafka, assigned by us, as members come, go, crash, freeze and return.
+
+Every `wait_stable` compares the members' own word with the broker's DescribeGroups, and wants every
+partition owned as the strategy means it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
+
+from kafka_assignors import (
+    BroadcastAssignor,
+    CooperativeStickyAssignor,
+    RandomAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.testing.group import ConsumerGroup, Load, StableGroup, create_topic, grow_topic
+
+EXCLUSIVE = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor, RandomAssignor]
+STICKY = [StickyAssignor, CooperativeStickyAssignor]
+QUICK_SESSION = {"session_timeout_ms": 2000}
+
+MakeGroup = Callable[..., ConsumerGroup]
+MakeTopic = Callable[..., str]
+
+
+def sizes(stable: StableGroup) -> dict[str, int]:
+    return {member: len(partitions) for member, partitions in stable.assignments.items()}
+
+
+def kept(before: StableGroup, after: StableGroup) -> int:
+    """How many partitions have the owner that they had."""
+    return sum(
+        len(partitions & after.assignments.get(member, frozenset()))
+        for member, partitions in before.assignments.items()
+    )
+
+
+def never_two_owners(group: ConsumerGroup) -> bool:
+    return not group.timeline.double_assigned() and not group.timeline.overlaps("generation")
+
+
+@pytest.mark.parametrize("assignor", EXCLUSIVE)
+def test_a_group_lives_through_joins_a_crash_and_a_leave_and_consumes_everything(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
+) -> None:
+    topic = topic_factory(6)
+    group = consumer_group(topic, [assignor], settings=QUICK_SESSION)
+    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+        for name in "abc":
+            group.join(name)
+        three = group.wait_stable()
+        group.join("d")
+        four = group.wait_stable()
+        group.members["b"].crash()
+        group.wait_stable()
+        group.members["c"].leave()
+        two = group.wait_stable()
+        load.stop()
+        group.wait_consumed(load)
+    assert two.protocol == assignor.name
+    assert never_two_owners(group)
+    # Nobody is told that it has a partition before the last owner was told that it has not.
+    assert group.timeline.overlaps() == ()
+    if assignor is not RandomAssignor:
+        assert sorted(sizes(three).values()) == [2, 2, 2]
+        assert sorted(sizes(four).values()) == [1, 1, 2, 2]
+        assert sorted(sizes(two).values()) == [3, 3]
+    if assignor in STICKY:
+        assert kept(three, four) == 5
+        assert two.assignments["a"] >= four.assignments["a"]
+        assert two.assignments["d"] >= four.assignments["d"]
+
+
+def test_broadcast_gives_everything_to_everybody(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
+    topics = [topic_factory(3), topic_factory(2)]
+    group = consumer_group(topics, [BroadcastAssignor])
+    group.join("a")
+    group.join("b", topics=[topics[0]])
+    assert sizes(group.wait_stable(ownership="broadcast")) == {"a": 5, "b": 3}
+    group.join("c")
+    assert sizes(group.wait_stable(ownership="broadcast")) == {"a": 5, "b": 3, "c": 5}
+    group.members["a"].leave()
+    assert sizes(group.wait_stable(ownership="broadcast")) == {"b": 3, "c": 5}
+
+
+@pytest.mark.parametrize("assignor", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor])
+def test_a_static_member_restarts_without_a_rebalance(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic_factory(6), [assignor])
+    for name in "abc":
+        group.join(name, instance_id=f"instance-{name}")
+    before = group.wait_stable()
+    plans = len(group.timeline.of("assign"))
+    for name in "abc":
+        restarted = group.members[name].restart(crash=name == "b")
+        after = group.wait_stable()
+        assert after.generation == before.generation
+        assert after.assignments[restarted.name] == before.assignments[name]
+    assert len(group.timeline.of("assign")) == plans
+
+
+@pytest.mark.parametrize("assignor", [*EXCLUSIVE, BroadcastAssignor])
+def test_new_partitions_of_a_topic_are_noticed_and_assigned(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
+) -> None:
+    ownership = "broadcast" if assignor is BroadcastAssignor else "exclusive"
+    topic = topic_factory(2)
+    group = consumer_group(topic, [assignor])
+    group.join()
+    group.join()
+    group.wait_stable(ownership=ownership)
+    grow_topic(kafka_cluster.bootstrap_servers, topic, 5)
+    grown = group.wait_stable(ownership=ownership)
+    owned = Counter(tp.partition for partitions in grown.assignments.values() for tp in partitions)
+    assert owned.keys() == {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("assignor", [*EXCLUSIVE, BroadcastAssignor])
+def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_generation(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    """The leader has no metadata of them when it first plans. Stock classes hand out nothing then."""
+    topics = [topic_factory(3), topic_factory(2)]
+    ownership = "broadcast" if assignor is BroadcastAssignor else "exclusive"
+    group = consumer_group(topics[:1], [assignor])
+    group.join("leader")
+    group.wait_stable()
+    group.join("follower", topics=topics[1:])
+    stable = group.wait_stable(ownership=ownership)
+    assert sizes(stable) == {"leader": 3, "follower": 2}
+    assert group.timeline.of("assign")[-1].member == "leader"
+    received = [event.partitions for event in group.timeline.of("assignment", member="follower")]
+    assert received == [stable.assignments["follower"]]
+
+
+def test_a_topic_that_does_not_exist_delays_the_group_for_a_moment_only(
+    topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
+) -> None:
+    topic, late = topic_factory(4), f"late-{topic_factory(1)}"
+    group = consumer_group([topic, late], [CooperativeStickyAssignor])
+    group.join("a")
+    group.join("b")
+    assert sizes(group.wait_stable()) == {"a": 2, "b": 2}
+    create_topic(kafka_cluster.bootstrap_servers, 2, name=late)
+    assert sizes(group.wait_stable()) == {"a": 3, "b": 3}
+
+
+@pytest.mark.parametrize("assignor", [RangeAssignor, CooperativeStickyAssignor])
+def test_a_pattern_takes_in_topics_that_come_later(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
+) -> None:
+    prefix = topic_factory(2)
+    group = consumer_group(re.compile(re.escape(prefix)), [assignor])
+    group.join()
+    group.join()
+    assert sum(sizes(group.wait_stable()).values()) == 2
+    create_topic(kafka_cluster.bootstrap_servers, 4, name=f"{prefix}-later")
+    assert sorted(sizes(group.wait_stable()).values()) == [3, 3]
+
+
+@pytest.mark.parametrize("assignor", STICKY)
+def test_a_frozen_member_that_thaws_does_not_win_back_what_others_have_by_now(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic_factory(6), [assignor], settings=QUICK_SESSION)
+    for name in "abc":
+        group.join(name)
+    group.wait_stable()
+    frozen = group.members["b"]
+    frozen.freeze()
+    without = group.wait_stable()
+    assert sizes(without) == {"a": 3, "c": 3}
+    frozen.thaw()
+    group.wait_for(lambda: frozen.generation > without.generation, what="the frozen member to return")
+    again = group.wait_stable()
+    assert sizes(again) == {"a": 2, "b": 2, "c": 2}
+    assert kept(without, again) == 4
+    assert never_two_owners(group)
+    returning = next(
+        event
+        for event in group.timeline.of("metadata", member="b")
+        if event.time > group.timeline.of("thawed")[0].time
+    )
+    assert returning.details["owned"] == []
+    assert returning.details["claimed_generation"] in (-1, 1, 2, 3) if assignor is StickyAssignor else -1
+
+
+def test_no_partition_stays_without_an_owner_when_all_members_are_lost_at_once(
+    topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    """All that the members had they may still believe to have, in equal generations, and a new one joins.
+
+    A frozen member holds the round open until its session ends, so that all the others come into one.
+    """
+    group = consumer_group(
+        topic_factory(6), [CooperativeStickyAssignor], settings={"session_timeout_ms": 6000}
+    )
+    lost = [group.join(name, settings={"max_poll_interval_ms": 1500}) for name in "ab"]
+    doorstop = group.join("doorstop")
+    before = group.wait_stable()
+    for member in lost:
+        member.pause_polling()
+    doorstop.freeze()
+    for member in lost:
+        group.wait_for(
+            lambda member=member: member.state().coordinator.lower() == "unjoined",
+            what=f"{member.name} to leave by max.poll.interval",
+        )
+        member.resume_polling()
+    group.join("new")
+    after = group.wait_stable()
+    assert sizes(after) == {"a": 2, "b": 2, "new": 2}
+    assert after.generation > before.generation
+    assert never_two_owners(group)
+
+
+@pytest.mark.parametrize("assignor", STICKY)
+def test_a_member_that_unsubscribes_and_subscribes_again_claims_nothing_of_others(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    topic = topic_factory(6)
+    group = consumer_group(topic, [assignor])
+    for name in "abc":
+        group.join(name)
+    group.wait_stable()
+    group.members["a"].unsubscribe()
+    assert sizes(group.wait_stable()) == {"b": 3, "c": 3}
+    group.members["a"].subscribe(topic)
+    assert sizes(group.wait_stable()) == {"a": 2, "b": 2, "c": 2}
+    assert never_two_owners(group)
+
+
+def test_the_group_takes_the_strategy_that_most_members_prefer(
+    topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic_factory(4), [])
+    group.join("a", assignors=[StickyAssignor, RangeAssignor])
+    assert group.wait_stable().protocol == "sticky"
+    group.join("b", assignors=[RangeAssignor, StickyAssignor])
+    group.join("c", assignors=[RangeAssignor, RoundRobinAssignor, StickyAssignor])
+    assert group.wait_stable().protocol == "range"
+    group.members["c"].leave()
+    group.join("d", assignors=[StickyAssignor])
+    assert group.wait_stable().protocol == "sticky"
+    assert never_two_owners(group)
+
+
+def test_what_was_had_under_another_strategy_is_kept_when_sticky_is_chosen_again(
+    topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    """An assignor that the group does not choose hears nothing; the consumer knows all the same."""
+    group = consumer_group(topic_factory(6), [])
+    group.join("a", assignors=[RoundRobinAssignor, StickyAssignor])
+    group.join("b", assignors=[RoundRobinAssignor, StickyAssignor])
+    by_turns = group.wait_stable()
+    assert by_turns.protocol == "roundrobin"
+    group.join("c", assignors=[StickyAssignor])
+    sticky = group.wait_stable()
+    assert sticky.protocol == "sticky"
+    assert kept(by_turns, sticky) == 4
+
+
+def test_two_rolling_restarts_lead_from_range_to_cooperative_sticky_with_nothing_lost_or_doubled(
+    topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
+) -> None:
+    topic = topic_factory(6)
+    group = consumer_group(topic, [RangeAssignor], commit="auto", settings={"auto_commit_interval_ms": 500})
+    bounces = [[CooperativeStickyAssignor, RangeAssignor], [CooperativeStickyAssignor]]
+    with Load(kafka_cluster.bootstrap_servers, topic, rate=200) as load:
+        members = [group.join(name) for name in "abc"]
+        assert group.wait_stable().protocol == "range"
+        for assignors in bounces:
+            for place, member in enumerate(members):
+                members[place] = member.restart(assignors=assignors)
+                assert sorted(sizes(group.wait_stable()).values()) == [2, 2, 2]
+            assert group.wait_stable().protocol == "cooperative-sticky"
+        load.stop()
+        group.wait_consumed(load)
+    assert group.timeline.duplicates() == {}
+    assert group.timeline.overlaps() == ()
+    assert never_two_owners(group)
+
+
+@pytest.mark.parametrize("first", ["ours", "stock"])
+def test_kafka_pythons_own_sticky_members_share_a_group_whoever_leads(
+    first: str, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    kinds = {"ours": StickyAssignor, "stock": StockSticky}
+    group = consumer_group(topic_factory(6), [])
+    group.join(first, assignors=[kinds.pop(first)])
+    group.wait_stable()
+    for name, kind in kinds.items():
+        group.join(name, assignors=[kind])
+    two = group.wait_stable()
+    assert sizes(two) == {"ours": 3, "stock": 3}
+    assert group.timeline.of("assign")[-1].member == first
+    group.join("third", assignors=[StickyAssignor])
+    three = group.wait_stable()
+    assert sizes(three) == {"ours": 2, "stock": 2, "third": 2}
+    if first == "ours":
+        assert kept(two, three) == 4
+    assert never_two_owners(group)
+
+
+@pytest.mark.parametrize("first", ["ours", "stock"])
+def test_kafka_pythons_own_cooperative_sticky_members_share_a_group_whoever_leads(
+    first: str, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    kinds = {"ours": CooperativeStickyAssignor, "stock": StockCooperativeSticky}
+    group = consumer_group(topic_factory(6), [])
+    group.join(first, assignors=[kinds.pop(first)])
+    group.wait_stable()
+    for name, kind in kinds.items():
+        group.join(name, assignors=[kind])
+    two = group.wait_stable()
+    assert sizes(two) == {"ours": 3, "stock": 3}
+    group.join("third", assignors=[CooperativeStickyAssignor])
+    three = group.wait_stable()
+    assert sizes(three) == {"ours": 2, "stock": 2, "third": 2}
+    assert kept(two, three) == 4
+    assert never_two_owners(group)
+
+
+class ClingingAssignor(CooperativeStickyAssignor):
+    """Claims to hold all partitions of its topics, whatever it has: what a broken client may do for ever."""
+
+    def metadata(self, topics: Any) -> Any:
+        sent = super().metadata(topics)
+        entry = type(sent).TopicPartition
+        sent.owned_partitions = [entry(topic=topic, partitions=list(range(6))) for topic in sorted(topics)]
+        return sent
+
+
+def test_a_member_with_false_claims_keeps_no_partition_from_an_owner_for_long(
+    topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    """Nobody lets go of what nobody has, so no round follows by itself: our leader starts it."""
+    group = consumer_group(topic_factory(6), [CooperativeStickyAssignor])
+    group.join("leader")
+    group.wait_stable()
+    group.join("leaver")
+    group.wait_stable()
+    group.join("clinging", assignors=["integration_tests.test_assignors:ClingingAssignor"])
+    assert sizes(group.wait_stable()) == {"leader": 2, "leaver": 2, "clinging": 2}
+    group.members["leaver"].leave()
+    stable = group.wait_stable()
+    assert sizes(stable) == {"leader": 3, "clinging": 3}
+    assert {tp.partition for owned in stable.assignments.values() for tp in owned} == set(range(6))
+    assert all(isinstance(tp, TopicPartition) for owned in stable.assignments.values() for tp in owned)
+    assert never_two_owners(group)
