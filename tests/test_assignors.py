@@ -262,16 +262,12 @@ class TestClaimsOfOthers:
         assert assign(CooperativeStickyAssignor(), self.TOPICS, *members) == {"a": "tp0 tp3", "b": "tp1 tp2"}
 
     def test_cooperative_sticky_gives_nothing_away_that_an_unsubscribed_member_still_holds(self) -> None:
-        """kafka-python's own class and Java's hand t-1 over at once here, and it has two owners."""
-        holder = owner(3, ["u"], {"t": [1]}, generation_id=9)
-        stale = owner(3, ["t"], {"t": [1]}, generation_id=8)
-        leader = CooperativeStickyAssignor()
-        members = [joined("c02", holder), joined("c00", stale)]
+        holder = joined("c02", owner(3, ["u"], {"t": [1]}, generation_id=9))
+        stale = joined("c00", owner(3, ["t"], {"t": [1]}, generation_id=8))
+        newcomer = joined("c00", owner(3, ["t"], {}, generation_id=-1))
         topics = {"t": range(2), "u": range(1)}
-        assert assign(leader, topics, *members) == {"c00": "tp0 tp1", "c02": "up0"}
-        eager_newcomer = owner(3, ["t"], {}, generation_id=-1)
-        members = [joined("c02", holder), joined("c00", eager_newcomer)]
-        assert assign(leader, topics, *members) == {"c00": "tp0", "c02": "up0"}
+        for other in (stale, newcomer):
+            assert assign(CooperativeStickyAssignor(), topics, holder, other) == {"c00": "tp0", "c02": "up0"}
 
     def test_two_holders_of_one_generation_both_let_go(self) -> None:
         claims = [owner(3, ["t"], {"t": [0, 1]}, generation_id=4) for _ in "ab"]

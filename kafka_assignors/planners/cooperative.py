@@ -1,5 +1,7 @@
 """The hand-over of a cooperative rebalance (KIP-429): nothing is given away before it is let go."""
 
+import numpy as np
+
 from kafka_assignors.group import NOBODY, IntArray
 from kafka_assignors.plan import Plan
 
@@ -7,10 +9,10 @@ from kafka_assignors.plan import Plan
 def hand_over(plan: Plan) -> Plan:
     """Leave out of a plan what somebody else still holds.
 
-    A partition stays with its valid owner. Any other partition is given only if no other member holds
-    it at this moment; otherwise nobody gets it in this round, its holder lets go of it, and
-    the next round gives it away. That a holder's claim is stale, or that its member no longer subscribes,
-    makes no difference: it may be consuming all the same.
+    A partition stays with its valid owner, unless somebody else holds it in a generation as new. Any other
+    partition is given only if no other member holds it at this moment; otherwise nobody gets it in this
+    round, its holder lets go of it, and the next round gives it away. That a holder's claim is stale,
+    or that its member no longer subscribes, makes no difference: it may be consuming all the same.
 
     Returns:
         The plan for this round; the same plan if nothing is held by others.
@@ -25,9 +27,10 @@ def hand_over(plan: Plan) -> Plan:
 
 def awaited_holders(plan: Plan) -> IntArray:
     """(K, 2) pairs (partition, member): who must let go of what before the plan can be carried out."""
-    holders = plan.group.holders
-    partition, holder = holders.T
+    group = plan.group
+    partition, holder = group.holders.T
     owner = plan.owner[partition]
-    awaited = (owner != holder) & (owner != plan.group.owner[partition]) & (owner != NOBODY)
-    waiting: IntArray = holders[awaited]
+    generations = np.array([member.generation for member in group.members], dtype=np.int64)
+    stays = (owner == group.owner[partition]) & (generations[holder] < generations[owner])
+    waiting: IntArray = group.holders[(owner != holder) & (owner != NOBODY) & ~stays]
     return waiting
