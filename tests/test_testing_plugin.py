@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from kafka_assignors.testing import cluster
+
 pytest_plugins = ["pytester"]
 
 # Stands for a cluster's start: yields what it was asked for, or whatever death it is told of.
@@ -34,16 +36,15 @@ cluster.kafka_cluster = started
 
 @pytest.fixture(autouse=True)
 def fake(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafka_assignors.testing import cluster  # noqa: PLC0415 - its function is put back afterwards
-
-    monkeypatch.setattr(cluster, "kafka_cluster", cluster.kafka_cluster)
+    monkeypatch.setattr(cluster, "kafka_cluster", cluster.kafka_cluster)  # put back after FAKE
     monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
     pytester.makeconftest(FAKE)
 
 
 def run(pytester: pytest.Pytester, test: str, *arguments: str) -> pytest.RunResult:
     pytester.makepyfile(test)
-    return pytester.runpytest_inprocess("-s", *arguments)
+    # Without hypothesis, which each of these runs would import anew for its summary.
+    return pytester.runpytest_inprocess("-s", "-p", "no:hypothesispytest", *arguments)
 
 
 def asked(pytester: pytest.Pytester, *arguments: str) -> str:

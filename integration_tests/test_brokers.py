@@ -1,0 +1,266 @@
+"""Real brokers come up, know each other, and leave nothing behind, however their Python ends.
+
+What holds for every way of starting is tested embedded, and in Docker if --kafka=docker insists on it or if
+it is what `kafka_cluster` would take by itself; elsewhere those tests are not collected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+
+from kafka_assignors.testing import embedded
+from kafka_assignors.testing.cluster import (
+    BrokerDiedError,
+    Cluster,
+    How,
+    choose_way,
+    kafka_cluster,
+    wait_until_complete,
+)
+from kafka_assignors.testing.jars import kafka_jars
+from kafka_assignors.testing.plugin import options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "how" in metafunc.fixturenames:
+        metafunc.parametrize("how", ways(metafunc.config))
+
+
+def ways(config: pytest.Config) -> list[How]:
+    configured = options(config)
+    in_docker = (configured.how or choose_way(configured.bootstrap, None, docker_has_image)) == "docker"
+    return ["embedded", "docker"] if in_docker else ["embedded"]
+
+
+def docker_has_image() -> bool:
+    from kafka_assignors.testing import containers  # noqa: PLC0415 - slow to import
+
+    return containers.image_available()
+
+
+@contextlib.contextmanager
+def admin_of(cluster: Cluster) -> Iterator[Any]:
+    with contextlib.closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)) as client:
+        yield client
+
+
+def racks(cluster: Cluster) -> list[tuple[int, str]]:
+    with admin_of(cluster) as admin:
+        return sorted((each["broker_id"], each["rack"]) for each in admin.describe_cluster()["brokers"])
+
+
+# Coming up --------------------------------------------------------------------------------------------
+
+
+def test_one_node_is_a_cluster(how: How) -> None:
+    with kafka_cluster(how=how) as cluster:
+        assert (cluster.how, cluster.nodes, len(cluster.bootstrap_servers)) == (how, 1, 1)
+        assert racks(cluster) == [(1, "rack-1")]
+
+
+def test_three_nodes_are_a_cluster_with_a_rack_each(how: How) -> None:
+    with kafka_cluster(3, how=how) as cluster:
+        assert (cluster.how, cluster.nodes, len(set(cluster.bootstrap_servers))) == (how, 3, 3)
+        assert racks(cluster) == [(1, "rack-1"), (2, "rack-2"), (3, "rack-3")]
+        with admin_of(cluster) as admin:
+            admin.create_topics([NewTopic("t", num_partitions=1, replication_factor=3)])
+            admin.wait_for_topics(["t"])  # the broker asked may not have heard of it yet
+            (topic,) = admin.describe_topics(["t"])
+        assert sorted(topic["partitions"][0]["replica_nodes"]) == [1, 2, 3]
+
+
+def test_the_session_has_the_cluster_that_is_configured(
+    kafka_cluster: Cluster, pytestconfig: pytest.Config
+) -> None:
+    configured = options(pytestconfig)
+    assert configured.how in {None, kafka_cluster.how}
+    assert kafka_cluster.nodes >= configured.nodes
+    with admin_of(kafka_cluster) as admin:
+        assert len(admin.describe_cluster()["brokers"]) == kafka_cluster.nodes
+
+
+def test_a_port_taken_by_another_process_means_a_start_on_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = embedded.free_ports
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        choices = iter([[taken, *choose(1)], choose(2)])
+        monkeypatch.setattr(embedded, "free_ports", lambda _: next(choices))
+        with kafka_cluster(how="embedded") as cluster:
+            assert cluster.bootstrap_servers != [f"127.0.0.1:{taken}"]
+        assert next(choices, None) is None
+
+
+def test_a_broker_stopped_and_started_has_its_data_and_is_not_called_dead() -> None:
+    topic = f"t-{uuid.uuid4()}"
+    with kafka_cluster(how="embedded") as cluster:
+        (broker,) = cluster.brokers
+        assert isinstance(broker, embedded.EmbeddedBroker)
+        with admin_of(cluster) as admin:
+            admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=1)])
+        broker.stop()
+        assert cluster.death() is None
+        broker.start()
+        wait_until_complete(cluster.brokers)
+        with admin_of(cluster) as admin:
+            assert admin.list_topics() == [topic]
+
+
+def test_cached_jars_are_had_without_network() -> None:
+    jars = kafka_jars()
+    code = """if True:
+        import socket
+        def refuse(*_): raise OSError("no network")
+        socket.socket.connect = socket.getaddrinfo = refuse
+        from kafka_assignors.testing.jars import kafka_jars
+        print(*kafka_jars(), sep="\\n")
+    """
+    again = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert (again.stdout.splitlines(), again.stderr) == ([str(jar) for jar in jars], "")
+
+
+# Dying ------------------------------------------------------------------------------------------------
+
+
+def test_a_setting_that_kafka_refuses_is_told_with_the_end_of_the_log(how: How) -> None:
+    with (
+        pytest.raises(BrokerDiedError, match=r"(?s)Kafka node 1 .*The end of its log:.*num\.io\.threads"),
+        kafka_cluster(how=how, settings={"num.io.threads": "many"}),
+    ):
+        pass
+
+
+def kill_the_broker() -> None:
+    with kafka_cluster(how="embedded") as cluster:
+        (broker,) = cluster.brokers
+        assert isinstance(broker, embedded.EmbeddedBroker)
+        assert broker._process is not None
+        broker._process._process.kill()
+        broker._process._process.wait()
+
+
+def test_a_broker_that_dies_is_told_with_the_end_of_its_log() -> None:
+    with pytest.raises(BrokerDiedError, match=r"(?s)Kafka node 1 has died.*Kafka Server started"):
+        kill_the_broker()
+
+
+# Leaving nothing ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where brokers started in this test, or in its child processes, have their files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+def processes(temporary: Path) -> list[str]:
+    """The commands that run with files in the folder: brokers and their watchdogs."""
+    ps = ["ps", "-A", "-ww", "-o", "args"]
+    commands = subprocess.run(ps, check=True, capture_output=True, text=True).stdout
+    return [command for command in commands.splitlines() if str(temporary) in command]
+
+
+def files(temporary: Path) -> list[str]:
+    # The JVM's own, of which any Java on the machine may leave some.
+    return [path.name for path in temporary.iterdir() if not path.name.startswith("hsperfdata_")]
+
+
+def in_docker() -> set[str]:
+    """All containers and networks of the engine."""
+    from testcontainers.core.docker_client import DockerClient  # noqa: PLC0415 - slow to import
+
+    client = DockerClient().client
+    return {each.id for each in [*client.containers.list(all=True), *client.networks.list()]}
+
+
+def test_nothing_is_left_after_the_context(how: How, temporary: Path) -> None:
+    before = in_docker() if how == "docker" else set()
+    with kafka_cluster(how=how) as cluster:
+        if how == "embedded":
+            assert len(processes(temporary)) == 2  # the broker and its watchdog
+            assert len(files(temporary)) == 1
+        else:
+            assert len(in_docker() - before) == cluster.nodes + 1
+    assert (processes(temporary), files(temporary)) == ([], [])
+    if how == "docker":
+        assert in_docker() == before
+
+
+CHILD = """
+import sys
+from kafka_assignors.testing.cluster import kafka_cluster
+
+with kafka_cluster(int(sys.argv[1]), how="embedded"):
+    print("up", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def child(nodes: int) -> Iterator[subprocess.Popen[str]]:
+    """A Python that is about to have a cluster."""
+    command = [sys.executable, "-c", CHILD, str(nodes)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        yield process
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_ctrl_c_ends_the_brokers_and_leaves_nothing(temporary: Path) -> None:
+    with child(1) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    assert errors.splitlines()[-1] == "KeyboardInterrupt"
+    assert (processes(temporary), files(temporary)) == ([], [])
+
+
+def test_a_ctrl_c_while_they_start_leaves_nothing(temporary: Path) -> None:
+    with child(1) as process:
+        wait_until(lambda: bool(processes(temporary)))
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    assert errors.splitlines()[-1] == "KeyboardInterrupt"
+    assert (processes(temporary), files(temporary)) == ([], [])
+
+
+@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM])
+def test_a_python_killed_takes_its_brokers_and_files_along(death: signal.Signals, temporary: Path) -> None:
+    with child(3 if death == signal.SIGKILL else 1) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        os.kill(process.pid, death)
+    assert process.returncode == -death
+    wait_until(lambda: not processes(temporary) and not files(temporary))
+
+
+def test_a_python_killed_while_they_start_takes_them_along(temporary: Path) -> None:
+    with child(1) as process:
+        wait_until(lambda: bool(processes(temporary)))
+        process.kill()
+    wait_until(lambda: not processes(temporary) and not files(temporary))
