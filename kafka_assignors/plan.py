@@ -59,7 +59,7 @@ class Plan:
         prior = self.group.owner
         kept = np.zeros(self.group.size, dtype=np.bool_)
         holder = np.repeat(np.arange(len(self.group.members)), self.loads)
-        kept[self.partitions] |= prior[self.partitions] == holder
+        kept[self.partitions[prior[self.partitions] == holder]] = True
         return np.flatnonzero((prior != NOBODY) & ~kept)
 
     @property
