@@ -72,11 +72,18 @@ def test_moved_are_the_partitions_that_their_owner_does_not_keep(
     assert plan.moves == len(moved)
 
 
-def test_nothing_moved_if_the_owner_shares_its_partition(group: Group) -> None:
-    # a-21 goes to k and l: l keeps it.
-    shared = Plan(group, ints(1, 1, 2), ints(0, 1, 2, 3))
+@pytest.mark.parametrize("owner", ["k", "l"])
+def test_nothing_moved_if_the_owner_shares_its_partition(owner: str) -> None:
+    group = Group.of(
+        {"a": [0, 1]},
+        [
+            Member(member_id=name, topics=frozenset("a"), claims={"a": [0]} if name == owner else {})
+            for name in "kl"
+        ],
+    )
+    shared = Plan(group, ints(0, 0), ints(0, 1, 2))
     assert shared.moves == 0
-    assert shared.unassigned.tolist() == [0, 3]
+    assert shared.unassigned.tolist() == [1]
 
 
 def test_a_plan_of_an_empty_group_is_empty() -> None:
