@@ -57,13 +57,13 @@ def test_static_members_come_first_by_instance_id_then_dynamic_ones_by_member_id
     group = Group.of(
         {"a": [0]},
         [
-            member("z", "a"),
+            member("c", "a"),
             member("d", "a", instance="i2"),
-            member("y", "a"),
+            member("b", "a"),
             member("e", "a", instance="i1"),
         ],
     )
-    assert names(group) == ["e", "d", "y", "z"]
+    assert names(group) == ["e", "d", "b", "c"]
 
 
 def test_members_are_ordered_by_utf16_units() -> None:
