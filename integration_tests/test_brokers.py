@@ -122,6 +122,14 @@ def test_a_broker_stopped_and_started_has_its_data_and_is_not_called_dead() -> N
             assert admin.list_topics() == [topic]
 
 
+def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path: Path) -> None:
+    (own,) = embedded.server_settings([1], [2])
+    java = embedded._java_command(progress=False)
+    broker = embedded.EmbeddedBroker(1, 1, tmp_path / "1", own, java)
+    assert broker.format("-L6g3nShT-eMCtK--X86sw").wait() == 0
+    assert "cluster.id=-L6g3nShT-eMCtK--X86sw" in (tmp_path / "1" / "data" / "meta.properties").read_text()
+
+
 def test_cached_jars_are_had_without_network() -> None:
     jars = kafka_jars()
     code = """if True:

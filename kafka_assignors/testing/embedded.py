@@ -156,7 +156,8 @@ class EmbeddedBroker:
 
     def format(self, cluster_id: str) -> WatchedProcess:
         """Start to prepare the data folder: once, and to be waited for before the first `start`."""
-        return self._run("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c")
+        # One word, as an id may begin with a dash.
+        return self._run("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c")
 
     def start(self) -> None:
         """Start the process on the data that there is; does not wait until it is ready."""
