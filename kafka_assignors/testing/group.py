@@ -974,6 +974,6 @@ class Load:
         if error is not None:
             self._failed.append(str(error))
             return
-        # Counted: now and then librdkafka acknowledges the first records of a new topic without their offsets.
+        # Counted: librdkafka sometimes acknowledges the first records of a new topic without offsets.
         partition = TopicPartition(record.topic(), record.partition())
         self._produced[partition] = self._produced.get(partition, 0) + 1
