@@ -450,7 +450,7 @@ class ConsumerGroup:
         self._poll_ms = poll_ms
         self._events: list[Event] = []
         self._changed = threading.Condition(threading.RLock())
-        self._admin = _admin(self.bootstrap_servers)
+        self._admin: AdminClient | None = _admin(self.bootstrap_servers)
         self._folder = tempfile.TemporaryDirectory(prefix="consumer-group-")
         self.log_folder = Path(self._folder.name)
 
@@ -469,6 +469,8 @@ class ConsumerGroup:
         for member in self.members.values():
             member.close()
         self._folder.cleanup()
+        # Its threads would go on looking for brokers that are about to stop.
+        self._admin = None
 
     # Members
 
@@ -647,7 +649,7 @@ class ConsumerGroup:
     def describe(self) -> BrokersView:
         """Ask the coordinator about the group, by a client that is no member."""
         try:
-            future = self._admin.describe_consumer_groups([self.group_id], request_timeout=_REQUEST_SECONDS)
+            future = self._client.describe_consumer_groups([self.group_id], request_timeout=_REQUEST_SECONDS)
             found = future[self.group_id].result(timeout=_REQUEST_SECONDS)
         except (KafkaException, TimeoutError) as error:
             return BrokersView(state="UNKNOWN", protocol="", assignments={}, error=str(error))
@@ -661,6 +663,12 @@ class ConsumerGroup:
                 for member in found.members
             },
         )
+
+    @property
+    def _client(self) -> AdminClient:
+        if self._admin is None:
+            raise RuntimeError(f"group {self.group_id} is closed")
+        return self._admin
 
     def _against_brokers(self, awaited: Collection[Member], view: BrokersView) -> Iterator[str]:
         if view.error:
@@ -692,7 +700,7 @@ class ConsumerGroup:
         ownership: Sharing,
     ) -> Iterator[str]:
         """What is wrong with the members' words in view of the topics that exist."""
-        existing = _existing_partitions(self._admin)
+        existing = _existing_partitions(self._client)
         subscribed = {
             member.name: {topic for topic in existing if _subscribes(member.topics, topic)}
             for member in awaited
