@@ -329,11 +329,31 @@ def test_hand_over_gives_what_nobody_else_holds_and_all_of_that(case: Case, rng:
     for member in case.members:
         for partition in partitions_of({topic: list(ids) for topic, ids in member.claims.items()}):
             held_by.setdefault(partition, set()).add(member.member_id)
-    assert got == {
-        partition: name
-        for partition, name in wished.items()
-        if valid.get(partition) == name or not held_by.get(partition, set()) - {name}
-    }
+    generation = {member.member_id: member.generation for member in case.members}
+
+    def must_wait(partition: Partition, name: str) -> bool:
+        """Whether another member holds it that is not known to be behind its valid owner."""
+        return any(
+            valid.get(partition) != name or generation[holder] >= generation[name]
+            for holder in held_by.get(partition, set()) - {name}
+        )
+
+    assert got == {partition: name for partition, name in wished.items() if not must_wait(partition, name)}
+
+
+@pytest.mark.parametrize(("left_in", "given_now"), [(4, True), (5, False), (6, False)])
+def test_hand_over_waits_for_a_holder_that_left_the_topic_unless_it_is_behind(
+    left_in: int, *, given_now: bool
+) -> None:
+    group = Group.of(
+        {"a": [0], "b": [0]},
+        [
+            Member(member_id="k", topics=frozenset("b"), claims={"a": [0]}, generation=left_in, holds=True),
+            Member(member_id="l", topics=frozenset("a"), claims={"a": [0]}, generation=5, holds=True),
+        ],
+    )
+    assert settled(group) == {("a", 0): "l"}
+    assert hand_over(plan_range(group)).of(1) == ({"a": [0]} if given_now else {})
 
 
 @same_each_run
