@@ -7,13 +7,14 @@ partition owned as the strategy means it.
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from kafka import TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
 
+from integration_tests.scenarios import all_members_lost_at_once
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
@@ -28,6 +29,7 @@ EXCLUSIVE = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStick
 STICKY = [StickyAssignor, CooperativeStickyAssignor]
 QUICK_SESSION = {"session_timeout_ms": 2000}
 
+Ownership = Literal["exclusive", "broadcast"]
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
 
@@ -113,7 +115,7 @@ def test_a_static_member_restarts_without_a_rebalance(
 def test_new_partitions_of_a_topic_are_noticed_and_assigned(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
 ) -> None:
-    ownership = "broadcast" if assignor is BroadcastAssignor else "exclusive"
+    ownership: Ownership = "broadcast" if assignor is BroadcastAssignor else "exclusive"
     topic = topic_factory(2)
     group = consumer_group(topic, [assignor])
     group.join()
@@ -131,7 +133,7 @@ def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_gener
 ) -> None:
     """The leader has no metadata of them when it first plans. Stock classes hand out nothing then."""
     topics = [topic_factory(3), topic_factory(2)]
-    ownership = "broadcast" if assignor is BroadcastAssignor else "exclusive"
+    ownership: Ownership = "broadcast" if assignor is BroadcastAssignor else "exclusive"
     group = consumer_group(topics[:1], [assignor])
     group.join("leader")
     group.wait_stable()
@@ -141,6 +143,10 @@ def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_gener
     assert group.timeline.of("assign")[-1].member == "leader"
     received = [event.partitions for event in group.timeline.of("assignment", member="follower")]
     assert received == [stable.assignments["follower"]]
+    # Asked again for the metadata, the coordinator answered with the same generation.
+    plans = [event for event in group.timeline.of("assign") if "error" not in event.details]
+    assert [event.generation for event in plans] == [1, stable.generation]
+    assert {event.generation for event in group.timeline.of("assign")} == {1, stable.generation}
 
 
 def test_a_topic_that_does_not_exist_delays_the_group_for_a_moment_only(
@@ -195,32 +201,14 @@ def test_a_frozen_member_that_thaws_does_not_win_back_what_others_have_by_now(
     assert returning.details["claimed_generation"] in (-1, 1, 2, 3) if assignor is StickyAssignor else -1
 
 
+@pytest.mark.parametrize("assignor", STICKY)
 def test_no_partition_stays_without_an_owner_when_all_members_are_lost_at_once(
-    topic_factory: MakeTopic, consumer_group: MakeGroup
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
-    """All that the members had they may still believe to have, in equal generations, and a new one joins.
-
-    A frozen member holds the round open until its session ends, so that all the others come into one.
-    """
-    group = consumer_group(
-        topic_factory(6), [CooperativeStickyAssignor], settings={"session_timeout_ms": 6000}
-    )
-    lost = [group.join(name, settings={"max_poll_interval_ms": 1500}) for name in "ab"]
-    doorstop = group.join("doorstop")
-    before = group.wait_stable()
-    for member in lost:
-        member.pause_polling()
-    doorstop.freeze()
-    for member in lost:
-        group.wait_for(
-            lambda member=member: member.state().coordinator.lower() == "unjoined",
-            what=f"{member.name} to leave by max.poll.interval",
-        )
-        member.resume_polling()
-    group.join("new")
-    after = group.wait_stable()
-    assert sizes(after) == {"a": 2, "b": 2, "new": 2}
-    assert after.generation > before.generation
+    """All of them may still believe to have what they had, in equal generations."""
+    group, given = all_members_lost_at_once(assignor, topic_factory, consumer_group)
+    assert given == 6
+    assert sizes(group.wait_stable()) == {"a": 2, "b": 2, "new": 2, "doorstop": 1}
     assert never_two_owners(group)
 
 
@@ -275,7 +263,7 @@ def test_two_rolling_restarts_lead_from_range_to_cooperative_sticky_with_nothing
 ) -> None:
     topic = topic_factory(6)
     group = consumer_group(topic, [RangeAssignor], commit="auto", settings={"auto_commit_interval_ms": 500})
-    bounces = [[CooperativeStickyAssignor, RangeAssignor], [CooperativeStickyAssignor]]
+    bounces: list[list[type[Any]]] = [[CooperativeStickyAssignor, RangeAssignor], [CooperativeStickyAssignor]]
     with Load(kafka_cluster.bootstrap_servers, topic, rate=200) as load:
         members = [group.join(name) for name in "abc"]
         assert group.wait_stable().protocol == "range"

@@ -91,3 +91,15 @@ def test_an_instance_may_serve_again_once_its_consumer_is_closed(consumer: MakeC
     instance = StickyAssignor()
     consumer(instance).close()
     assert consumer(instance)._coordinator._assignors == {"sticky": instance}
+
+
+@pytest.mark.parametrize("assignor", [RangeAssignor, CooperativeStickyAssignor])
+def test_a_consumer_that_asked_to_join_goes_on_with_it_until_it_has_its_assignment(
+    consumer: MakeConsumer, assignor: Any
+) -> None:
+    """By itself it forgets the join if its poll ends before that and the reason to join has gone."""
+    made = consumer(assignor)
+    made.subscribe(["topic"])
+    made._coordinator.rejoin_needed = False
+    made._coordinator.group_protocols()
+    assert made._coordinator.need_rejoin()

@@ -11,7 +11,6 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-import kafka_assignors
 from kafka_assignors import (
     Assignor,
     BroadcastAssignor,
@@ -107,10 +106,6 @@ class TestContract:
         group.join("c", assignor(), ["unknown"])
         assert names(group.rebalance()) == {"a": "tp0 tp1", "b": "", "c": ""}
         assert "Leaving out topics without metadata: unknown" in caplog.text
-
-    def test_the_public_names_are_sorted_and_there(self) -> None:
-        assert kafka_assignors.__all__ == sorted(kafka_assignors.__all__)
-        assert all(hasattr(kafka_assignors, name) for name in kafka_assignors.__all__)
 
 
 class TestConfiguration:

@@ -102,7 +102,14 @@ class Assignor(AbstractPartitionAssignor):
         Returns:
             A ConsumerProtocolSubscription v3.
         """
-        claim = self._claim().within(topics)
+        host = Host.calling()
+        if host is not None:
+            self._belong_to(host)
+            # A leader that joins because its view of the topics changed forgets the join if its poll ends
+            # and the view changes back before all others have joined. It then never takes its assignment,
+            # and hangs until it is expelled (kafka-python 3.0.12). This mark stays until it has it.
+            host.request_rejoin()
+        claim = self._claim(host).within(topics)
         return membership.make_subscription(
             topics,
             owned=claim.partitions if claim.held else {},
@@ -168,13 +175,11 @@ class Assignor(AbstractPartitionAssignor):
         self._consumer = weakref.ref(host.coordinator)
         self._memory, self._untrusted = Claim(), None
 
-    def _claim(self) -> Claim:
+    def _claim(self, host: Host | None) -> Claim:
         """What this member owns or owned, as far as that is certain."""
-        host = Host.calling()
         if host is None:
             held = RebalanceProtocol.COOPERATIVE in self.supported_protocols()
             return Claim(self._memory.partitions, self._memory.generation, held)
-        self._belong_to(host)
         partitions = host.partitions
         if host.generation < 0:
             # Out of the group: others may own these by now. kafka-python may leave them in place until
@@ -182,7 +187,11 @@ class Assignor(AbstractPartitionAssignor):
             self._untrusted = partitions
         elif partitions != self._untrusted:
             self._untrusted = None
-            self._memory = Claim(_by_topic(partitions), host.generation)
+            # The consumer counts as in the new generation before it has its assignment. Asked again in
+            # that state, it must say the same: other bytes would make the coordinator start anew.
+            owned = _by_topic(partitions)
+            if owned != self._memory.partitions:
+                self._memory = Claim(owned, host.generation)
         if not host.cooperative:
             # A member that rebalances eagerly has let go of everything: a claim to hold partitions would
             # make the leader wait for a release that never comes. What it had is a wish, no more.
@@ -226,7 +235,7 @@ class Assignor(AbstractPartitionAssignor):
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
+    for topic, partition in sorted(partitions):
         topics.setdefault(topic, []).append(partition)
     return topics
 

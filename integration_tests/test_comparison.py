@@ -1,0 +1,59 @@
+"""The README's comparison, continued: what kafka-python's own classes do in groups of real consumers.
+
+Ours in the same cases: `test_assignors.py` and `test_configuration.py`.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
+from kafka.errors import KafkaConfigurationError
+
+from integration_tests.scenarios import all_members_lost_at_once
+from kafka_assignors.testing.group import ConsumerGroup
+
+
+def test_stock_cooperative_sticky_cannot_be_rolled_out(kafka_cluster: Any) -> None:
+    with pytest.raises(KafkaConfigurationError, match="do not support a common RebalanceProtocol"):
+        KafkaConsumer(
+            bootstrap_servers=kafka_cluster.bootstrap_servers,
+            group_id="comparison",
+            partition_assignment_strategy=[StockCooperativeSticky, RangePartitionAssignor],
+        )
+
+
+def test_stock_assignors_take_one_instance_for_two_consumers(kafka_cluster: Any) -> None:
+    instance = StockSticky()
+    settings = {
+        "bootstrap_servers": kafka_cluster.bootstrap_servers,
+        "group_id": "comparison",
+        "partition_assignment_strategy": [instance],
+    }
+    with closing(KafkaConsumer(**settings)) as first, closing(KafkaConsumer(**settings)) as second:
+        assert first._coordinator._assignors == second._coordinator._assignors == {"sticky": instance}
+
+
+def test_stock_leaders_hand_out_nothing_of_topics_that_only_followers_subscribe_to(
+    topic_factory: Callable[..., str], consumer_group: Callable[..., ConsumerGroup]
+) -> None:
+    topics = [topic_factory(3), topic_factory(2)]
+    group = consumer_group(topics[:1], [RangePartitionAssignor])
+    group.join("leader")
+    group.wait_stable()
+    group.join("follower", topics=topics[1:])
+    stable = group.wait_stable()
+    received = [event.partitions for event in group.timeline.of("assignment", member="follower")]
+    assert received == [frozenset(), stable.assignments["follower"]]
+
+
+def test_stock_cooperative_sticky_leaves_partitions_without_an_owner_when_all_members_are_lost_at_once(
+    topic_factory: Callable[..., str], consumer_group: Callable[..., ConsumerGroup]
+) -> None:
+    """They go on claiming what they had, so it is kept from the new one until the group's next change."""
+    _, given = all_members_lost_at_once(StockCooperativeSticky, topic_factory, consumer_group)
+    assert given == 4
