@@ -25,8 +25,8 @@ def topic_factory(kafka_cluster: Cluster) -> Iterator[Callable[..., str]]:
     yield make
     for name in made:
         # The test may have deleted it, or have ended the cluster.
-        with suppress(KafkaException):
-            delete_topic(kafka_cluster.bootstrap_servers, name)
+        with suppress(KafkaException, TimeoutError):
+            delete_topic(kafka_cluster.bootstrap_servers, name, timeout=5)
 
 
 @pytest.fixture

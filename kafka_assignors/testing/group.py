@@ -876,6 +876,7 @@ def delete_topic(bootstrap_servers: str | Sequence[str], name: str, *, timeout: 
 
     Raises:
         confluent_kafka.KafkaException: The brokers refuse, for instance because there is no such topic.
+        TimeoutError: They do not answer.
     """
     admin = _admin(_servers(bootstrap_servers))  # must outlive the answer
     admin.delete_topics([name])[name].result(timeout=timeout)
