@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 
-from kafka_assignors.testing.cluster import Cluster
-from kafka_assignors.testing.group import AssignorSpec, ConsumerGroup, create_topic, delete_topic
+from kafka_assignors.testing import AssignorSpec, Cluster, ConsumerGroup, create_topic, delete_topic
 
 _GROUPS: pytest.StashKey[list[ConsumerGroup]] = pytest.StashKey()
 

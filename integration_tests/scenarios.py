@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from kafka_assignors.testing.group import ConsumerGroup
+from kafka_assignors.testing import ConsumerGroup
 
 
 def all_members_lost_at_once(

@@ -7,7 +7,7 @@ partition owned as the strategy means it.
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -23,13 +23,12 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.testing.group import ConsumerGroup, Load, StableGroup, create_topic, grow_topic
+from kafka_assignors.testing import ConsumerGroup, Load, Sharing, StableGroup, create_topic, grow_topic
 
 EXCLUSIVE = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor, RandomAssignor]
 STICKY = [StickyAssignor, CooperativeStickyAssignor]
 QUICK_SESSION = {"session_timeout_ms": 2000}
 
-Ownership = Literal["exclusive", "broadcast"]
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
 
@@ -115,7 +114,7 @@ def test_a_static_member_restarts_without_a_rebalance(
 def test_new_partitions_of_a_topic_are_noticed_and_assigned(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
 ) -> None:
-    ownership: Ownership = "broadcast" if assignor is BroadcastAssignor else "exclusive"
+    ownership: Sharing = "broadcast" if assignor is BroadcastAssignor else "exclusive"
     topic = topic_factory(2)
     group = consumer_group(topic, [assignor])
     group.join()
@@ -133,7 +132,7 @@ def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_gener
 ) -> None:
     """The leader has no metadata of them when it first plans. Stock classes hand out nothing then."""
     topics = [topic_factory(3), topic_factory(2)]
-    ownership: Ownership = "broadcast" if assignor is BroadcastAssignor else "exclusive"
+    ownership: Sharing = "broadcast" if assignor is BroadcastAssignor else "exclusive"
     group = consumer_group(topics[:1], [assignor])
     group.join("leader")
     group.wait_stable()

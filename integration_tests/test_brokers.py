@@ -21,12 +21,12 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
-from kafka_assignors.testing import embedded
-from kafka_assignors.testing.cluster import (
+from kafka_assignors.testing import (
     BrokerDiedError,
     Cluster,
     How,
     choose_way,
+    embedded,
     kafka_cluster,
     wait_until_complete,
 )
@@ -214,7 +214,7 @@ def test_nothing_is_left_after_the_context(how: How, temporary: Path) -> None:
 
 CHILD = """
 import sys
-from kafka_assignors.testing.cluster import kafka_cluster
+from kafka_assignors.testing import kafka_cluster
 
 with kafka_cluster(int(sys.argv[1]), how="embedded"):
     print("up", flush=True)

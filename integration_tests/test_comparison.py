@@ -15,7 +15,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from kafka.errors import KafkaConfigurationError
 
 from integration_tests.scenarios import all_members_lost_at_once
-from kafka_assignors.testing.group import ConsumerGroup
+from kafka_assignors.testing import ConsumerGroup
 
 
 def test_stock_cooperative_sticky_cannot_be_rolled_out(kafka_cluster: Any) -> None:

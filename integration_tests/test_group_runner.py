@@ -15,8 +15,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors.testing.cluster import Cluster
-from kafka_assignors.testing.group import ConsumerGroup, GroupNotStableError, Load, grow_topic
+from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load, grow_topic
 from kafka_assignors.testing.timeline import Event
 
 MakeGroup = Callable[..., ConsumerGroup]
@@ -240,7 +239,7 @@ def test_a_wait_ends_at_once_when_a_member_ends_by_itself(topic: str, consumer_g
 
 ORPHANS = """
 import sys, time
-from kafka_assignors.testing.group import ConsumerGroup
+from kafka_assignors.testing import ConsumerGroup
 group = ConsumerGroup(sys.argv[1], sys.argv[2], ["kafka.coordinator.assignors.range:RangePartitionAssignor"])
 awake, frozen, silent = group.join(), group.join(), group.join()
 group.wait_stable()

@@ -9,17 +9,21 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
+from rich.text import Text
 
 from kafka_assignors.cli.results import Holdings, Run, Step
 from kafka_assignors.cli.show import Screen, show_comparison, show_run, show_step
-from kafka_assignors.testing.cluster import BrokerDiedError, ClusterUnavailableError, kafka_cluster
-from kafka_assignors.testing.group import (
+from kafka_assignors.testing import (
+    BrokerDiedError,
+    ClusterUnavailableError,
     ConsumerGroup,
     GroupNotStableError,
+    JarsUnavailableError,
     Load,
     create_topic,
     delete_topic,
     grow_topic,
+    kafka_cluster,
 )
 
 if TYPE_CHECKING:
@@ -34,9 +38,11 @@ GROWN: Final = ("orders", 8)
 RATE: Final = 120.0
 """Messages a second to each topic."""
 
-SESSION_TIMEOUT_MS: Final = {"given": 6000}
-"""6 s is the least that brokers allow by default; those that are started here allow less."""
-SHORT_SESSION_TIMEOUT_MS: Final = 3000
+SESSION_TIMEOUT_MS: Final = 3000
+"""How long a killed member's partitions wait."""
+
+GIVEN_SESSION_TIMEOUT_MS: Final = 6000
+"""The same on a running Kafka, which by default allows no less."""
 
 
 def demo(assignors: Mapping[str, str], *, bootstrap: str | None, as_json: bool) -> int:
@@ -54,20 +60,19 @@ def demo(assignors: Mapping[str, str], *, bootstrap: str | None, as_json: bool) 
     runs = []
     try:
         with ExitStack() as stack:
-            with console.status("Starting Kafka"):
-                began = time.monotonic()
-                cluster = stack.enter_context(kafka_cluster(bootstrap=bootstrap))
+            began = time.monotonic()
+            cluster = stack.enter_context(kafka_cluster(bootstrap=bootstrap))
             console.print(
                 f"Kafka ({cluster.how}) at {', '.join(cluster.bootstrap_servers)}"
                 f" after {time.monotonic() - began:.1f} s"
             )
-            timeout = SESSION_TIMEOUT_MS.get(cluster.how, SHORT_SESSION_TIMEOUT_MS)
+            timeout = GIVEN_SESSION_TIMEOUT_MS if cluster.how == "given" else SESSION_TIMEOUT_MS
             for name, path in assignors.items():
                 run = _run(name, path, cluster.bootstrap_servers, timeout, console)
                 runs.append(run)
                 show_run(console, run)
-    except (ClusterUnavailableError, BrokerDiedError, GroupNotStableError) as error:
-        console.print(f"[red]{type(error).__name__}[/]: {error}", highlight=False)
+    except (ClusterUnavailableError, JarsUnavailableError, BrokerDiedError, GroupNotStableError) as error:
+        console.print(Text.assemble((type(error).__name__, "red"), f": {error}"))
         return 1
     if len(runs) > 1:
         show_comparison(console, runs)

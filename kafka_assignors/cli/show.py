@@ -5,13 +5,14 @@ from types import TracebackType
 from typing import Final, Self
 
 from kafka import TopicPartition
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from kafka_assignors.cli.results import Run, Step, by_topic
-from kafka_assignors.testing.group import ConsumerGroup, Load
+from kafka_assignors.testing import ConsumerGroup, Load
 
 COLOURS: Final = ("cyan", "yellow", "magenta", "green", "blue", "red")
 """A colour for each member, in the order of their coming."""
@@ -132,11 +133,20 @@ def show_run(console: Console, run: Run) -> None:
 
 def show_comparison(console: Console, runs: Iterable[Run]) -> None:
     """Print one table of several runs."""
-    table = Table(title="\nThe same story by each strategy")
-    for heading in ("strategy", "produced", "lost", "again", "two owners", "rebalances", "moved", "least"):
-        table.add_column(heading, justify="left" if heading == "strategy" else "right")
-    table.add_column("longest pause", justify="right")
-    table.add_column("mean pause", justify="right")
+    table = Table(title="\nThe same story by each strategy", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("strategy", no_wrap=True)
+    for heading in (
+        "produced",
+        "lost",
+        "delivered again",
+        "two owners",
+        "rebal-\nances",
+        "moved",
+        "least possible",
+        "longest pause",
+        "mean pause",
+    ):
+        table.add_column(heading, justify="right")
     for run in runs:
         pauses = [seconds for step in run.steps for seconds in step.silence.values()]
         table.add_row(

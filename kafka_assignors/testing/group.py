@@ -29,14 +29,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from confluent_kafka import KafkaException, Producer
-
-# Their documented place; the stubs say otherwise.
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 from kafka import TopicPartition
 
+from kafka_assignors.testing.load import Load
 from kafka_assignors.testing.member import POLL_MS, CommitMode, MemberConfig
 from kafka_assignors.testing.timeline import NO_GENERATION, Event, Timeline, format_partitions
+from kafka_assignors.testing.topics import REQUEST_SECONDS, admin_client, existing_partitions, servers
 
 AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]] | Mapping[str, Any]
 """An assignor for a member's process to make: a class or its path "package.module:Class", alone or in a pair
@@ -59,7 +59,6 @@ SETTINGS: Mapping[str, Any] = {
 _LOOK_SECONDS = 0.05  # between two looks at what sends no word: the brokers, the caller's predicate
 _SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
 _COMMAND_SECONDS = 15.0
-_REQUEST_SECONDS = 10.0
 _EVENTS_SHOWN = 30
 _LOG_LINES_SHOWN = 15
 
@@ -440,7 +439,7 @@ class ConsumerGroup:
         commit: CommitMode = "each poll",
         poll_ms: int = POLL_MS,
     ) -> None:
-        self.bootstrap_servers = _servers(bootstrap_servers)
+        self.bootstrap_servers = servers(bootstrap_servers)
         self.topics = topics
         self.group_id = f"group-{uuid.uuid4().hex[:8]}" if group_id is None else group_id
         self.members: dict[str, Member] = {}
@@ -450,7 +449,7 @@ class ConsumerGroup:
         self._poll_ms = poll_ms
         self._events: list[Event] = []
         self._changed = threading.Condition(threading.RLock())
-        self._admin: AdminClient | None = _admin(self.bootstrap_servers)
+        self._admin: AdminClient | None = admin_client(self.bootstrap_servers)
         self._folder = tempfile.TemporaryDirectory(prefix="consumer-group-")
         self.log_folder = Path(self._folder.name)
 
@@ -628,7 +627,7 @@ class ConsumerGroup:
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
 
-    def wait_consumed(self, load: "Load", timeout: float = 30.0) -> None:
+    def wait_consumed(self, load: Load, timeout: float = 30.0) -> None:
         """Wait until members have reported every record of the load that the brokers acknowledged up to now.
 
         Raises:
@@ -649,8 +648,8 @@ class ConsumerGroup:
     def describe(self) -> BrokersView:
         """Ask the coordinator about the group, by a client that is no member."""
         try:
-            future = self._client.describe_consumer_groups([self.group_id], request_timeout=_REQUEST_SECONDS)
-            found = future[self.group_id].result(timeout=_REQUEST_SECONDS)
+            future = self._client.describe_consumer_groups([self.group_id], request_timeout=REQUEST_SECONDS)
+            found = future[self.group_id].result(timeout=REQUEST_SECONDS)
         except (KafkaException, TimeoutError) as error:
             return BrokersView(state="UNKNOWN", protocol="", assignments={}, error=str(error))
         return BrokersView(
@@ -700,7 +699,7 @@ class ConsumerGroup:
         ownership: Sharing,
     ) -> Iterator[str]:
         """What is wrong with the members' words in view of the topics that exist."""
-        existing = _existing_partitions(self._client)
+        existing = existing_partitions(self._client)
         subscribed = {
             member.name: {topic for topic in existing if _subscribes(member.topics, topic)}
             for member in awaited
@@ -791,10 +790,6 @@ def _names(topics: str | Collection[str]) -> list[str]:
     return [topics] if isinstance(topics, str) else [*topics]
 
 
-def _servers(bootstrap_servers: str | Sequence[str]) -> list[str]:
-    return bootstrap_servers.split(",") if isinstance(bootstrap_servers, str) else [*bootstrap_servers]
-
-
 def _assignor(spec: AssignorSpec) -> tuple[str, Mapping[str, Any]]:
     if isinstance(spec, Mapping):
         spec = (spec["class"], spec.get("options", {}))
@@ -803,186 +798,3 @@ def _assignor(spec: AssignorSpec) -> tuple[str, Mapping[str, Any]]:
     if ":" not in path or "<locals>" in path or path.startswith("__main__:"):
         raise ValueError(f"another process cannot import {path!r}; give the path 'package.module:Class'")
     return path, dict(options)
-
-
-# Topics
-
-
-def _admin(bootstrap_servers: Sequence[str]) -> AdminClient:
-    return AdminClient({"bootstrap.servers": ",".join(bootstrap_servers), "log_level": 3})  # errors
-
-
-def _existing_partitions(client: AdminClient | Producer) -> dict[str, list[TopicPartition]]:
-    topics = client.list_topics(timeout=_REQUEST_SECONDS).topics
-    return {
-        name: [TopicPartition(name, number) for number in sorted(topic.partitions)]
-        for name, topic in topics.items()
-    }
-
-
-def create_topic(
-    bootstrap_servers: str | Sequence[str],
-    partitions: int,
-    *,
-    name: str | None = None,
-    replication: int = 1,
-    timeout: float = 30.0,
-) -> str:
-    """Create a topic and wait until the brokers show it with leaders for all its partitions.
-
-    Args:
-        bootstrap_servers: The brokers.
-        partitions: How many partitions it gets.
-        name: Its name; a new one by default.
-        replication: How many replicas each partition gets.
-        timeout: In seconds.
-
-    Returns:
-        The topic's name.
-
-    Raises:
-        confluent_kafka.KafkaException: The brokers refuse, for instance because there is such a topic.
-        TimeoutError: They do not show it.
-    """
-    name = f"topic-{uuid.uuid4().hex[:8]}" if name is None else name
-    admin = _admin(_servers(bootstrap_servers))
-    admin.create_topics([NewTopic(name, partitions, replication)])[name].result(timeout=timeout)
-    _wait_until_shown(admin, name, partitions, timeout)
-    return name
-
-
-def grow_topic(
-    bootstrap_servers: str | Sequence[str], name: str, partitions: int, *, timeout: float = 30.0
-) -> None:
-    """Give a topic more partitions, and wait until the brokers show them with leaders.
-
-    Args:
-        bootstrap_servers: The brokers.
-        name: The topic.
-        partitions: How many partitions it has then.
-        timeout: In seconds.
-
-    Raises:
-        confluent_kafka.KafkaException: The brokers refuse, for instance because it has so many already.
-        TimeoutError: They do not show them.
-    """
-    admin = _admin(_servers(bootstrap_servers))
-    admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=timeout)
-    _wait_until_shown(admin, name, partitions, timeout)
-
-
-def delete_topic(bootstrap_servers: str | Sequence[str], name: str, *, timeout: float = 30.0) -> None:
-    """Delete a topic.
-
-    Raises:
-        confluent_kafka.KafkaException: The brokers refuse, for instance because there is no such topic.
-        TimeoutError: They do not answer.
-    """
-    admin = _admin(_servers(bootstrap_servers))  # must outlive the answer
-    admin.delete_topics([name])[name].result(timeout=timeout)
-
-
-def _wait_until_shown(admin: AdminClient, name: str, partitions: int, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        topic = admin.list_topics(name, timeout=_REQUEST_SECONDS).topics[name]
-        led = [partition for partition in topic.partitions.values() if partition.leader >= 0]
-        if len(led) == partitions:
-            return
-        time.sleep(_LOOK_SECONDS)
-    raise TimeoutError(
-        f"the brokers do not show {partitions} partitions with leaders for {name} in {timeout:g} s"
-    )
-
-
-class Load:
-    """Produces numbered records to all partitions of a topic in turn, from a thread, until stopped.
-
-    A context manager: starts on entering, stops on leaving. New partitions get their share within a second.
-    Let the topic have no other records, so that the offsets 0 to n - 1 are what `produced` counts.
-
-    Args:
-        bootstrap_servers: The brokers.
-        topic: The topic.
-        rate: Records a second, over all partitions.
-    """
-
-    def __init__(self, bootstrap_servers: str | Sequence[str], topic: str, *, rate: float = 100.0) -> None:
-        self.topic = topic
-        self._rate = rate
-        self._producer = Producer(
-            {
-                "bootstrap.servers": ",".join(_servers(bootstrap_servers)),
-                # Retries neither reorder nor double, so n acknowledged records have the offsets 0 to n - 1.
-                "enable.idempotence": True,
-                "linger.ms": 5,
-                "log_level": 3,  # errors
-            }
-        )
-        self._produced: dict[TopicPartition, int] = {}
-        self._failed: list[str] = []
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"load on {topic}", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    @property
-    def produced(self) -> Mapping[TopicPartition, int]:
-        """How many records of each partition the brokers acknowledged so far."""
-        return dict(self._produced)
-
-    def stop(self) -> Mapping[TopicPartition, int]:
-        """Stop, and wait for the last acknowledgements.
-
-        Returns:
-            How many records of each partition the brokers acknowledged.
-
-        Raises:
-            RuntimeError: Records could not be produced.
-        """
-        self._stop.set()
-        self._thread.join()
-        if self._failed:
-            raise RuntimeError(f"{len(self._failed)} failures to produce, the first: {self._failed[0]}")
-        return self.produced
-
-    def _run(self) -> None:
-        try:
-            self._produce()
-        except Exception as error:  # noqa: BLE001 - whatever ends the thread early, `stop` tells
-            self._failed.append(repr(error))
-
-    def _produce(self) -> None:
-        began = time.monotonic()
-        look_again = began
-        partitions: list[TopicPartition] = []
-        number = 0
-        while not self._stop.is_set():
-            now = time.monotonic()
-            if now >= look_again:
-                partitions = _existing_partitions(self._producer)[self.topic]
-                look_again = now + 0.5
-            while number < (now - began) * self._rate:
-                partition = partitions[number % len(partitions)].partition
-                self._producer.produce(
-                    self.topic, str(number).encode(), partition=partition, on_delivery=self._done
-                )
-                number += 1
-            self._producer.poll(0)
-            self._stop.wait(0.01)
-        self._producer.flush(_REQUEST_SECONDS)
-
-    def _done(self, error: Any, record: Any) -> None:
-        if error is not None:
-            self._failed.append(str(error))
-            return
-        # Counted: librdkafka sometimes acknowledges the first records of a new topic without offsets.
-        partition = TopicPartition(record.topic(), record.partition())
-        self._produced[partition] = self._produced.get(partition, 0) + 1

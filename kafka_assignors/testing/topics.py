@@ -1,0 +1,114 @@
+"""Topics to test with, made and changed through a client that is independent of the one under test."""
+
+import time
+import uuid
+from collections.abc import Sequence
+from typing import Final
+
+from confluent_kafka import Producer
+
+# Their documented place; the stubs say otherwise.
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
+from kafka import TopicPartition
+
+REQUEST_SECONDS: Final = 10.0
+"""How long one request may take."""
+
+LOG_LEVEL: Final = 2
+"""What librdkafka says on stderr: less than that brokers refuse connections, which tests make them do."""
+
+_LOOK_SECONDS: Final = 0.05
+
+
+def servers(bootstrap_servers: str | Sequence[str]) -> list[str]:
+    """Bootstrap servers, given in one string or one by one, as a list."""
+    return bootstrap_servers.split(",") if isinstance(bootstrap_servers, str) else [*bootstrap_servers]
+
+
+def admin_client(bootstrap_servers: Sequence[str]) -> AdminClient:
+    """A client that is no member of any group, and logs errors only."""
+    return AdminClient({"bootstrap.servers": ",".join(bootstrap_servers), "log_level": LOG_LEVEL})
+
+
+def existing_partitions(client: AdminClient | Producer) -> dict[str, list[TopicPartition]]:
+    """The partitions of every topic, by its name."""
+    topics = client.list_topics(timeout=REQUEST_SECONDS).topics
+    return {
+        name: [TopicPartition(name, number) for number in sorted(topic.partitions)]
+        for name, topic in topics.items()
+    }
+
+
+def create_topic(
+    bootstrap_servers: str | Sequence[str],
+    partitions: int,
+    *,
+    name: str | None = None,
+    replication: int = 1,
+    timeout: float = 30.0,
+) -> str:
+    """Create a topic and wait until the brokers show it with leaders for all its partitions.
+
+    Args:
+        bootstrap_servers: The brokers.
+        partitions: How many partitions it gets.
+        name: Its name; a new one by default.
+        replication: How many replicas each partition gets.
+        timeout: In seconds.
+
+    Returns:
+        The topic's name.
+
+    Raises:
+        confluent_kafka.KafkaException: The brokers refuse, for instance because there is such a topic.
+        TimeoutError: They do not show it.
+    """
+    name = f"topic-{uuid.uuid4().hex[:8]}" if name is None else name
+    admin = admin_client(servers(bootstrap_servers))
+    admin.create_topics([NewTopic(name, partitions, replication)])[name].result(timeout=timeout)
+    _wait_until_shown(admin, name, partitions, timeout)
+    return name
+
+
+def grow_topic(
+    bootstrap_servers: str | Sequence[str], name: str, partitions: int, *, timeout: float = 30.0
+) -> None:
+    """Give a topic more partitions, and wait until the brokers show them with leaders.
+
+    Args:
+        bootstrap_servers: The brokers.
+        name: The topic.
+        partitions: How many partitions it has then.
+        timeout: In seconds.
+
+    Raises:
+        confluent_kafka.KafkaException: The brokers refuse, for instance because it has so many already.
+        TimeoutError: They do not show them.
+    """
+    admin = admin_client(servers(bootstrap_servers))
+    admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=timeout)
+    _wait_until_shown(admin, name, partitions, timeout)
+
+
+def delete_topic(bootstrap_servers: str | Sequence[str], name: str, *, timeout: float = 30.0) -> None:
+    """Delete a topic.
+
+    Raises:
+        confluent_kafka.KafkaException: The brokers refuse, for instance because there is no such topic.
+        TimeoutError: They do not answer.
+    """
+    admin = admin_client(servers(bootstrap_servers))  # must outlive the answer
+    admin.delete_topics([name])[name].result(timeout=timeout)
+
+
+def _wait_until_shown(admin: AdminClient, name: str, partitions: int, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        topic = admin.list_topics(name, timeout=REQUEST_SECONDS).topics[name]
+        led = [partition for partition in topic.partitions.values() if partition.leader >= 0]
+        if len(led) == partitions:
+            return
+        time.sleep(_LOOK_SECONDS)
+    raise TimeoutError(
+        f"the brokers do not show {partitions} partitions with leaders for {name} in {timeout:g} s"
+    )
