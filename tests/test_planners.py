@@ -21,8 +21,8 @@ from kafka_assignors.planners import (
     plan_range,
     plan_round_robin,
 )
+from kafka_assignors.planners.cooperative import awaited_holders
 
-Assignments = Mapping[str, Mapping[str, list[int]]]
 Planner = Callable[[Group], Plan]
 Partition = tuple[str, int]
 
