@@ -172,7 +172,7 @@ class Run:
                     "members": one.members,
                     "seconds": one.seconds,
                 }
-                for one in self.overlaps
+                for one in (() if self.shared else self.overlaps)
             ],
             "steps": [step.to_json() for step in self.steps],
         }

@@ -133,20 +133,16 @@ def show_run(console: Console, run: Run) -> None:
 
 def show_comparison(console: Console, runs: Iterable[Run]) -> None:
     """Print one table of several runs."""
-    table = Table(title="\nThe same story by each strategy", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table = Table(
+        title="The same story by each strategy", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
+    )
     table.add_column("strategy", no_wrap=True)
-    for heading in (
-        "produced",
-        "lost",
-        "delivered again",
-        "two owners",
-        "rebal-\nances",
-        "moved",
-        "least possible",
-        "longest pause",
-        "mean pause",
-    ):
-        table.add_column(heading, justify="right")
+    for heading in ("sent", "lost", "again", "twice", "rounds", "moved", "least", "longest", "mean"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.caption = (
+        "messages sent, lost, delivered again; partitions with two owners at once; rebalances; partitions "
+        "moved, least possible; longest and mean pause of a partition in seconds"
+    )
     for run in runs:
         pauses = [seconds for step in run.steps for seconds in step.silence.values()]
         table.add_row(
@@ -154,12 +150,12 @@ def show_comparison(console: Console, runs: Iterable[Run]) -> None:
             str(run.produced),
             str(run.lost),
             str(run.duplicates),
-            "by design" if run.shared else str(run.owned_twice),
+            "-" if run.shared else str(run.owned_twice),
             str(sum(len(step.rebalances) for step in run.steps)),
             str(run.moves),
             str(run.least_moves),
-            f"{run.longest_silence:.2f} s",
-            f"{sum(pauses) / max(len(pauses), 1):.2f} s",
+            f"{run.longest_silence:.2f}",
+            f"{sum(pauses) / max(len(pauses), 1):.2f}",
         )
     console.print(table)
 
