@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import Final, Self
 
 from kafka import TopicPartition
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -133,9 +132,7 @@ def show_run(console: Console, run: Run) -> None:
 
 def show_comparison(console: Console, runs: Iterable[Run]) -> None:
     """Print one table of several runs."""
-    table = Table(
-        title="The same story by each strategy", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
-    )
+    table = Table(title="The same story by each strategy", box=None, padding=(0, 1, 0, 0))
     table.add_column("strategy", no_wrap=True)
     for heading in ("sent", "lost", "again", "twice", "rounds", "moved", "least", "longest", "mean"):
         table.add_column(heading, justify="right", no_wrap=True)
