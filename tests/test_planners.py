@@ -331,14 +331,23 @@ def test_hand_over_gives_what_nobody_else_holds_and_all_of_that(case: Case, rng:
             held_by.setdefault(partition, set()).add(member.member_id)
     generation = {member.member_id: member.generation for member in case.members}
 
-    def must_wait(partition: Partition, name: str) -> bool:
-        """Whether another member holds it that is not known to be behind its valid owner."""
-        return any(
-            valid.get(partition) != name or generation[holder] >= generation[name]
+    def in_the_way(partition: Partition, name: str) -> set[str]:
+        """The other members that hold it and are not known to be behind its valid owner."""
+        return {
+            holder
             for holder in held_by.get(partition, set()) - {name}
-        )
+            if valid.get(partition) != name or generation[holder] >= generation[name]
+        }
 
-    assert got == {partition: name for partition, name in wished.items() if not must_wait(partition, name)}
+    waited_for = {partition: in_the_way(partition, name) for partition, name in wished.items()}
+    assert got == {partition: name for partition, name in wished.items() if not waited_for[partition]}
+    named = [
+        (group.name_of(partition), group.members[holder].member_id)
+        for partition, holder in awaited_holders(plan).tolist()
+    ]
+    assert Counter(named) == Counter(
+        (partition, holder) for partition, holders in waited_for.items() for holder in holders
+    )
 
 
 @pytest.mark.parametrize(("left_in", "given_now"), [(4, True), (5, False), (6, False)])
