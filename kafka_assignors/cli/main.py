@@ -29,7 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 if all went well, 1 if not, 2 for a wrong command line, 130 after Ctrl-C.
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.assignor and len(options.assignor) > 1 and not options.compare:
+        parser.error("to run several assignors, say --compare")
     try:
         from kafka_assignors.cli.demo import demo  # noqa: PLC0415 - needs an extra, which --help does not
     except ModuleNotFoundError as missing:

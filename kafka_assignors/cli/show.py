@@ -170,6 +170,7 @@ def _ids(partitions: Iterable[TopicPartition], new: Iterable[TopicPartition] = (
         for partition in ids:
             is_new = TopicPartition(topic, partition) in fresh
             text.append(f"+{partition} " if is_new else f"{partition} ", style="bold green" if is_new else "")
+    text.rstrip()
     return text
 
 
