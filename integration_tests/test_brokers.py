@@ -21,15 +21,8 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
-from kafka_assignors.testing import (
-    BrokerDiedError,
-    Cluster,
-    How,
-    choose_way,
-    embedded,
-    kafka_cluster,
-    wait_until_complete,
-)
+from kafka_assignors.testing import BrokerDiedError, Cluster, How, embedded, kafka_cluster
+from kafka_assignors.testing.cluster import choose_way, wait_until_complete
 from kafka_assignors.testing.jars import kafka_jars
 from kafka_assignors.testing.plugin import options
 

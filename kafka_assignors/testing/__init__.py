@@ -100,9 +100,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    try:
-        home = _HOME[name]
-    except KeyError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    return getattr(import_module(f"{__name__}.{home}"), name)
+if not TYPE_CHECKING:  # to a type checker, a name that is not above is an error
+
+    def __getattr__(name: str) -> Any:
+        try:
+            home = _HOME[name]
+        except KeyError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        return getattr(import_module(f"{__name__}.{home}"), name)
