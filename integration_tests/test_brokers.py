@@ -74,9 +74,10 @@ def test_three_nodes_are_a_cluster_with_a_rack_each(how: How) -> None:
         assert racks(cluster) == [(1, "rack-1"), (2, "rack-2"), (3, "rack-3")]
         with admin_of(cluster) as admin:
             admin.create_topics([NewTopic("t", num_partitions=1, replication_factor=3)])
-            admin.wait_for_topics(["t"])  # the broker asked may not have heard of it yet
-            (topic,) = admin.describe_topics(["t"])
-        assert sorted(topic["partitions"][0]["replica_nodes"]) == [1, 2, 3]
+            # Each request may go to another broker, and that one may not have heard of the topic yet.
+            while not (partitions := admin.describe_topics(["t"])[0]["partitions"]):
+                pass
+            assert sorted(partitions[0]["replica_nodes"]) == [1, 2, 3]
 
 
 def test_the_session_has_the_cluster_that_is_configured(
