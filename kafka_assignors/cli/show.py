@@ -66,7 +66,9 @@ class Screen:
             last - first + 1 for runs in self._group.timeline.consumed().values() for first, last in runs
         )
         table = Table.grid(padding=(0, 1))
-        table.add_row("[bold]…[/]", f"[bold]{self.title}[/]  {produced} produced, {consumed} consumed")
+        # A record can be consumed before its producer has the acknowledgement.
+        count = f"{consumed} of {max(produced, consumed)} messages consumed"
+        table.add_row("[bold]…[/]", f"[bold]{self.title}[/]  {count}")
         for member in list(self._group.members.values()):
             if member.running:
                 state = "joining" if member.joining else f"generation {member.generation}"
