@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kafka import TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
 
@@ -180,7 +179,7 @@ def test_a_frozen_member_that_thaws_does_not_win_back_what_others_have_by_now(
     group = consumer_group(topic_factory(6), [assignor], settings=QUICK_SESSION)
     for name in "abc":
         group.join(name)
-    group.wait_stable()
+    before = group.wait_stable()
     frozen = group.members["b"]
     frozen.freeze()
     without = group.wait_stable()
@@ -197,7 +196,9 @@ def test_a_frozen_member_that_thaws_does_not_win_back_what_others_have_by_now(
         if event.time > group.timeline.of("thawed")[0].time
     )
     assert returning.details["owned"] == []
-    assert returning.details["claimed_generation"] in (-1, 1, 2, 3) if assignor is StickyAssignor else -1
+    # What it had is a wish of an older generation to the eager one, and nothing to the cooperative one.
+    remembered = -1 if assignor is CooperativeStickyAssignor else before.generation
+    assert returning.details["claimed_generation"] == remembered
 
 
 @pytest.mark.parametrize("assignor", STICKY)
@@ -367,5 +368,5 @@ def test_a_member_with_false_claims_keeps_no_partition_from_an_owner_for_long(
     stable = group.wait_stable()
     assert sizes(stable) == {"leader": 3, "clinging": 3}
     assert {tp.partition for owned in stable.assignments.values() for tp in owned} == set(range(6))
-    assert all(isinstance(tp, TopicPartition) for owned in stable.assignments.values() for tp in owned)
     assert never_two_owners(group)
+    assert group.timeline.overlaps() == ()

@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from kafka import KafkaConsumer
+from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import KafkaConfigurationError
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import (
     BroadcastAssignor,
@@ -69,11 +70,40 @@ def test_classes_instances_and_factories_in_any_order_make_a_consumer(
     assert consumer(*strategies)._coordinator._rebalance_protocol == mode
 
 
-def test_two_assignors_of_one_name_are_refused(consumer: MakeConsumer) -> None:
+@pytest.mark.parametrize(
+    "strategies",
+    [
+        [RangePartitionAssignor, RangeAssignor],
+        [RangeAssignor, RangePartitionAssignor],
+        [partial(RangePartitionAssignor), RangeAssignor],
+        [StickyAssignor(rack="a"), StickyAssignor(rack="b")],
+        [RoundRobinAssignor, StickyAssignor, RoundRobinPartitionAssignor],
+    ],
+)
+def test_two_assignors_of_one_name_are_refused(consumer: MakeConsumer, strategies: list[Any]) -> None:
     with pytest.raises(KafkaConfigurationError, match="assignors of one name"):
-        consumer(RangePartitionAssignor, RangeAssignor)
-    with pytest.raises(KafkaConfigurationError, match="assignors of one name"):
-        consumer(StickyAssignor(rack="a"), StickyAssignor(rack="b"))
+        consumer(*strategies)
+
+
+def test_an_assignor_used_by_hand_within_a_rebalance_listener_is_not_taken_for_the_consumers(
+    consumer: MakeConsumer, topic_factory: Callable[..., str]
+) -> None:
+    by_hand = CooperativeStickyAssignor()
+    by_hand.on_assignment(ConsumerProtocolAssignment(1, [("elsewhere", [7])], b""), 3)
+    told: list[Any] = []
+
+    class Listener(ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned: Any) -> None:  # noqa: ARG002 - the client's signature
+            told.append(by_hand.metadata({"elsewhere"}))
+
+        def on_partitions_revoked(self, revoked: Any) -> None:
+            """Nothing to do."""
+
+    member = consumer(RangeAssignor)
+    member.subscribe([topic_factory(1)], listener=Listener())
+    while not told:
+        member.poll(timeout_ms=1000)
+    assert (told[0].generation_id, told[0].owned_partitions[0].partitions) == (3, [7])
 
 
 def test_one_instance_for_two_consumers_is_refused_and_the_first_is_none_the_worse(

@@ -81,9 +81,9 @@ class Group:
         topic_bounds: (T + 1,) the partitions of topic t are topic_bounds[t]..topic_bounds[t + 1] - 1.
         subscriptions: For each member the numbers of its topics, ascending.
         subscribers: For each topic the numbers of its members, ascending.
-        owner: (N,) the member whose claim on the partition is valid, or `NOBODY`. The highest generation
-            wins; two claims of that generation cancel each other; a claim counts only while its
-            member subscribes to the topic.
+        owner: (N,) the member whose claim on the partition is valid, or `NOBODY`. Who holds it comes before
+            who only remembers it, then the highest generation wins; two such claims of one generation
+            cancel each other; a claim counts only while its member subscribes to the topic.
         previous: (N,) the member with the newest valid claim from before the group's newest generation,
             or `NOBODY` (KIP-54's "previous assignment").
         holders: (K, 2) pairs (partition, member): what members hold at this moment, valid claim or not.
@@ -276,23 +276,25 @@ def _settle(claims: _Claims, size: int, newest: int) -> tuple[IntArray, IntArray
     """
     valid = claims.subscribed
     partition, member, generation = claims.partition[valid], claims.member[valid], claims.generation[valid]
-    owner = _newest_claimant(partition, member, generation, size)
+    # Generations have 32 bits: any claim of a holder ranks before all that are only remembered.
+    rank = generation + (claims.held[valid].astype(np.int64) << 33)
+    owner = _first_claimant(partition, member, rank, size)
     old = generation < newest
-    previous = _newest_claimant(partition[old], member[old], generation[old], size)
+    previous = _first_claimant(partition[old], member[old], generation[old], size)
     return owner, previous
 
 
-def _newest_claimant(partition: IntArray, member: IntArray, generation: IntArray, size: int) -> IntArray:
-    """(size,) the one member with the newest claim on each partition; `NOBODY` if none or more than one."""
+def _first_claimant(partition: IntArray, member: IntArray, rank: IntArray, size: int) -> IntArray:
+    """(size,) the one member whose claim ranks highest on each partition; `NOBODY` if none or several do."""
     claimant = np.full(size, NOBODY, dtype=np.int64)
     if not partition.size:
         return claimant
-    order = np.lexsort((-generation, partition))
-    partition, member, generation = partition[order], member[order], generation[order]
+    order = np.lexsort((-rank, partition))
+    partition, member, rank = partition[order], member[order], rank[order]
     first = np.ones(partition.size, dtype=np.bool_)
     first[1:] = partition[1:] != partition[:-1]
-    tied = np.zeros(partition.size, dtype=np.bool_)  # the next claim is as new, on the same partition
-    tied[:-1] = ~first[1:] & (generation[1:] == generation[:-1])
+    tied = np.zeros(partition.size, dtype=np.bool_)  # the next claim ranks as high, on the same partition
+    tied[:-1] = ~first[1:] & (rank[1:] == rank[:-1])
     sole = first & ~tied
     claimant[partition[sole]] = member[sole]
     return claimant

@@ -36,7 +36,16 @@ class Plan:
         Args:
             group: The group.
             owner: (N,) the number of the member that gets each partition, or `NOBODY`.
+
+        Raises:
+            InvalidPlanError: There is not one entry for each partition, or one that is no member's.
         """
+        if owner.shape != (group.size,):
+            raise InvalidPlanError(f"owners of shape {owner.shape} for a group of {group.size} partitions")
+        if owner.size and not NOBODY <= owner.min() <= owner.max() < len(group.members):
+            raise InvalidPlanError(
+                f"owners from {owner.min()} to {owner.max()} for a group of {len(group.members)} members"
+            )
         order = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[order], np.arange(len(group.members) + 1))
         return cls(group, order[bounds[0] :], bounds - bounds[0])
@@ -87,21 +96,22 @@ class Plan:
         return {member.member_id: self.of(number) for number, member in enumerate(self.group.members)}
 
 
-def check(plan: Plan, *, shared: bool = False) -> None:
+def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray | None = None) -> None:
     """Make sure that a plan may be sent.
 
-    Every partition stands in it at most once, goes to a subscriber, and exists; every member has an entry.
-    That a partition is missing is no fault here: a cooperative plan holds some back, and topics
-    without subscribers have none to give to.
+    Every partition that exists stands in it, once, and goes to a subscriber; every member has an entry.
 
     Args:
         plan: The plan.
+        group: The group that it must be for.
         shared: Whether several members may have one partition (broadcast); each at most once even so.
+        held_back: Partitions that nobody gets in this round of a cooperative rebalance.
 
     Raises:
         InvalidPlanError: With the first fault found.
     """
-    group = plan.group
+    if plan.group is not group:
+        raise InvalidPlanError("the plan is for another group")
     bounds, partitions = plan.bounds, plan.partitions
     if (
         bounds.size != len(group.members) + 1
@@ -126,3 +136,10 @@ def check(plan: Plan, *, shared: bool = False) -> None:
                 f"the plan gives {member.member_id} partitions of {group.topics[foreign[0]]}, "
                 "which it does not subscribe to"
             )
+    missing = np.ones(group.size, dtype=np.bool_)
+    missing[partitions] = False
+    if held_back is not None:
+        missing[held_back] = False
+    if missing.any():
+        topic, partition = group.name_of(int(np.flatnonzero(missing)[0]))
+        raise InvalidPlanError(f"the plan gives {topic}-{partition} to nobody")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_assignors.group import NOBODY, Group, Member
+from kafka_assignors.group import NOBODY, Group, IntArray, Member
 from kafka_assignors.plan import InvalidPlanError, Plan, check
 
 
@@ -91,7 +91,7 @@ def test_a_plan_of_an_empty_group_is_empty() -> None:
     assert plan.assignments() == {}
     assert plan.bounds.tolist() == [0]
     assert plan.moves == 0
-    check(plan)
+    check(plan, plan.group)
 
 
 @settings(deadline=None, derandomize=True)
@@ -103,7 +103,7 @@ def test_a_plan_gives_back_the_owners_that_it_was_made_of(data: st.DataObject) -
     )
     owner = data.draw(st.lists(st.integers(NOBODY, count - 1), min_size=size, max_size=size))
     plan = Plan.from_owner(group, ints(*owner))
-    check(plan)
+    check(plan, plan.group, held_back=plan.unassigned)
     assert plan.owner.tolist() == owner
     assert plan.loads.tolist() == [owner.count(number) for number in range(count)]
     for number in range(count):
@@ -111,8 +111,32 @@ def test_a_plan_gives_back_the_owners_that_it_was_made_of(data: st.DataObject) -
         assert plan.of(number) == ({"a": mine} if mine else {})
 
 
-def test_a_plan_that_leaves_partitions_out_is_valid(group: Group) -> None:
-    check(Plan.from_owner(group, ints(0, NOBODY, NOBODY, 2)))
+def test_only_partitions_that_are_held_back_may_be_left_out(group: Group) -> None:
+    plan = Plan.from_owner(group, ints(0, NOBODY, NOBODY, 2))
+    check(plan, group, held_back=ints(1, 2))
+    for held_back in (None, ints(), ints(2), ints(2, 0)):
+        with pytest.raises(InvalidPlanError, match=r"^the plan gives a-21 to nobody$"):
+            check(plan, group, held_back=held_back)
+
+
+def test_a_plan_for_another_group_is_refused(group: Group) -> None:
+    with pytest.raises(InvalidPlanError, match=r"^the plan is for another group$"):
+        check(Plan.from_owner(group, ints(0, 0, 2, 2)), Group.of({}, []))
+
+
+@pytest.mark.parametrize(
+    ("owner", "fault"),
+    [
+        (ints(0, 0, 2), "owners of shape (3,) for a group of 4 partitions"),
+        (ints(0, 0, 2, 2, 2), "owners of shape (5,) for a group of 4 partitions"),
+        (ints(0, 0, 2, 3), "owners from 0 to 3 for a group of 3 members"),
+        (ints(0, -7, 2, 2), "owners from -7 to 2 for a group of 3 members"),
+    ],
+)
+def test_owners_that_are_none_make_no_plan(group: Group, owner: IntArray, fault: str) -> None:
+    with pytest.raises(InvalidPlanError) as caught:
+        Plan.from_owner(group, owner)
+    assert str(caught.value) == fault
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -136,12 +160,12 @@ def test_faults_are_found(
     group: Group, partitions: list[int], bounds: list[int], fault: str, *, shared: bool
 ) -> None:
     with pytest.raises(InvalidPlanError) as caught:
-        check(Plan(group, ints(*partitions), ints(*bounds)), shared=shared)
+        check(Plan(group, ints(*partitions), ints(*bounds)), group, shared=shared)
     assert str(caught.value) == fault
 
 
 def test_only_a_shared_plan_may_give_a_partition_to_two_members(group: Group) -> None:
-    plan = Plan(group, ints(0, 1, 1, 2), ints(0, 2, 4, 4))
-    check(plan, shared=True)
+    plan = Plan(group, ints(0, 1, 1, 2, 3), ints(0, 2, 4, 5))
+    check(plan, group, shared=True)
     with pytest.raises(InvalidPlanError, match=r"^the plan gives a-21 away more than once$"):
-        check(plan)
+        check(plan, group)

@@ -211,7 +211,7 @@ def publish(repository: Path, artifact: str, content: bytes, depends_on: str = "
 def jar(text: str) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("text", text)
+        archive.writestr(zipfile.ZipInfo("text"), text)  # of a fixed date
     return buffer.getvalue()
 
 

@@ -14,12 +14,16 @@ from kafka.structs import TopicPartition
 from kafka_assignors.assignors.host import Host
 from kafka_assignors.group import NO_GENERATION, Group, Member
 from kafka_assignors.plan import Plan, check
+from kafka_assignors.planners.cooperative import awaited_holders
 from kafka_assignors.protocol import membership
 
 log = logging.getLogger(__name__)
 
 METADATA_TRIES: Final = 10
 """How often `assign` asks for the metadata of a topic, one `retry_backoff_ms` (100 ms) apart."""
+
+
+_MAX_STRING: Final = 2**15 - 1  # a string's length is an int16 on the wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,13 @@ class Assignor(AbstractPartitionAssignor):
     """Whether several members may get one partition."""
 
     def __init__(self, *, rack: str | None = None) -> None:
-        if rack is not None and not (isinstance(rack, str) and rack):
-            raise ValueError(f"rack must be a non-empty string or None, not {rack!r}")
+        if rack is not None and not (isinstance(rack, str) and 0 < _utf8_size(rack) <= _MAX_STRING):
+            raise ValueError(
+                f"rack must be a non-empty string of up to {_MAX_STRING} bytes of UTF-8 or None, not {rack!r}"
+            )
+        host = Host.calling()
+        if host is not None and host.repeated_names:  # the consumer under construction makes this one
+            raise _namesakes(host.repeated_names)
         self._rack = rack
         self._consumer: weakref.ref[Any] | None = None
         self._memory = Claim()  # the last assignment that is known to have been real
@@ -66,6 +75,10 @@ class Assignor(AbstractPartitionAssignor):
     @abstractmethod
     def plan(self, group: Group) -> Plan:
         """Decide who gets what."""
+
+    def this_round(self, plan: Plan) -> Plan:
+        """What of a plan can be carried out at once; all of it, but in a cooperative rebalance."""
+        return plan
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The user data that tells the leader of a claim; None for strategies that do not care."""
@@ -139,7 +152,10 @@ class Assignor(AbstractPartitionAssignor):
         racks = _replica_racks(cluster, topics) if any(member.rack for member in decoded) else None
         group = Group.of(topics, decoded, racks)
         plan = self.plan(group)
-        check(plan, shared=self.shared)
+        check(plan, group, shared=self.shared)
+        sent = self.this_round(plan)
+        if sent is not plan:
+            check(sent, group, held_back=awaited_holders(plan)[:, 0])
         log.info(
             "Planned %d partitions for %d members by %s: loads %s, %d moved",
             group.size,
@@ -150,7 +166,7 @@ class Assignor(AbstractPartitionAssignor):
         )
         return {
             member: membership.make_assignment(partitions)
-            for member, partitions in plan.assignments().items()
+            for member, partitions in sent.assignments().items()
         }
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
@@ -160,10 +176,7 @@ class Assignor(AbstractPartitionAssignor):
 
     def _belong_to(self, host: Host) -> None:
         if host.has_namesakes:
-            raise KafkaConfigurationError(
-                "partition_assignment_strategy has assignors of one name (left after dropping repeats: "
-                f"{', '.join(host.strategies)}); a group tells strategies apart by name, so give each once"
-            )
+            raise _namesakes(host.repeated_names or host.strategies)
         before = self._consumer() if self._consumer is not None else None
         if before is host.coordinator:
             return
@@ -205,7 +218,7 @@ class Assignor(AbstractPartitionAssignor):
         claim = self.read_claim(member)
         return Member(
             member_id=member.member_id,
-            topics=frozenset(subscription.topics),
+            topics=membership.topics_in(subscription),
             instance_id=member.group_instance_id or None,
             rack=membership.rack_in(subscription),
             claims=claim.partitions,
@@ -220,17 +233,29 @@ class Assignor(AbstractPartitionAssignor):
         for topic in sorted(topics):
             if ids := cluster.partitions_for_topic(topic):
                 known[topic] = ids
-                self._tries.pop(topic, None)
             else:
                 missing.append(topic)
-        waiting = [topic for topic in missing if self._tries.get(topic, 0) < METADATA_TRIES]
+        self._tries = {topic: self._tries.get(topic, 0) + 1 for topic in missing}
+        waiting = [topic for topic, tries in self._tries.items() if tries <= METADATA_TRIES]
         if waiting and Host.calling() is not None:
-            for topic in waiting:
-                self._tries[topic] = self._tries.get(topic, 0) + 1
             raise LeaderNotAvailableError(f"no metadata yet for {', '.join(waiting)}")
         if missing:
             log.warning("Leaving out topics without metadata: %s", ", ".join(missing))
         return known
+
+
+def _namesakes(names: Iterable[str]) -> KafkaConfigurationError:
+    return KafkaConfigurationError(
+        f"partition_assignment_strategy has assignors of one name (among {', '.join(names)}); "
+        "a group tells strategies apart by name, so give each once"
+    )
+
+
+def _utf8_size(text: str) -> int:
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return -1
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -9,7 +9,7 @@ from kafka_assignors.assignors.adapter import Claim
 from kafka_assignors.assignors.hand_over import HandOver
 from kafka_assignors.assignors.host import Host
 from kafka_assignors.assignors.sticky import Planner, StickyAssignor, prior_assignment
-from kafka_assignors.group import NO_GENERATION, Group, Member
+from kafka_assignors.group import NO_GENERATION, Member
 from kafka_assignors.plan import Plan
 from kafka_assignors.protocol import membership
 from kafka_assignors.protocol.user_data import GENERATION_SIZE, decode_generation, encode_generation
@@ -39,9 +39,9 @@ class CooperativeStickyAssignor(StickyAssignor):
         """Leave out the claims of members that do not let go of what they are told to."""
         return self._hand_over.review(members)
 
-    def plan(self, group: Group) -> Plan:
-        """Plan by the planner chosen, and hold back what others still hold."""
-        return self._hand_over.apply(super().plan(group))
+    def this_round(self, plan: Plan) -> Plan:
+        """The plan without what others still hold."""
+        return self._hand_over.apply(plan)
 
     def metadata(self, topics: Collection[str]) -> Any:
         """As `StickyAssignor`; a rebalance begins."""

@@ -28,8 +28,8 @@ class HandOver:
     away. But a claim can be stale: kafka-python's own class goes on claiming what it lost. Then nobody lets
     go, no round follows, and the partition has no owner until the next change of the group. So the
     leader starts a round itself if it hears of none; by then every member has been told what it has, and
-    claims that. A member that claims more than it was told, `PATIENCE` rounds in a row, is not believed any
-    more, until it claims no more than that.
+    claims that. A member that claims more than it was told, `PATIENCE` rounds in a row, is believed to have
+    what it was told and no more.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class HandOver:
             self._timer = None
 
     def review(self, members: Iterable[Member]) -> list[Member]:
-        """The members, without the claims of those that are not believed."""
+        """The members, without the claims that are not believed."""
         reviewed = []
         for member in members:
             told = self._told.get(member.member_id)
@@ -59,12 +59,12 @@ class HandOver:
                 self._striking[member.member_id] = strikes
                 if strikes >= PATIENCE:
                     log.error(
-                        "Not believing what member %s says it holds: told %d times to let go of some, "
-                        "it claims all the same",
+                        "Not believing all that member %s says it holds: told %d times to let go of some, "
+                        "it claims it all the same",
                         member.member_id,
                         PATIENCE,
                     )
-                    reviewed.append(replace(member, claims={}, holds=False))
+                    reviewed.append(replace(member, claims=told))
                     continue
             reviewed.append(member)
         return reviewed
@@ -87,7 +87,8 @@ class HandOver:
         if self._waiting and host is not None:
             # A round that a holder starts reaches this member with its next heartbeat.
             delay = 2 * host.heartbeat_interval
-            self._timer = threading.Timer(delay, _rejoin, (weakref.ref(host.coordinator),))
+            arguments = (weakref.ref(host.coordinator), host.generation)
+            self._timer = threading.Timer(delay, _rejoin, arguments)
             self._timer.daemon = True
             self._timer.start()
 
@@ -96,8 +97,8 @@ def _within(claims: Partitions, told: Partitions) -> bool:
     return all(set(ids) <= set(told.get(topic, ())) for topic, ids in claims.items())
 
 
-def _rejoin(coordinator: "weakref.ref[object]") -> None:
+def _rejoin(coordinator: "weakref.ref[object]", generation: int) -> None:
     alive = coordinator()
-    if alive is not None:
+    if alive is not None and Host(alive).generation == generation:
         log.warning("Partitions that were to change hands were not let go; joining again to give them away")
         Host(alive).request_rejoin()

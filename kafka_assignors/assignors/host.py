@@ -8,6 +8,7 @@ in this module and nowhere else.
 """
 
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -22,6 +23,9 @@ _MAX_FRAMES: Final = 16
 """How far up the stack to look: the coordinator calls directly, subclasses and wrappers add a few frames."""
 
 
+_CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """What an assignor may know of its consumer, read at the moment of the call.
@@ -34,14 +38,17 @@ class Host:
 
     @classmethod
     def calling(cls) -> Self | None:
-        """The consumer whose coordinator is on the call stack; None where the assignor is driven by hand."""
+        """The consumer whose coordinator is on the call stack; None where the assignor is driven by hand.
+
+        What a rebalance listener does, it does by hand, although a coordinator called the listener.
+        """
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to the caller
         for _ in range(_MAX_FRAMES):
             if frame is None:
                 break
             caller = frame.f_locals.get("self")
             if isinstance(caller, ConsumerCoordinator):
-                return cls(caller)
+                return None if frame.f_code.co_name == _CALLS_LISTENERS else cls(caller)
             frame = frame.f_back
         return None
 
@@ -78,7 +85,20 @@ class Host:
     @property
     def has_namesakes(self) -> bool:
         """Whether assignors were configured that kafka-python dropped for having another one's name."""
-        return len(self.coordinator.config["assignors"]) > len(self.strategies)
+        listed = self.coordinator.config["assignors"]
+        # Of an iterator nothing is left to count.
+        return bool(self.repeated_names) or (
+            isinstance(listed, Collection) and len(listed) > len(self.strategies)
+        )
+
+    @property
+    def repeated_names(self) -> list[str]:
+        """The names that more than one configured class or instance has; factories tell none."""
+        listed = self.coordinator.config["assignors"]
+        names = (
+            [getattr(assignor, "name", None) for assignor in listed] if isinstance(listed, Collection) else []
+        )
+        return sorted({name for name in names if isinstance(name, str) and names.count(name) > 1})
 
     def request_rejoin(self) -> None:
         """Let the consumer join the group again with its next poll."""

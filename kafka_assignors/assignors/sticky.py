@@ -14,6 +14,7 @@ from kafka_assignors.protocol.user_data import UserDataError, decode_sticky, enc
 log = logging.getLogger(__name__)
 
 Planner = Callable[[Group], Plan]
+"""Must give the same plan for the same group: a cooperative rebalance asks it in both of its rounds."""
 
 PLANNERS: dict[str, Planner] = {"kip54": plan_kip54}
 """The sticky planners by name."""

@@ -9,10 +9,10 @@ from kafka_assignors.plan import Plan
 def hand_over(plan: Plan) -> Plan:
     """Leave out of a plan what somebody else still holds.
 
-    A partition stays with its valid owner, unless somebody else holds it in a generation as new. Any other
-    partition is given only if no other member holds it at this moment; otherwise nobody gets it in this
-    round, its holder lets go of it, and the next round gives it away. That a holder's claim is stale,
-    or that its member no longer subscribes, makes no difference: it may be consuming all the same.
+    A partition stays with its valid owner if that one holds it, and nobody else does in a generation as new.
+    Any other partition is given only if no other member holds it at this moment; otherwise nobody gets
+    it in this round, its holder lets go of it, and the next round gives it away. That a holder's claim
+    is stale, or that its member no longer subscribes, makes no difference: it may be consuming all the same.
 
     Returns:
         The plan for this round; the same plan if nothing is held by others.
@@ -31,6 +31,7 @@ def awaited_holders(plan: Plan) -> IntArray:
     partition, holder = group.holders.T
     owner = plan.owner[partition]
     generations = np.array([member.generation for member in group.members], dtype=np.int64)
-    stays = (owner == group.owner[partition]) & (generations[holder] < generations[owner])
+    holds = np.array([member.holds for member in group.members], dtype=np.bool_)
+    stays = (owner == group.owner[partition]) & holds[owner] & (generations[holder] < generations[owner])
     waiting: IntArray = group.holders[(owner != holder) & (owner != NOBODY) & ~stays]
     return waiting

@@ -149,11 +149,18 @@ class _General:
         return sum(load * (2 * place - last) for place, (load, _) in enumerate(self.ascending))
 
     def _reassign(self, partitions: Iterable[int]) -> bool:
-        """Kafka's `performReassignments`: rounds of single moves until none improves the balance."""
+        """Kafka's `performReassignments`: rounds of single moves until none improves the balance.
+
+        To keep a topic's partitions from going both ways between two members, a move may take another
+        partition than the one that was looked at, from a member that has few already. With that Kafka's
+        loop can go round for ever, and its leader is expelled. This one ends with the first
+        round that improves nothing; plans for which Kafka's ends are the same.
+        """
         movable = [p for p in partitions if len(self.group.subscribers[self.topic_of[p]]) > 1]
         performed = False
         modified = True
         balanced = self._is_balanced()  # changes with a move only
+        score = self._score()
         while modified and not balanced:
             modified = False
             for partition in movable:
@@ -170,6 +177,9 @@ class _General:
                 balanced = self._is_balanced()
                 if balanced:
                     break
+            before, score = score, self._score()
+            if score >= before:
+                break
         return performed
 
     def _move(self, partition: int, target: int) -> None:

@@ -42,11 +42,17 @@ def make_assignment(partitions: Mapping[str, Collection[int]]) -> ConsumerProtoc
     )
 
 
+def topics_in(subscription: Any) -> frozenset[str]:
+    """The topics of a decoded subscription. Nulls, which the decoder lets pass, are no topics."""
+    return frozenset(topic for topic in subscription.topics or () if topic is not None)
+
+
 def owned_in(subscription: Any) -> dict[str, list[int]]:
     """The owned partitions of a decoded subscription by topic; empty below v1, which has none."""
     owned: dict[str, list[int]] = {}
     for entry in getattr(subscription, "owned_partitions", None) or ():
-        owned.setdefault(entry.topic, []).extend(entry.partitions)
+        if entry.topic is not None:
+            owned.setdefault(entry.topic, []).extend(entry.partitions or ())
     return owned
 
 
