@@ -22,7 +22,8 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
 from kafka_assignors.testing import BrokerDiedError, Cluster, How, embedded, kafka_cluster
-from kafka_assignors.testing.cluster import choose_way, wait_until_complete
+from kafka_assignors.testing.broker import wait_until_complete
+from kafka_assignors.testing.cluster import choose_way
 from kafka_assignors.testing.jars import kafka_jars
 from kafka_assignors.testing.plugin import options
 

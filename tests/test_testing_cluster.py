@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_assignors.testing import cluster, embedded
-from kafka_assignors.testing.cluster import (
-    BrokerDiedError,
-    Cluster,
-    ClusterUnavailableError,
-    choose_way,
-    kafka_cluster,
-    wait_until_complete,
-)
+from kafka_assignors.testing.broker import BrokerDiedError, ClusterUnavailableError, wait_until_complete
+from kafka_assignors.testing.cluster import Cluster, choose_way, kafka_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -147,7 +141,9 @@ def test_a_given_cluster_must_have_the_nodes_asked_for(monkeypatch: pytest.Monke
 
 def test_waiting_ends_when_all_have_started_and_see_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"a": iter([0, 1, 2]), "b": iter([2])}
-    monkeypatch.setattr(cluster, "count_brokers", lambda bootstrap: next(answers[bootstrap]))
+    monkeypatch.setattr(
+        f"{wait_until_complete.__module__}.count_brokers", lambda bootstrap: next(answers[bootstrap])
+    )
     wait_until_complete([FakeBroker(1, "a"), FakeBroker(2, "b")])
     assert [next(answer, None) for answer in answers.values()] == [None, None]
 

@@ -8,7 +8,8 @@ import pytest
 from docker.errors import APIError, ImageNotFound
 
 from kafka_assignors.testing import containers
-from kafka_assignors.testing.cluster import ClusterUnavailableError, kafka_cluster
+from kafka_assignors.testing.broker import ClusterUnavailableError
+from kafka_assignors.testing.cluster import kafka_cluster
 from kafka_assignors.testing.containers import LOCAL_IMAGE, PUBLIC_IMAGE, server_settings, variable
 
 

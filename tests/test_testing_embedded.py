@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_assignors.testing import embedded
-from kafka_assignors.testing.cluster import BrokerDiedError, ClusterUnavailableError
+from kafka_assignors.testing.broker import BrokerDiedError, ClusterUnavailableError
 from kafka_assignors.testing.embedded import (
     PortTakenError,
     WatchedProcess,

@@ -8,14 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kafka_assignors.testing.cluster import (
-        Broker,
-        BrokerDiedError,
-        Cluster,
-        ClusterUnavailableError,
-        How,
-        kafka_cluster,
-    )
+    from kafka_assignors.testing.broker import Broker, BrokerDiedError, ClusterUnavailableError
+    from kafka_assignors.testing.cluster import Cluster, How, kafka_cluster
     from kafka_assignors.testing.group import (
         AssignorSpec,
         BrokersView,
@@ -35,11 +29,11 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AssignorSpec": "group",
-    "Broker": "cluster",
-    "BrokerDiedError": "cluster",
+    "Broker": "broker",
+    "BrokerDiedError": "broker",
     "BrokersView": "group",
     "Cluster": "cluster",
-    "ClusterUnavailableError": "cluster",
+    "ClusterUnavailableError": "broker",
     "ConsumerGroup": "group",
     "Event": "timeline",
     "Gap": "timeline",

@@ -17,7 +17,7 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.network import Network
 
-from kafka_assignors.testing.cluster import ClusterUnavailableError, wait_until_complete
+from kafka_assignors.testing.broker import ClusterUnavailableError, wait_until_complete
 from kafka_assignors.testing.jars import KAFKA_VERSION
 
 if TYPE_CHECKING:

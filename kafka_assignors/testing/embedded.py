@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_assignors.testing.cluster import (
+from kafka_assignors.testing.broker import (
     BrokerDiedError,
     ClusterUnavailableError,
     end_of_log,
