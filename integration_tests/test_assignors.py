@@ -228,30 +228,6 @@ def test_a_member_that_unsubscribes_and_subscribes_again_claims_nothing_of_other
     assert never_two_owners(group)
 
 
-def test_a_cooperative_rebalance_waits_for_the_next_heartbeat(
-    topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
-) -> None:
-    """Nothing is polled between its two rounds: why the README advises short heartbeat intervals."""
-    topic = topic_factory(6)
-    group = consumer_group(
-        topic,
-        [CooperativeStickyAssignor],
-        settings={"heartbeat_interval_ms": 3000, "session_timeout_ms": 10_000},
-    )
-    with Load(kafka_cluster.bootstrap_servers, topic, rate=300) as load:
-        for name in "ab":
-            group.join(name)
-        group.wait_stable()
-        group.wait_consumed(load)
-        began = group.timeline.end
-        group.join("c")
-        group.wait_stable()
-        group.wait_consumed(load)
-    kept = group.members["a"].assignment | group.members["b"].assignment
-    silence = group.timeline.longest_silence(since=began)
-    assert max(silence[partition] for partition in kept) > 2
-
-
 def test_the_group_takes_the_strategy_that_most_members_prefer(
     topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:

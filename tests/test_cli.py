@@ -147,6 +147,8 @@ def test_the_comparison_fits_into_80_columns() -> None:
         (["dance"], "invalid choice: 'dance'"),
         (["demo", "--assignor", "best"], "invalid choice: 'best'"),
         (["demo", "--assignor", "range", "--assignor", "sticky"], "--compare"),
+        (["demo", "--heartbeat-interval-ms", "soon"], "'soon' is no positive number of milliseconds"),
+        (["demo", "--heartbeat-interval-ms", "0"], "'0' is no positive number of milliseconds"),
     ],
 )
 def test_a_wrong_command_line_exits_with_2_and_says_why(

@@ -45,12 +45,15 @@ GIVEN_SESSION_TIMEOUT_MS: Final = 6000
 """The same on a running Kafka, which by default allows no less."""
 
 
-def demo(assignors: Mapping[str, str], *, bootstrap: str | None, as_json: bool) -> int:
+def demo(
+    assignors: Mapping[str, str], *, bootstrap: str | None, heartbeat_interval_ms: int, as_json: bool
+) -> int:
     """Run the demo once for each assignor, and show how it goes.
 
     Args:
         assignors: Strategy names, and where their classes are.
         bootstrap: Servers of a running Kafka, None to bring one.
+        heartbeat_interval_ms: The consumers' setting; their sessions last three times that at the least.
         as_json: Print the results as JSON on stdout, and all else on stderr.
 
     Returns:
@@ -66,9 +69,13 @@ def demo(assignors: Mapping[str, str], *, bootstrap: str | None, as_json: bool) 
                 f"Kafka ({cluster.how}) at {', '.join(cluster.bootstrap_servers)}"
                 f" after {time.monotonic() - began:.1f} s"
             )
-            timeout = GIVEN_SESSION_TIMEOUT_MS if cluster.how == "given" else SESSION_TIMEOUT_MS
+            least = GIVEN_SESSION_TIMEOUT_MS if cluster.how == "given" else SESSION_TIMEOUT_MS
+            settings = {
+                "heartbeat_interval_ms": heartbeat_interval_ms,
+                "session_timeout_ms": max(least, 3 * heartbeat_interval_ms),
+            }
             for name, path in assignors.items():
-                run = _run(name, path, cluster.bootstrap_servers, timeout, console)
+                run = _run(name, path, cluster.bootstrap_servers, settings, console)
                 runs.append(run)
                 show_run(console, run)
     except (ClusterUnavailableError, JarsUnavailableError, BrokerDiedError, GroupNotStableError) as error:
@@ -83,7 +90,7 @@ def demo(assignors: Mapping[str, str], *, bootstrap: str | None, as_json: bool) 
 
 
 def _run(
-    name: str, path: str, bootstrap_servers: list[str], session_timeout_ms: int, console: Console
+    name: str, path: str, bootstrap_servers: list[str], settings: Mapping[str, int], console: Console
 ) -> Run:
     console.rule(f"[bold]{name}")
     with ExitStack() as stack:
@@ -95,7 +102,7 @@ def _run(
                 list(topics.values()),
                 [path],
                 group_id=f"demo-{name}-{uuid.uuid4().hex[:8]}",
-                settings={"session_timeout_ms": session_timeout_ms},
+                settings=settings,
             )
         )
         screen = stack.enter_context(Screen(console, group, loads))

@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return demo(
             {name: ASSIGNORS[name] for name in names},
             bootstrap=options.bootstrap_servers,
+            heartbeat_interval_ms=options.heartbeat_interval_ms,
             as_json=options.json,
         )
     except KeyboardInterrupt:
@@ -86,8 +87,25 @@ def _parser() -> argparse.ArgumentParser:
         help="a running Kafka to use; its topics of the demo are deleted afterwards "
         "(default: $KAFKA_BOOTSTRAP, else one brought by pip for the time of the demo)",
     )
+    demo.add_argument(
+        "--heartbeat-interval-ms",
+        type=_milliseconds,
+        default=300,
+        metavar="MS",
+        help="the consumers' heartbeat interval, on which pauses depend (default: 300; kafka-python's is 3000)",
+    )
     demo.add_argument("--json", action="store_true", help="print the results as JSON on stdout")
     return parser
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number of milliseconds")
+    return number
 
 
 if __name__ == "__main__":
