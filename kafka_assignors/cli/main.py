@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_milliseconds,
         default=300,
         metavar="MS",
-        help="the consumers' heartbeat interval, on which pauses depend (default: 300; kafka-python's is 3000)",
+        help="the consumers' heartbeat interval; pauses depend on it (default: 300; kafka-python's is 3000)",
     )
     demo.add_argument("--json", action="store_true", help="print the results as JSON on stdout")
     return parser
