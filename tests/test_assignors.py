@@ -95,7 +95,13 @@ class TestContract:
         group.join("a", assignor())
         group.join("b", assignor())
         assigned = group.rebalance()
-        assert set(assigned["a"]["t"] + assigned["b"]["t"]) == {10, 21, 33, 40}
+        # By chance one member may have nothing.
+        assert {partition for topics in assigned.values() for partition in topics.get("t", [])} == {
+            10,
+            21,
+            33,
+            40,
+        }
 
     @pytest.mark.parametrize("assignor", ALL)
     def test_every_member_gets_an_entry_also_without_topics_or_metadata(
