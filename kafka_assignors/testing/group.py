@@ -25,7 +25,6 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -155,19 +154,20 @@ class Member:
         self._group = group
         self._join = join
         self._sending = threading.Lock()
-        self._log = group.log_folder / f"{config.name}.log"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "kafka_assignors.testing.member"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                # Whatever the parent can import, tests' own assignors too.
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-                # A process group of its own: Ctrl-C in a terminal does not reach it, and should the parent
-                # die while the member is frozen, the system wakes it and hangs up on it.
-                process_group=0,
-            )
+        # Without a name in any folder, so that nothing is left of it, however this process ends.
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
+        self._log_end = ""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "kafka_assignors.testing.member"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            # Whatever the parent can import, tests' own assignors too.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            # A process group of its own: Ctrl-C in a terminal does not reach it, and should the parent
+            # die while the member is frozen, the system wakes it and hangs up on it.
+            process_group=0,
+        )
         self.pid = self._process.pid
         self._reader = threading.Thread(target=self._read, name=f"events of {self.name}", daemon=True)
         self._reader.start()
@@ -199,8 +199,11 @@ class Member:
 
     def log_tail(self) -> str:
         """The last lines that the process wrote to its standard error."""
-        text = self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
-        return "\n".join(text.splitlines()[-_LOG_LINES_SHOWN:])
+        if self._log.closed:
+            return self._log_end
+        # The process writes at the end by the same open file: read without moving it.
+        text = os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
+        return "\n".join(text.decode(errors="replace").splitlines()[-_LOG_LINES_SHOWN:])
 
     def _read(self) -> None:
         assert self._process.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
@@ -411,6 +414,8 @@ class Member:
             # What a dead process did not read is of no use.
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
+        self._log_end = self.log_tail()
+        self._log.close()
 
 
 class ConsumerGroup:
@@ -450,8 +455,6 @@ class ConsumerGroup:
         self._events: list[Event] = []
         self._changed = threading.Condition(threading.RLock())
         self._admin: AdminClient | None = admin_client(self.bootstrap_servers)
-        self._folder = tempfile.TemporaryDirectory(prefix="consumer-group-")
-        self.log_folder = Path(self._folder.name)
 
     def __enter__(self) -> Self:
         return self
@@ -467,7 +470,6 @@ class ConsumerGroup:
             member.kill()
         for member in self.members.values():
             member.close()
-        self._folder.cleanup()
         # Its threads would go on looking for brokers that are about to stop.
         self._admin = None
 
