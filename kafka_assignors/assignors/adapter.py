@@ -4,7 +4,7 @@ import logging
 import weakref
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -22,7 +22,6 @@ log = logging.getLogger(__name__)
 METADATA_TRIES: Final = 10
 """How often `assign` asks for the metadata of a topic, one `retry_backoff_ms` (100 ms) apart."""
 
-
 _MAX_STRING: Final = 2**15 - 1  # a string's length is an int16 on the wire
 
 
@@ -37,7 +36,7 @@ class Claim:
     def within(self, topics: Collection[str]) -> "Claim":
         """This claim without the partitions of other topics."""
         kept = {topic: ids for topic, ids in self.partitions.items() if topic in topics}
-        return Claim(kept, self.generation, self.held)
+        return replace(self, partitions=kept)
 
 
 class Assignor(AbstractPartitionAssignor):
@@ -171,7 +170,7 @@ class Assignor(AbstractPartitionAssignor):
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """Remember what this member got."""
-        self._memory = Claim(_by_topic(assignment.partitions()), generation)
+        self._memory = Claim(membership.by_topic(assignment.partitions()), generation)
         self._untrusted = None
 
     def _belong_to(self, host: Host) -> None:
@@ -192,7 +191,7 @@ class Assignor(AbstractPartitionAssignor):
         """What this member owns or owned, as far as that is certain."""
         if host is None:
             held = RebalanceProtocol.COOPERATIVE in self.supported_protocols()
-            return Claim(self._memory.partitions, self._memory.generation, held)
+            return replace(self._memory, held=held)
         partitions = host.partitions
         if host.generation < 0:
             # Out of the group: others may own these by now. kafka-python may leave them in place until
@@ -202,7 +201,7 @@ class Assignor(AbstractPartitionAssignor):
             self._untrusted = None
             # The consumer counts as in the new generation before it has its assignment. Asked again in
             # that state, it must say the same: other bytes would make the coordinator start anew.
-            owned = _by_topic(partitions)
+            owned = membership.by_topic(partitions)
             if owned != self._memory.partitions:
                 self._memory = Claim(owned, host.generation)
         if not host.cooperative:
@@ -211,7 +210,7 @@ class Assignor(AbstractPartitionAssignor):
             return self._memory
         if self._untrusted is not None:
             return Claim(held=True)
-        return Claim(self._memory.partitions, self._memory.generation, held=True)
+        return replace(self._memory, held=True)
 
     def _decode(self, member: Any) -> Member:
         subscription = member.metadata
@@ -256,13 +255,6 @@ def _utf8_size(text: str) -> int:
         return len(text.encode())
     except UnicodeEncodeError:  # a lone surrogate
         return -1
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        topics.setdefault(topic, []).append(partition)
-    return topics
 
 
 def _replica_racks(

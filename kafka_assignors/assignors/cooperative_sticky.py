@@ -36,7 +36,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         return [RebalanceProtocol.COOPERATIVE, *super().supported_protocols()]
 
     def review(self, members: Iterable[Member]) -> list[Member]:
-        """Leave out the claims of members that do not let go of what they are told to."""
+        """Cut claims down to what a member was told, where it does not let go of the rest."""
         return self._hand_over.review(members)
 
     def this_round(self, plan: Plan) -> Plan:

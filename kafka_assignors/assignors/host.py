@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _MAX_FRAMES: Final = 16
 """How far up the stack to look: the coordinator calls directly, subclasses and wrappers add a few frames."""
 
-
 _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
 
 

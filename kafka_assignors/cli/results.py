@@ -1,6 +1,6 @@
 """What a demo found out: plain data, and how it follows from a timeline."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from kafka import TopicPartition
 
 from kafka_assignors.group import Group, Member
 from kafka_assignors.planners import plan_kip54
+from kafka_assignors.protocol.membership import by_topic
 from kafka_assignors.testing.timeline import Overlap, Rebalance, format_partitions
 
 Holdings = Mapping[str, frozenset[TopicPartition]]
@@ -176,11 +177,3 @@ class Run:
             ],
             "steps": [step.to_json() for step in self.steps],
         }
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Partition ids by topic, both ascending, each once."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(set(partitions)):
-        topics.setdefault(topic, []).append(partition)
-    return topics

@@ -10,7 +10,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from kafka_assignors.cli.results import Run, Step, by_topic
+from kafka_assignors.cli.results import Run, Step
+from kafka_assignors.protocol.membership import by_topic
 from kafka_assignors.testing import ConsumerGroup, Load
 
 COLOURS: Final = ("cyan", "yellow", "magenta", "green", "blue", "red")

@@ -1,9 +1,10 @@
 """Between kafka-python's decoded messages and the project's own terms: subscriptions in, assignments out."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.structs import TopicPartition
 
 from kafka_assignors.group import NO_GENERATION
 
@@ -40,6 +41,14 @@ def make_assignment(partitions: Mapping[str, Collection[int]]) -> ConsumerProtoc
     return ConsumerProtocolAssignment(
         VERSION, [(topic, list(partitions[topic])) for topic in partitions], b""
     )
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Partition ids by topic, both ascending, each once."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(set(partitions)):
+        topics.setdefault(topic, []).append(partition)
+    return topics
 
 
 def topics_in(subscription: Any) -> frozenset[str]:
