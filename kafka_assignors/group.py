@@ -22,6 +22,10 @@ NO_GENERATION = -1
 """The generation of a member that is in none, or that does not say (Kafka's DEFAULT_GENERATION)."""
 
 
+MAX_WEIGHT = 1000
+"""The largest weight of a member."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     """What one member brought to the rebalance, decoded and cleaned.
@@ -36,6 +40,8 @@ class Member:
         generation: The generation in which it owned them, `NO_GENERATION` if it does not say.
         holds: Whether the claims are partitions that it holds at this moment and goes on holding until
             told otherwise (cooperative), or only a memory of what it had (eager).
+        weight: How much it can take on beside the others: twice the weight, twice the partitions;
+            1 to `MAX_WEIGHT`.
     """
 
     member_id: str
@@ -45,6 +51,7 @@ class Member:
     claims: Mapping[str, Collection[int]] = field(default_factory=dict)
     generation: int = NO_GENERATION
     holds: bool = False
+    weight: int = 1
 
     @property
     def order(self) -> tuple[bool, bytes]:
@@ -119,13 +126,18 @@ class Group:
             replica_racks: The racks of each (topic, partition id)'s replicas. Used if a member has a rack.
 
         Raises:
-            ValueError: Two members have one member id.
+            ValueError: Two members have one member id, or a member's weight is out of range.
         """
         ordered = tuple(sorted(members, key=lambda member: member.order))
         ids = [member.member_id for member in ordered]
         if len(set(ids)) != len(ids):
             twice = sorted({name for name in ids if ids.count(name) > 1})
             raise ValueError(f"member ids must differ, but {twice} came more than once")
+        for member in ordered:
+            if not 1 <= member.weight <= MAX_WEIGHT:
+                raise ValueError(
+                    f"the weight of {member.member_id} must be from 1 to {MAX_WEIGHT}, not {member.weight}"
+                )
 
         wanted = frozenset[str]().union(*(member.topics for member in ordered))
         id_arrays = {
@@ -183,6 +195,11 @@ class Group:
     def topic_of(self) -> IntArray:
         """(N,) the number of each partition's topic."""
         return np.repeat(np.arange(len(self.topics)), np.diff(self.topic_bounds))
+
+    @cached_property
+    def weights(self) -> IntArray:
+        """(M,) the weight of each member."""
+        return np.array([member.weight for member in self.members], dtype=np.int64)
 
     @cached_property
     def uniform(self) -> bool:

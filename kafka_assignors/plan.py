@@ -15,6 +15,23 @@ class InvalidPlanError(Exception):
     """A planner made a plan that must not reach the group: neither client nor broker would notice."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a plan was to reach, beside giving every partition away.
+
+    Without options, in this order: the best balance, the most partitions on members in a rack of one of their
+    replicas (where racks matter), the fewest moves. Either option allows a window of loads around the best
+    balance instead; in it come the fewest moves, then racks, then balance.
+
+    Attributes:
+        max_skew: How many partitions more, or fewer, than in any best-balanced plan a member may have.
+        max_moves: How many partitions may move. The window is then the narrowest in which so few suffice.
+    """
+
+    max_skew: int | None = None
+    max_moves: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The partitions of each member of one group.
@@ -23,19 +40,22 @@ class Plan:
         group: The group that it is for.
         partitions: Partitions grouped by member, ascending within a member.
         bounds: (M + 1,) member m has partitions[bounds[m]:bounds[m + 1]].
+        goal: What it was to reach, for its certificate.
     """
 
     group: Group
     partitions: IntArray
     bounds: IntArray
+    goal: Goal = Goal()
 
     @classmethod
-    def from_owner(cls, group: Group, owner: IntArray) -> Self:
+    def from_owner(cls, group: Group, owner: IntArray, goal: Goal = Goal()) -> Self:  # noqa: B008 - frozen
         """Make a plan from the member of each partition.
 
         Args:
             group: The group.
             owner: (N,) the number of the member that gets each partition, or `NOBODY`.
+            goal: What the plan was to reach.
 
         Raises:
             InvalidPlanError: There is not one entry for each partition, or one that is no member's.
@@ -48,7 +68,7 @@ class Plan:
             )
         order = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[order], np.arange(len(group.members) + 1))
-        return cls(group, order[bounds[0] :], bounds - bounds[0])
+        return cls(group, order[bounds[0] :], bounds - bounds[0], goal)
 
     @cached_property
     def loads(self) -> IntArray:
