@@ -49,7 +49,7 @@ class Plan:
     goal: Goal = Goal()
 
     @classmethod
-    def from_owner(cls, group: Group, owner: IntArray, goal: Goal = Goal()) -> Self:  # noqa: B008 - frozen
+    def from_owner(cls, group: Group, owner: IntArray, goal: Goal = Goal()) -> Self:
         """Make a plan from the member of each partition.
 
         Args:
