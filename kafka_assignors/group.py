@@ -86,8 +86,9 @@ class Group:
         topics: The subscribed topics that exist, sorted; a topic's number is its place here.
         partition_ids: (N,) the id of each partition in its topic. Ids need not start at 0 or be contiguous.
         topic_bounds: (T + 1,) the partitions of topic t are topic_bounds[t]..topic_bounds[t + 1] - 1.
-        subscriptions: For each member the numbers of its topics, ascending.
-        subscribers: For each topic the numbers of its members, ascending.
+        distinct_subscriptions: The different subscriptions, each the numbers of its topics, ascending; in
+            the order of the first member that has it.
+        subscription_of: (M,) the number of each member's subscription.
         owner: (N,) the member whose claim on the partition is valid, or `NOBODY`. Who holds it comes before
             who only remembers it, then the highest generation wins; two such claims of one generation
             cancel each other; a claim counts only while its member subscribes to the topic.
@@ -102,8 +103,8 @@ class Group:
     topics: tuple[str, ...]
     partition_ids: IntArray
     topic_bounds: IntArray
-    subscriptions: tuple[tuple[int, ...], ...]
-    subscribers: tuple[tuple[int, ...], ...]
+    distinct_subscriptions: tuple[tuple[int, ...], ...]
+    subscription_of: IntArray
     owner: IntArray
     previous: IntArray
     holders: IntArray
@@ -150,18 +151,16 @@ class Group:
         partition_ids = np.concatenate([_EMPTY, *(id_arrays[topic] for topic in names)])
 
         # Members with equal topics are many: number each distinct subscription once.
-        distinct = {member.topics: () for member in ordered}
-        by_topics: dict[frozenset[str], tuple[int, ...]] = {
-            subscribed: tuple(sorted(numbers[topic] for topic in subscribed & numbers.keys()))
-            for subscribed in distinct
-        }
-        subscriptions = tuple(by_topics[member.topics] for member in ordered)
-        subscribers: list[list[int]] = [[] for _ in names]
-        for number, subscription in enumerate(subscriptions):
-            for topic in subscription:
-                subscribers[topic].append(number)
+        by_topics: dict[frozenset[str], int] = {}
+        by_numbers: dict[tuple[int, ...], int] = {}
+        for member in ordered:
+            if member.topics not in by_topics:
+                subscription = tuple(sorted(numbers[topic] for topic in member.topics & numbers.keys()))
+                by_topics[member.topics] = by_numbers.setdefault(subscription, len(by_numbers))
+        distinct = tuple(by_numbers)
+        subscription_of = np.array([by_topics[member.topics] for member in ordered], dtype=np.int64)
 
-        claims = _existing_claims(ordered, numbers, subscriptions, partition_ids, bounds)
+        claims = _existing_claims(ordered, numbers, distinct, subscription_of, partition_ids, bounds)
         size = partition_ids.size
         newest = max((member.generation for member in ordered), default=NO_GENERATION)
         owner, previous = _settle(claims, size, newest)
@@ -177,8 +176,8 @@ class Group:
             topics=names,
             partition_ids=partition_ids,
             topic_bounds=bounds,
-            subscriptions=subscriptions,
-            subscribers=tuple(map(tuple, subscribers)),
+            distinct_subscriptions=distinct,
+            subscription_of=subscription_of,
             owner=owner,
             previous=previous,
             holders=np.stack((claims.partition[claims.held], claims.member[claims.held]), axis=1),
@@ -204,7 +203,21 @@ class Group:
     @cached_property
     def uniform(self) -> bool:
         """Whether all members subscribe to the same existing topics."""
-        return len(set(self.subscriptions)) <= 1
+        return len(self.distinct_subscriptions) <= 1
+
+    @cached_property
+    def subscriptions(self) -> tuple[tuple[int, ...], ...]:
+        """For each member the numbers of its topics, ascending."""
+        return tuple(self.distinct_subscriptions[number] for number in self.subscription_of.tolist())
+
+    @cached_property
+    def subscribers(self) -> tuple[tuple[int, ...], ...]:
+        """For each topic the numbers of its members, ascending."""
+        members: list[list[int]] = [[] for _ in self.topics]
+        for number, subscription in enumerate(self.subscriptions):
+            for topic in subscription:
+                members[topic].append(number)
+        return tuple(map(tuple, members))
 
     def partitions_of(self, topic: int) -> range:
         """The partitions of the topic with this number."""
@@ -237,7 +250,8 @@ def racks_matter(member_racks: Collection[str], partition_racks: Sequence[frozen
 def _existing_claims(
     members: Sequence[Member],
     topic_numbers: Mapping[str, int],
-    subscriptions: Sequence[tuple[int, ...]],
+    distinct: Sequence[tuple[int, ...]],
+    subscription_of: IntArray,
     partition_ids: IntArray,
     bounds: IntArray,
 ) -> _Claims:
@@ -254,8 +268,10 @@ def _existing_claims(
                 sizes.append(ids[-1].size)
     topic_of = np.repeat(np.array(topics, dtype=np.int64), sizes)
     claimant = np.repeat(np.array(claimants, dtype=np.int64), sizes)
+    subscribed = [frozenset(subscription) for subscription in distinct]
+    subscribed_by = [subscribed[number] for number in subscription_of.tolist()]
     subscribes = np.array(
-        [topic in subscriptions[number] for number, topic in zip(claimants, topics, strict=True)],
+        [topic in subscribed_by[number] for number, topic in zip(claimants, topics, strict=True)],
         dtype=np.bool_,
     )
     # (topic, id) as one integer; those of all partitions are ascending. Ids are 31 bits on the wire.

@@ -2,9 +2,18 @@
 
 from kafka_assignors.planners.broadcast import plan_broadcast
 from kafka_assignors.planners.cooperative import hand_over
+from kafka_assignors.planners.exact import plan_exact
 from kafka_assignors.planners.kip54 import plan_kip54
 from kafka_assignors.planners.random import plan_random
 from kafka_assignors.planners.range import plan_range
 from kafka_assignors.planners.round_robin import plan_round_robin
 
-__all__ = ["hand_over", "plan_broadcast", "plan_kip54", "plan_random", "plan_range", "plan_round_robin"]
+__all__ = [
+    "hand_over",
+    "plan_broadcast",
+    "plan_exact",
+    "plan_kip54",
+    "plan_random",
+    "plan_range",
+    "plan_round_robin",
+]

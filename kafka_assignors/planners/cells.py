@@ -1,0 +1,134 @@
+"""A group contracted: partitions that are alike are one cell, members that are alike are one node."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafka_assignors.group import MAX_WEIGHT, Group, IntArray, racks_matter
+
+BoolArray = NDArray[np.bool_]
+
+
+def rack_sets(group: Group) -> Sequence[frozenset[str]]:
+    """For each partition the racks of its replicas that members are in; empty where racks do not matter."""
+    racks = {member.rack for member in group.members if member.rack}
+    if not racks or group.replica_racks is None or not racks_matter(racks, group.replica_racks):
+        return ()
+    return [replicas & racks for replicas in group.replica_racks]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Arcs:
+    """Which node may get partitions of which cell; sorted by (cell, node)."""
+
+    cells: IntArray
+    nodes: IntArray
+
+    @property
+    def size(self) -> int:
+        """E, the number of arcs."""
+        return self.cells.size
+
+    def only(self, chosen: BoolArray) -> "Arcs":
+        """Some of the arcs."""
+        return self if chosen.all() else Arcs(cells=self.cells[chosen], nodes=self.nodes[chosen])
+
+    def split_cells(self, parent: IntArray) -> "Arcs":
+        """The arcs after each cell fell into parts, of which part i is of cell parent[i]."""
+        first = np.searchsorted(self.cells, parent)
+        counts = np.searchsorted(self.cells, parent, side="right") - first
+        arcs, part = _ranges(first, counts)
+        return Arcs(cells=part, nodes=self.nodes[arcs])
+
+    def split_nodes(self, parent: IntArray) -> "Arcs":
+        """The same for nodes; the parents of the parts ascend."""
+        first = np.searchsorted(parent, self.nodes)
+        counts = np.searchsorted(parent, self.nodes, side="right") - first
+        nodes, arcs = _ranges(first, counts)
+        return Arcs(cells=self.cells[arcs], nodes=nodes)
+
+
+def _ranges(first: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+    """The integers of ranges one after another, and for each of them the number of its range."""
+    number = np.repeat(np.arange(first.size), counts)
+    return np.arange(number.size) + (first - (np.cumsum(counts) - counts))[number], number
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Contraction:
+    """What is alike in a group.
+
+    Attributes:
+        group: The group.
+        cell_of: (N,) the cell of each partition: topics with the same subscribers and replicas in the same
+            racks of members.
+        kind_of: (M,) the kind of each member: subscription and weight.
+        arcs: From cells to kinds.
+        rack_of: (M,) the number of each member's rack, 0 for none; None where racks do not matter.
+        is_local: (A, racks) whether the partitions of a cell have a replica in a rack.
+    """
+
+    group: Group
+    cell_of: IntArray
+    kind_of: IntArray
+    arcs: Arcs
+    rack_of: IntArray | None = None
+    is_local: BoolArray | None = None
+
+    @classmethod
+    def of(cls, group: Group) -> Self:
+        """Contract a group that has members and partitions."""
+        key = group.subscription_of * (MAX_WEIGHT + 1) + group.weights
+        _, first, kind_of = np.unique(key, return_index=True, return_inverse=True)
+        cell_of_topic, arcs = _cells_of_topics(
+            [group.distinct_subscriptions[number] for number in group.subscription_of[first].tolist()],
+            len(group.topics),
+        )
+        cell_of = np.repeat(cell_of_topic, np.diff(group.topic_bounds))
+        sets = rack_sets(group)
+        if not sets:
+            return cls(group=group, cell_of=cell_of, kind_of=kind_of, arcs=arcs)
+        numbers: dict[tuple[int, frozenset[str]], int] = {}
+        keys = zip(cell_of.tolist(), sets, strict=True)
+        cell_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+        racks = [None, *sorted({member.rack for member in group.members if member.rack})]
+        return cls(
+            group=group,
+            cell_of=cell_of,
+            kind_of=kind_of,
+            arcs=arcs.split_cells(np.array([parent for parent, _ in numbers])),
+            rack_of=np.array([racks.index(member.rack or None) for member in group.members]),
+            is_local=np.array([[rack in replicas for rack in racks] for _, replicas in numbers]),
+        )
+
+
+def _cells_of_topics(subscriptions: Sequence[tuple[int, ...]], topics: int) -> tuple[IntArray, Arcs]:
+    """Make one cell of all topics with the same subscribers.
+
+    Args:
+        subscriptions: The topics of each kind of member.
+        topics: How many topics there are; each has a subscriber.
+
+    Returns:
+        (T,) the cell of each topic, and the arcs from cells to kinds.
+    """
+    lengths = [len(subscription) for subscription in subscriptions]
+    topic = np.fromiter(chain.from_iterable(subscriptions), dtype=np.int64, count=sum(lengths))
+    order = np.argsort(topic, kind="stable")
+    kinds = np.repeat(np.arange(len(subscriptions)), lengths)[order]
+    bounds = np.searchsorted(topic[order], np.arange(topics + 1)).tolist()
+    numbers: dict[bytes, int] = {}
+    kinds_of: list[IntArray] = []
+    cell_of_topic = np.empty(topics, dtype=np.int64)
+    for number, (start, stop) in enumerate(pairwise(bounds)):
+        subscribers = kinds[start:stop]
+        cell = numbers.setdefault(subscribers.tobytes(), len(numbers))
+        cell_of_topic[number] = cell
+        if cell == len(kinds_of):
+            kinds_of.append(subscribers)
+    cells = np.repeat(np.arange(len(kinds_of)), [subscribers.size for subscribers in kinds_of])
+    return cell_of_topic, Arcs(cells=cells, nodes=np.concatenate(kinds_of))
