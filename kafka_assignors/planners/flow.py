@@ -9,15 +9,24 @@ The algorithm is the primal-dual one (Ahuja, Magnanti and Orlin: Network Flows, 
 the cheapest paths that are left, and where there are no more of one length, a search finds the next
 length. Among paths of one length those with the fewest arcs come first (Dinic's blocking flows). Costs
 are 0 or 1, so the search needs buckets and no heap.
+
+Where `_flow.c` could be compiled it does this, step by step in the same order, so that its flows are the
+same, about a hundred times as fast. What is written here in Python is what it means, and what runs without it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from kafka_assignors.group import IntArray
+
+_compiled: Any
+try:
+    from kafka_assignors.planners import _flow as _compiled
+except ImportError:  # installed without a compiler
+    _compiled = None
 
 UNLIMITED: Final = 2**62
 """The capacity of an arc without limit."""
@@ -86,7 +95,21 @@ def send(network: Network, tick: Callable[[], None]) -> Sent:
         network: The network.
         tick: Called between the steps; it may raise to give up.
     """
-    return _Sender(network).run(tick)
+    return _Sender(network).run(tick) if _compiled is None else _send_compiled(network, tick)
+
+
+def _send_compiled(network: Network, tick: Callable[[], None]) -> Sent:
+    n = network
+    distance = np.zeros(n.supply.size + n.base.size + 1, dtype=np.int64)
+    stuck, n.pool = _compiled.send(
+        n.starts, n.heads, n.supply, n.base, n.extra, n.free, n.high, n.flow, n.load, distance, n.pool, tick
+    )
+    return _sent(network, stuck, distance)
+
+
+def _sent(network: Network, stuck: bool, distance: IntArray) -> Sent:
+    cells = network.supply.size
+    return Sent(stuck=stuck, cells=distance[:cells], nodes=distance[cells:-1], pool=int(distance[-1]))
 
 
 class _Sender:
@@ -131,13 +154,7 @@ class _Sender:
         network = self.network
         network.flow[:], network.load[:], network.supply[:] = self.flow, self.load, self.supply
         network.pool = self.pool
-        numbers = np.array(self.distance, dtype=np.int64)
-        return Sent(
-            stuck=stuck,
-            cells=numbers[: self.cells],
-            nodes=numbers[self.cells : self.the_pool],
-            pool=self.distance[self.the_pool],
-        )
+        return _sent(network, stuck, np.array(self.distance, dtype=np.int64))
 
     def room(self, place: int) -> int:
         """How many units a node can take; none in other places."""
