@@ -11,12 +11,11 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from kafka_assignors.arrays import NOBODY, IntArray
+from kafka_assignors.claims import Claims, ClaimTable, Existing
 
-NOBODY = -1
-"""The member number that stands for "no member" in arrays of owners."""
+__all__ = ["MAX_WEIGHT", "NOBODY", "NO_GENERATION", "Group", "IntArray", "Member", "racks_matter"]
 
 NO_GENERATION = -1
 """The generation of a member that is in none, or that does not say (Kafka's DEFAULT_GENERATION)."""
@@ -63,17 +62,6 @@ class Member:
         return self.instance_id is None, name.encode("utf-16-be", "surrogatepass")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Claims:
-    """The claims on partitions that exist, one entry a (partition, member); parallel arrays."""
-
-    partition: IntArray
-    member: IntArray
-    generation: IntArray
-    subscribed: NDArray[np.bool_]  # the member still subscribes to the partition's topic
-    held: NDArray[np.bool_]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Group:
     """Members, subscriptions, partitions and settled prior ownership of one rebalance.
@@ -89,13 +77,10 @@ class Group:
         distinct_subscriptions: The different subscriptions, each the numbers of its topics, ascending; in
             the order of the first member that has it.
         subscription_of: (M,) the number of each member's subscription.
+        claims: The claims on partitions that exist, valid or not.
         owner: (N,) the member whose claim on the partition is valid, or `NOBODY`. Who holds it comes before
             who only remembers it, then the highest generation wins; two such claims of one generation
             cancel each other; a claim counts only while its member subscribes to the topic.
-        previous: (N,) the member with the newest valid claim from before the group's newest generation,
-            or `NOBODY` (KIP-54's "previous assignment").
-        holders: (K, 2) pairs (partition, member): what members hold at this moment, valid claim or not.
-        revocation_required: Whether a member claims a partition of a topic that it no longer subscribes to.
         replica_racks: For each partition the racks of its replicas; None where no member names a rack.
     """
 
@@ -105,10 +90,8 @@ class Group:
     topic_bounds: IntArray
     distinct_subscriptions: tuple[tuple[int, ...], ...]
     subscription_of: IntArray
+    claims: Claims
     owner: IntArray
-    previous: IntArray
-    holders: IntArray
-    revocation_required: bool
     replica_racks: tuple[frozenset[str], ...] | None
 
     @classmethod
@@ -160,10 +143,16 @@ class Group:
         distinct = tuple(by_numbers)
         subscription_of = np.array([by_topics[member.topics] for member in ordered], dtype=np.int64)
 
-        claims = _existing_claims(ordered, numbers, distinct, subscription_of, partition_ids, bounds)
-        size = partition_ids.size
-        newest = max((member.generation for member in ordered), default=NO_GENERATION)
-        owner, previous = _settle(claims, size, newest)
+        existing = Existing(topics=numbers, ids=partition_ids, bounds=bounds)
+        generations = np.array([member.generation for member in ordered], dtype=np.int64)
+        claims = Claims.find(
+            ClaimTable.of([member.claims for member in ordered]),
+            existing,
+            subscriptions=distinct,
+            subscription_of=subscription_of,
+            generations=generations,
+            holds=np.array([member.holds for member in ordered], dtype=np.bool_),
+        )
         racks = None
         if replica_racks is not None and any(member.rack for member in ordered):
             racks = tuple(
@@ -178,10 +167,8 @@ class Group:
             topic_bounds=bounds,
             distinct_subscriptions=distinct,
             subscription_of=subscription_of,
-            owner=owner,
-            previous=previous,
-            holders=np.stack((claims.partition[claims.held], claims.member[claims.held]), axis=1),
-            revocation_required=not bool(claims.subscribed.all()),
+            claims=claims,
+            owner=claims.owners(existing.size),
             replica_racks=racks,
         )
 
@@ -189,6 +176,26 @@ class Group:
     def size(self) -> int:
         """N, the number of partitions."""
         return self.partition_ids.size
+
+    @cached_property
+    def previous(self) -> IntArray:
+        """(N,) the member with the newest valid claim from before the newest generation, or `NOBODY`.
+
+        KIP-54's "previous assignment". The members that were in the newest generation may claim nothing.
+        """
+        newest = max((member.generation for member in self.members), default=NO_GENERATION)
+        return self.claims.previous_owners(newest, self.size)
+
+    @cached_property
+    def holders(self) -> IntArray:
+        """(K, 2) pairs (partition, member): what members hold at this moment, valid claim or not."""
+        held = self.claims.held
+        return np.stack((self.claims.partition[held], self.claims.member[held]), axis=1)
+
+    @property
+    def revocation_required(self) -> bool:
+        """Whether a member claims a partition of a topic that it no longer subscribes to."""
+        return not self.claims.subscribed.all()
 
     @cached_property
     def topic_of(self) -> IntArray:
@@ -229,7 +236,6 @@ class Group:
 
 
 _EMPTY = np.empty(0, dtype=np.int64)
-_ID_BITS = 32
 
 
 def racks_matter(member_racks: Collection[str], partition_racks: Sequence[frozenset[str]]) -> bool:
@@ -245,89 +251,3 @@ def racks_matter(member_racks: Collection[str], partition_racks: Sequence[frozen
     """
     everywhere = frozenset[str]().union(*partition_racks)
     return not everywhere.isdisjoint(member_racks) and any(racks != everywhere for racks in partition_racks)
-
-
-def _existing_claims(
-    members: Sequence[Member],
-    topic_numbers: Mapping[str, int],
-    distinct: Sequence[tuple[int, ...]],
-    subscription_of: IntArray,
-    partition_ids: IntArray,
-    bounds: IntArray,
-) -> _Claims:
-    """Find the claimed partitions among those that exist; the rest of a claim is dropped."""
-    # One entry a (member, topic): its number of claimed ids, to be repeated for each of them.
-    claimants, topics, sizes, ids = [], [], [], [_EMPTY]
-    for number, member in enumerate(members):
-        for name, claimed in member.claims.items():
-            topic = topic_numbers.get(name)
-            if topic is not None:
-                claimants.append(number)
-                topics.append(topic)
-                ids.append(_ids(claimed))
-                sizes.append(ids[-1].size)
-    topic_of = np.repeat(np.array(topics, dtype=np.int64), sizes)
-    claimant = np.repeat(np.array(claimants, dtype=np.int64), sizes)
-    subscribed = [frozenset(subscription) for subscription in distinct]
-    subscribed_by = [subscribed[number] for number in subscription_of.tolist()]
-    subscribes = np.array(
-        [topic in subscribed_by[number] for number, topic in zip(claimants, topics, strict=True)],
-        dtype=np.bool_,
-    )
-    # (topic, id) as one integer; those of all partitions are ascending. Ids are 31 bits on the wire.
-    existing = np.repeat(np.arange(bounds.size - 1), np.diff(bounds)) << _ID_BITS | partition_ids
-    claimed_ids = np.concatenate(ids)
-    wanted = topic_of << _ID_BITS | claimed_ids
-    partition = np.minimum(np.searchsorted(existing, wanted), existing.size - 1)
-    found = (claimed_ids >= 0) & (claimed_ids >> _ID_BITS == 0)
-    found &= existing[partition] == wanted if existing.size else False
-    # A member that claims a partition twice claims it once.
-    once = np.unique((claimant * existing.size + partition)[found], return_index=True)[1]
-    kept = np.flatnonzero(found)[once]
-    generations = np.array([member.generation for member in members], dtype=np.int64)
-    holds = np.array([member.holds for member in members], dtype=np.bool_)
-    return _Claims(
-        partition=partition[kept],
-        member=claimant[kept],
-        generation=generations[claimant[kept]],
-        subscribed=np.repeat(subscribes, sizes)[kept],
-        held=holds[claimant[kept]],
-    )
-
-
-def _ids(claimed: Collection[int]) -> IntArray:
-    try:
-        return np.fromiter(claimed, dtype=np.int64, count=len(claimed))
-    except OverflowError:  # no partition has such an id
-        return np.array([number for number in claimed if number >> _ID_BITS == 0], dtype=np.int64)
-
-
-def _settle(claims: _Claims, size: int, newest: int) -> tuple[IntArray, IntArray]:
-    """Decide each partition's owner and its previous owner among the valid claims.
-
-    `newest` is the group's newest generation; the members that were in it may claim nothing.
-    """
-    valid = claims.subscribed
-    partition, member, generation = claims.partition[valid], claims.member[valid], claims.generation[valid]
-    # Generations have 32 bits: any claim of a holder ranks before all that are only remembered.
-    rank = generation + (claims.held[valid].astype(np.int64) << 33)
-    owner = _first_claimant(partition, member, rank, size)
-    old = generation < newest
-    previous = _first_claimant(partition[old], member[old], generation[old], size)
-    return owner, previous
-
-
-def _first_claimant(partition: IntArray, member: IntArray, rank: IntArray, size: int) -> IntArray:
-    """(size,) the one member whose claim ranks highest on each partition; `NOBODY` if none or several do."""
-    claimant = np.full(size, NOBODY, dtype=np.int64)
-    if not partition.size:
-        return claimant
-    order = np.lexsort((-rank, partition))
-    partition, member, rank = partition[order], member[order], rank[order]
-    first = np.ones(partition.size, dtype=np.bool_)
-    first[1:] = partition[1:] != partition[:-1]
-    tied = np.zeros(partition.size, dtype=np.bool_)  # the next claim ranks as high, on the same partition
-    tied[:-1] = ~first[1:] & (rank[1:] == rank[:-1])
-    sole = first & ~tied
-    claimant[partition[sole]] = member[sole]
-    return claimant

@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_assignors.group import NOBODY, Group, IntArray
+from kafka_assignors.arrays import NOBODY, IntArray, stable_order
+from kafka_assignors.group import Group
 
 
 class InvalidPlanError(Exception):
@@ -66,8 +67,8 @@ class Plan:
             raise InvalidPlanError(
                 f"owners from {owner.min()} to {owner.max()} for a group of {len(group.members)} members"
             )
-        order = np.argsort(owner, kind="stable")
-        bounds = np.searchsorted(owner[order], np.arange(len(group.members) + 1))
+        order = stable_order(owner + 1)
+        bounds = np.cumsum(np.bincount(owner + 1, minlength=len(group.members) + 1))
         return cls(group, order[bounds[0] :], bounds - bounds[0], goal)
 
     @cached_property

@@ -6,11 +6,9 @@ from itertools import chain, pairwise
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kafka_assignors.group import MAX_WEIGHT, Group, IntArray, racks_matter
-
-BoolArray = NDArray[np.bool_]
+from kafka_assignors.arrays import BoolArray, IntArray
+from kafka_assignors.group import MAX_WEIGHT, Group, racks_matter
 
 
 def rack_sets(group: Group) -> Sequence[frozenset[str]]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kafka_assignors.group import NOBODY, IntArray
+from kafka_assignors.arrays import NOBODY, IntArray
 from kafka_assignors.plan import Plan
 
 

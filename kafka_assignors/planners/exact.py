@@ -4,8 +4,8 @@ Members that are all alike need no search (`_evenly`). For all others partitions
 *cell* and members that are alike one *node*, so that the problem shrinks to how many partitions of each
 cell go to each node, a flow (`kafka_assignors.planners.flow`):
 
-1. *Levels* (`kafka_assignors.planners.levels`): a flow in which no load can be evened out falls into blocks. In
-   a block all members have k or k + 1 partitions; nothing can pass from a block to another. (Optimal
+1. *Levels* (`kafka_assignors.planners.levels`): a flow in which no load can be evened out falls into blocks.
+   In a block all members have k or k + 1 partitions; nothing can pass from a block to another. (Optimal
    semi-matchings: Harvey, Ladner, Lovász and Tamir 2006.)
 2. *Racks*, where they matter: a cheapest flow in which a partition outside its racks costs 1. Its dual
    solution shuts every arc that no cheapest flow uses, so that what follows cannot spoil it.
@@ -23,9 +23,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors.group import NOBODY, Group, IntArray
+from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, stable_order
+from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
-from kafka_assignors.planners.cells import Arcs, BoolArray, Contraction, rack_sets
+from kafka_assignors.planners.cells import Arcs, Contraction, rack_sets
 from kafka_assignors.planners.flow import UNLIMITED, Network, send
 from kafka_assignors.planners.levels import Levels, Sizes, find_levels
 
@@ -47,10 +48,10 @@ def plan_exact(
     """Plan as `Goal` says: balance, then racks, then fewest moves; or within a window of loads.
 
     The same group always gives the same plan. With equal subscriptions and no racks, weights or options, a
-    member that has too much keeps its lowest partition ids, and what is free goes in order to the least loaded
-    member, the first one of those: Kafka's constrained algorithm (KIP-54) with the ties of its published
-    examples. Otherwise a member that has too much gives back the highest ids of each cell, and what is free
-    in a cell goes in order to its nodes, in each to the least loaded member.
+    member that has too much keeps its lowest partition ids, and what is free goes in order to the least
+    loaded member, the first one of those: Kafka's constrained algorithm (KIP-54) with the ties of its
+    published examples. Otherwise a member that has too much gives back the highest ids of each cell, and
+    what is free in a cell goes in order to its nodes, in each to the least loaded member.
 
     Args:
         group: The group.
@@ -84,7 +85,7 @@ def _all_alike(group: Group) -> bool:
 
 
 def _evenly(group: Group) -> IntArray:
-    """The owner of each partition if members are alike: `extras` members get `quota` + 1, the others `quota`."""
+    """(N,) the owners if members are all alike: `extras` of them get `quota` + 1, the others `quota`."""
     members = len(group.members)
     quota, extras = divmod(group.size, members)
     owner = group.owner.copy()
@@ -113,7 +114,7 @@ def _release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, ke
     partitions = np.flatnonzero(short[kind])
     partitions = partitions[np.argsort(group.partition_ids[partitions], kind="stable")]
     kinds = kind[partitions]
-    order = _order(kinds)
+    order = stable_order(kinds)
     kinds = kinds[order]
     place = np.arange(kinds.size) - np.searchsorted(kinds, kinds)
     owner[partitions[order[place >= keeps[kinds]]]] = NOBODY
@@ -130,13 +131,7 @@ def _least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
     places = np.maximum(up_to - loads, 0)
     member = np.repeat(np.arange(loads.size), places)
     level = np.arange(member.size) - np.repeat(np.cumsum(places) - places - loads, places)
-    return member[_order(node[member] * (int(up_to.max()) + 1) + level)]
-
-
-def _order(keys: IntArray) -> IntArray:
-    """A stable sort of numbers from 0 on; few distinct ones sort by radix, ten times as fast."""
-    small = keys.size > 0 and int(keys.max()) < 2**16
-    return np.argsort(keys.astype(np.uint16) if small else keys, kind="stable")
+    return member[stable_order(node[member] * (int(up_to.max()) + 1) + level)]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -268,7 +263,8 @@ class _Flow:
 
         Args:
             skew: Partitions more, or fewer.
-            least, most: Of each kind the loads that a member has in best-balanced plans.
+            least: Of each kind the fewest partitions that a member has in best-balanced plans.
+            most: And the most.
         """
         self.start()
         low = np.maximum(least - skew, 0)
@@ -455,7 +451,7 @@ class _Flow:
         inside = levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes]
         cells, nodes = self.arcs.cells[inside], self.arcs.nodes[inside]
         carries = self.carried[inside] > 0
-        # A node can have one more if a chain of exchanges leads to it from one that can give, and the reverse.
+        # A node can have one more if a chain of exchanges leads to it from one that can give; or one less.
         can_take = _spread(gives, (nodes[carries], cells[carries]), (cells, nodes), self.supply.size)
         can_give = _spread(takes, (nodes, cells), (cells[carries], nodes[carries]), self.supply.size)
         sure, one = levels.sure // members, levels.more > 0
@@ -475,7 +471,7 @@ class _Flow:
             _release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
         new = self.carried - kept
         free = np.flatnonzero(owner == NOBODY)
-        free = free[_order(self.contraction.cell_of[free])]
+        free = free[stable_order(self.contraction.cell_of[free])]
         to = np.repeat(arcs.nodes, new)
         order = np.lexsort((free, to))
         coming = np.bincount(to, minlength=nodes.members.size)

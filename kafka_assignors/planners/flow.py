@@ -11,20 +11,20 @@ length. Among paths of one length those with the fewest arcs come first (Dinic's
 are 0 or 1, so the search needs buckets and no heap.
 
 Where `_flow.c` could be compiled it does this, step by step in the same order, so that its flows are the
-same, about a hundred times as fast. What is written here in Python is what it means, and what runs without it.
+same, about a hundred times as fast. What is written here in Python is what it means, and runs without it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
-from kafka_assignors.group import IntArray
+from kafka_assignors.arrays import IntArray
 
-_compiled: Any
 try:
-    from kafka_assignors.planners import _flow as _compiled
+    _compiled: Any = import_module("kafka_assignors.planners._flow")
 except ImportError:  # installed without a compiler
     _compiled = None
 

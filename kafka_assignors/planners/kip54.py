@@ -15,7 +15,8 @@ from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 
-from kafka_assignors.group import NOBODY, Group
+from kafka_assignors.arrays import NOBODY
+from kafka_assignors.group import Group
 from kafka_assignors.plan import Plan
 
 

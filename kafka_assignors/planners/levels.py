@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafka_assignors.group import IntArray
+from kafka_assignors.arrays import IntArray
 from kafka_assignors.planners.flow import UNLIMITED, Network, send
 
 
@@ -53,7 +53,7 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
     the rest sends to it already could only be less. So each of the two is solved by itself.
 
     Args:
-        network: Arcs and supply, with or without a flow; costs are ignored. Flow, load and supply are updated.
+        network: Arcs and supply, with or without a flow. Flow, load and supply are updated.
         sizes: The members of its nodes.
         tick: Called between the steps; it may raise to give up.
     """
@@ -106,7 +106,7 @@ def _quotas(total: int, sizes: Sizes, nodes: IntArray, given: IntArray) -> tuple
     """What each node gets for certain if `total` units are spread evenly over these nodes, and what beyond.
 
     The j-th unit of a member of weight w comes at (2j - 1) / w: giving always the unit that comes first
-    makes the sum of load²/w least. All units before a certain point are sure, those at this point are for some.
+    makes the sum of load²/w least. All units before some point are sure, those at this point are for some.
 
     Args:
         total: The units, those that are given included.
@@ -165,7 +165,7 @@ def _take_back(network: Network) -> None:
 
 
 def _pour(network: Network) -> None:
-    """Guess a flow: each cell in shares to its nodes, by the room that these have for all that they could get.
+    """Guess a flow: each cell in shares to its nodes, by their room for all that they could get.
 
     Whatever it leaves over or gets wrong is put right by paths; a good guess leaves few of them.
     """

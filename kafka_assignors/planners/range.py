@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kafka_assignors.group import NOBODY, Group, IntArray, racks_matter
+from kafka_assignors.arrays import NOBODY, IntArray
+from kafka_assignors.group import Group, racks_matter
 from kafka_assignors.plan import Plan
 
 

@@ -4,7 +4,8 @@ from bisect import bisect_left
 
 import numpy as np
 
-from kafka_assignors.group import NOBODY, Group
+from kafka_assignors.arrays import NOBODY
+from kafka_assignors.group import Group
 from kafka_assignors.plan import Plan
 
 

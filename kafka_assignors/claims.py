@@ -1,0 +1,282 @@
+"""What members say that they own, as columns: found among the partitions that exist, and settled."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from kafka_assignors.arrays import NOBODY, BoolArray, IntArray
+
+_EMPTY = np.empty(0, dtype=np.int64)
+_ID_BITS = 32
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClaimTable:
+    """The claims of many members, one row a (claimant, topic).
+
+    Attributes:
+        claimants: How many claims there are; their numbers are 0 and up.
+        names: Names of topics, each once.
+        claimant: (R,) the number of the claim that a row is of, ascending.
+        topic: (R,) the place of its topic in `names`.
+        sizes: (R,) how many ids it has.
+        ids: The partition ids of all rows, one row after another. Any integers of 64 bits.
+    """
+
+    claimants: int
+    names: Sequence[str]
+    claimant: IntArray
+    topic: IntArray
+    sizes: IntArray
+    ids: IntArray
+
+    @classmethod
+    def of(cls, claims: Sequence[Mapping[str, Collection[int]]]) -> Self:
+        """Put claims into one table, those that come out of a table without reading them."""
+        first = claims[0] if claims else None
+        table = first.table if isinstance(first, TableClaims) else None
+        if table is not None and all(
+            isinstance(claim, TableClaims) and claim.table is table for claim in claims
+        ):
+            numbers = np.array([claim.number for claim in claims if isinstance(claim, TableClaims)])
+            return table._in_order(numbers)  # type: ignore[return-value]  # noqa: SLF001
+        names: dict[str, int] = {}
+        claimant, topic, sizes, ids = [], [], [], [_EMPTY]
+        for number, claim in enumerate(claims):
+            for name, claimed in claim.items():
+                claimant.append(number)
+                topic.append(names.setdefault(name, len(names)))
+                ids.append(_array(claimed))
+                sizes.append(ids[-1].size)
+        return cls(
+            claimants=len(claims),
+            names=tuple(names),
+            claimant=np.array(claimant, dtype=np.int64),
+            topic=np.array(topic, dtype=np.int64),
+            sizes=np.array(sizes, dtype=np.int64),
+            ids=np.concatenate(ids),
+        )
+
+    def _in_order(self, numbers: IntArray) -> "ClaimTable":
+        """The table with claim numbers[i] as the i-th."""
+        place = np.empty(self.claimants, dtype=np.int64)
+        place[numbers] = np.arange(numbers.size)
+        claimant = place[self.claimant]
+        if (claimant[1:] >= claimant[:-1]).all():
+            return self
+        order = np.argsort(claimant, kind="stable")
+        starts = np.cumsum(self.sizes) - self.sizes
+        sizes = self.sizes[order]
+        of_row = np.repeat(starts[order] - (np.cumsum(sizes) - sizes), sizes)
+        return ClaimTable(
+            claimants=self.claimants,
+            names=self.names,
+            claimant=claimant[order],
+            topic=self.topic[order],
+            sizes=sizes,
+            ids=self.ids[of_row + np.arange(self.ids.size)],
+        )
+
+    def claims(self) -> list["TableClaims"]:
+        """Each claim, in order."""
+        return [TableClaims(self, number) for number in range(self.claimants)]
+
+
+class TableClaims(Mapping[str, list[int]]):
+    """One claim of a table: partition ids by topic, read only if somebody asks."""
+
+    def __init__(self, table: ClaimTable, number: int) -> None:
+        self.table = table
+        self.number = number
+
+    @cached_property
+    def _by_topic(self) -> dict[str, list[int]]:
+        table = self.table
+        start, stop = np.searchsorted(table.claimant, (self.number, self.number + 1)).tolist()
+        ends = np.cumsum(table.sizes[:stop])[start:]
+        by_topic: dict[str, list[int]] = {}
+        for topic, size, end in zip(
+            table.topic[start:stop].tolist(), table.sizes[start:stop].tolist(), ends.tolist(), strict=True
+        ):
+            by_topic.setdefault(table.names[topic], []).extend(table.ids[end - size : end].tolist())
+        return by_topic
+
+    def __getitem__(self, topic: str) -> list[int]:
+        return self._by_topic[topic]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_topic)
+
+    def __len__(self) -> int:
+        return len(self._by_topic)
+
+    def __repr__(self) -> str:
+        return repr(self._by_topic)
+
+
+def _array(claimed: Collection[int]) -> IntArray:
+    try:
+        return np.fromiter(claimed, dtype=np.int64, count=len(claimed))
+    except OverflowError:  # no partition has such an id
+        return np.array([number for number in claimed if number >> _ID_BITS == 0], dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Existing:
+    """The partitions that exist.
+
+    Attributes:
+        topics: The number of each topic.
+        ids: (N,) the id of each partition in its topic, ascending in a topic.
+        bounds: (T + 1,) the partitions of topic t are bounds[t]..bounds[t + 1] - 1.
+    """
+
+    topics: Mapping[str, int]
+    ids: IntArray
+    bounds: IntArray
+
+    @property
+    def size(self) -> int:
+        """N, the number of partitions."""
+        return self.ids.size
+
+    def find(self, topic: IntArray, sizes: IntArray, ids: IntArray) -> IntArray:
+        """(S,) the partitions of rows of ids, -1 for ids that do not exist.
+
+        Args:
+            topic: (R,) the topic of each row, -1 for one that does not exist.
+            sizes: (R,) how many ids it has.
+            ids: (S,) the ids.
+        """
+        if not self.size:
+            return np.full(ids.size, -1)
+        counts = np.append(np.diff(self.bounds), 0)  # the last entry is that of topic -1
+        # Ids that count up from 0, as they nearly always do, tell their place.
+        place = ids + np.repeat(self.bounds[topic], sizes)
+        fits = (ids >= 0) & (ids < np.repeat(counts[topic], sizes))
+        partition = np.where(fits, place, -1)
+        last = self.ids[self.bounds[1:] - 1]
+        has_gaps = np.append(last != counts[:-1] - 1, [False])
+        odd = np.repeat(has_gaps[topic], sizes)
+        if odd.any():
+            keys = np.repeat(np.arange(counts.size - 1), counts[:-1]) << _ID_BITS | self.ids
+            wanted = np.repeat(topic, sizes)[odd] << _ID_BITS | ids[odd]
+            found = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+            right = (keys[found] == wanted) & (ids[odd] >= 0) & (ids[odd] >> _ID_BITS == 0)
+            partition[odd] = np.where(right, found, -1)
+        return partition
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Claims:
+    """The claims on partitions that exist, one entry a (partition, member); parallel arrays.
+
+    Attributes:
+        partition, member: Who claims what.
+        generation: In which generation the member owned it.
+        subscribed: Whether the member still subscribes to the topic.
+        held: Whether it holds the partition at this moment.
+    """
+
+    partition: IntArray
+    member: IntArray
+    generation: IntArray
+    subscribed: BoolArray
+    held: BoolArray
+
+    @classmethod
+    def find(
+        cls,
+        table: ClaimTable,
+        existing: Existing,
+        *,
+        subscriptions: Sequence[tuple[int, ...]],
+        subscription_of: IntArray,
+        generations: IntArray,
+        holds: BoolArray,
+    ) -> Self:
+        """Find what is claimed among what exists; the rest of a claim is dropped.
+
+        Args:
+            table: The claims of all members, in their order.
+            existing: What exists.
+            subscriptions: The different subscriptions, as topic numbers.
+            subscription_of: (M,) which of them each member has.
+            generations: (M,) the generation of each member's claim.
+            holds: (M,) whether it holds what it claims.
+        """
+        numbers = np.array([existing.topics.get(name, -1) for name in table.names], dtype=np.int64)
+        topic = numbers[table.topic] if numbers.size else table.topic
+        partition = existing.find(topic, table.sizes, table.ids)
+        member = np.repeat(table.claimant, table.sizes)
+        subscribed = np.repeat(
+            _subscribed(topic, subscription_of[table.claimant], subscriptions, len(existing.topics)),
+            table.sizes,
+        )
+        found = partition >= 0
+        if not found.all():
+            partition, member, subscribed = partition[found], member[found], subscribed[found]
+        times = np.bincount(partition, minlength=existing.size)
+        if times.max(initial=0) > 1:
+            # A member that claims a partition twice claims it once.
+            once = np.unique(member * existing.size + partition, return_index=True)[1]
+            partition, member, subscribed = partition[once], member[once], subscribed[once]
+        return cls(
+            partition=partition,
+            member=member,
+            generation=generations[member],
+            subscribed=subscribed,
+            held=holds[member],
+        )
+
+    def owners(self, size: int) -> IntArray:
+        """(size,) the member whose claim on each partition is valid, or `NOBODY`.
+
+        Who holds a partition comes before who only remembers it, then the highest generation wins; two such
+        claims of one generation cancel each other. A claim counts only while its member subscribes.
+        """
+        # Generations have 32 bits: any claim of a holder ranks before all that are only remembered.
+        return self._highest(self.subscribed, self.generation + (self.held.astype(np.int64) << 33), size)
+
+    def previous_owners(self, newest: int, size: int) -> IntArray:
+        """(size,) the same among the claims from before a generation, whether held or not."""
+        return self._highest(self.subscribed & (self.generation < newest), self.generation, size)
+
+    def _highest(self, valid: BoolArray, rank: IntArray, size: int) -> IntArray:
+        owner = np.full(size, NOBODY, dtype=np.int64)
+        partition, member = self.partition, self.member
+        if not valid.all():
+            partition, member, rank = partition[valid], member[valid], rank[valid]
+        times = np.bincount(partition, minlength=size)
+        if times.max(initial=0) <= 1:
+            owner[partition] = member
+            return owner
+        order = np.lexsort((-rank, partition))
+        partition, member, rank = partition[order], member[order], rank[order]
+        first = np.ones(partition.size, dtype=np.bool_)
+        first[1:] = partition[1:] != partition[:-1]
+        tied = np.zeros(partition.size, dtype=np.bool_)  # the next claim ranks as high, on the same partition
+        tied[:-1] = ~first[1:] & (rank[1:] == rank[:-1])
+        sole = first & ~tied
+        owner[partition[sole]] = member[sole]
+        return owner
+
+
+def _subscribed(
+    topic: IntArray, subscription: IntArray, subscriptions: Sequence[tuple[int, ...]], topics: int
+) -> BoolArray:
+    """(R,) whether each topic, -1 for none, is in a subscription."""
+    if len(subscriptions) == 1 and len(subscriptions[0]) == topics:
+        return topic >= 0
+    keys = np.array(
+        [number * topics + each for number, mine in enumerate(subscriptions) for each in mine], dtype=np.int64
+    )
+    if not keys.size:
+        return np.zeros(topic.size, dtype=np.bool_)
+    wanted = subscription * topics + topic
+    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    found: BoolArray = (topic >= 0) & (keys[at] == wanted)
+    return found
