@@ -1,7 +1,7 @@
 """What members say that they own, as columns: found among the partitions that exist, and settled."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -19,7 +19,7 @@ class ClaimTable:
 
     Attributes:
         claimants: How many claims there are; their numbers are 0 and up.
-        names: Names of topics, each once.
+        names: Names of topics.
         claimant: (R,) the number of the claim that a row is of, ascending.
         topic: (R,) the place of its topic in `names`.
         sizes: (R,) how many ids it has.
@@ -34,51 +34,69 @@ class ClaimTable:
     ids: IntArray
 
     @classmethod
-    def of(cls, claims: Sequence[Mapping[str, Collection[int]]]) -> Self:
+    def of(cls, claims: Sequence[Mapping[str, Collection[int]]]) -> "ClaimTable":
         """Put claims into one table, those that come out of a table without reading them."""
-        first = claims[0] if claims else None
-        table = first.table if isinstance(first, TableClaims) else None
-        if table is not None and all(
-            isinstance(claim, TableClaims) and claim.table is table for claim in claims
-        ):
-            numbers = np.array([claim.number for claim in claims if isinstance(claim, TableClaims)])
-            return table._in_order(numbers)  # type: ignore[return-value]  # noqa: SLF001
+        tables: dict[int, tuple[ClaimTable, IntArray]] = {}
         names: dict[str, int] = {}
         claimant, topic, sizes, ids = [], [], [], [_EMPTY]
         for number, claim in enumerate(claims):
+            if isinstance(claim, TableClaims):
+                table = claim.table
+                if id(table) not in tables:
+                    tables[id(table)] = table, np.full(table.claimants, -1)
+                tables[id(table)][1][claim.number] = number
+                continue
             for name, claimed in claim.items():
                 claimant.append(number)
                 topic.append(names.setdefault(name, len(names)))
                 ids.append(_array(claimed))
                 sizes.append(ids[-1].size)
-        return cls(
+        rows: ClaimTable = cls(
             claimants=len(claims),
-            names=tuple(names),
+            names=list(names),
             claimant=np.array(claimant, dtype=np.int64),
             topic=np.array(topic, dtype=np.int64),
             sizes=np.array(sizes, dtype=np.int64),
             ids=np.concatenate(ids),
         )
+        for table, number_of in tables.values():
+            rows = (
+                rows.joined(table, number_of)
+                if rows.claimant.size
+                else table.renumbered(number_of, len(claims))
+            )
+        return rows
 
-    def _in_order(self, numbers: IntArray) -> "ClaimTable":
-        """The table with claim numbers[i] as the i-th."""
-        place = np.empty(self.claimants, dtype=np.int64)
-        place[numbers] = np.arange(numbers.size)
-        claimant = place[self.claimant]
-        if (claimant[1:] >= claimant[:-1]).all():
-            return self
-        order = np.argsort(claimant, kind="stable")
-        starts = np.cumsum(self.sizes) - self.sizes
-        sizes = self.sizes[order]
-        of_row = np.repeat(starts[order] - (np.cumsum(sizes) - sizes), sizes)
-        return ClaimTable(
-            claimants=self.claimants,
-            names=self.names,
-            claimant=claimant[order],
-            topic=self.topic[order],
-            sizes=sizes,
-            ids=self.ids[of_row + np.arange(self.ids.size)],
+    def renumbered(self, number_of: IntArray, claimants: int) -> Self:
+        """These rows, with claim i as number_of[i]; those with -1 are left out."""
+        claimant = np.where(self.claimant < 0, -1, number_of[self.claimant])
+        if claimant.size and (claimant[0] < 0 or (claimant[1:] < claimant[:-1]).any()):
+            order = np.argsort(claimant, kind="stable")
+            order = order[np.searchsorted(claimant[order], 0) :]
+            sizes = self.sizes[order]
+            starts = np.cumsum(self.sizes) - self.sizes
+            at = np.repeat(starts[order] - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+            return replace(
+                self,
+                claimants=claimants,
+                claimant=claimant[order],
+                topic=self.topic[order],
+                sizes=sizes,
+                ids=self.ids[at],
+            )
+        return replace(self, claimants=claimants, claimant=claimant)
+
+    def joined(self, other: "ClaimTable", number_of: IntArray) -> Self:
+        """These rows and those of another table; see `renumbered`."""
+        both = replace(
+            self,
+            names=[*self.names, *other.names],
+            claimant=np.concatenate((self.claimant, number_of[other.claimant])),
+            topic=np.concatenate((self.topic, other.topic + len(self.names))),
+            sizes=np.concatenate((self.sizes, other.sizes)),
+            ids=np.concatenate((self.ids, other.ids)),
         )
+        return both.renumbered(np.arange(self.claimants), self.claimants)
 
     def claims(self) -> list["TableClaims"]:
         """Each claim, in order."""
@@ -212,23 +230,23 @@ class Claims:
         topic = numbers[table.topic] if numbers.size else table.topic
         partition = existing.find(topic, table.sizes, table.ids)
         member = np.repeat(table.claimant, table.sizes)
-        subscribed = np.repeat(
-            _subscribed(topic, subscription_of[table.claimant], subscriptions, len(existing.topics)),
+        wanted = np.repeat(
+            subscribed(topic, subscription_of[table.claimant], subscriptions, topics=len(existing.topics)),
             table.sizes,
         )
         found = partition >= 0
         if not found.all():
-            partition, member, subscribed = partition[found], member[found], subscribed[found]
+            partition, member, wanted = partition[found], member[found], wanted[found]
         times = np.bincount(partition, minlength=existing.size)
         if times.max(initial=0) > 1:
             # A member that claims a partition twice claims it once.
             once = np.unique(member * existing.size + partition, return_index=True)[1]
-            partition, member, subscribed = partition[once], member[once], subscribed[once]
+            partition, member, wanted = partition[once], member[once], wanted[once]
         return cls(
             partition=partition,
             member=member,
             generation=generations[member],
-            subscribed=subscribed,
+            subscribed=wanted,
             held=holds[member],
         )
 
@@ -265,10 +283,17 @@ class Claims:
         return owner
 
 
-def _subscribed(
-    topic: IntArray, subscription: IntArray, subscriptions: Sequence[tuple[int, ...]], topics: int
+def subscribed(
+    topic: IntArray, subscription: IntArray, subscriptions: Sequence[tuple[int, ...]], *, topics: int
 ) -> BoolArray:
-    """(R,) whether each topic, -1 for none, is in a subscription."""
+    """(R,) whether each topic, -1 for none, is in the subscription beside it.
+
+    Args:
+        topic: (R,) topic numbers.
+        subscription: (R,) numbers of subscriptions.
+        subscriptions: The different subscriptions, as ascending topic numbers.
+        topics: How many topics there are.
+    """
     if len(subscriptions) == 1 and len(subscriptions[0]) == topics:
         return topic >= 0
     keys = np.array(

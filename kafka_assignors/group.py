@@ -12,8 +12,8 @@ from typing import Self
 
 import numpy as np
 
-from kafka_assignors.arrays import NOBODY, IntArray
-from kafka_assignors.claims import Claims, ClaimTable, Existing
+from kafka_assignors.arrays import NOBODY, BoolArray, IntArray
+from kafka_assignors.claims import Claims, ClaimTable, Existing, subscribed
 
 __all__ = ["MAX_WEIGHT", "NOBODY", "NO_GENERATION", "Group", "IntArray", "Member", "racks_matter"]
 
@@ -225,6 +225,12 @@ class Group:
             for topic in subscription:
                 members[topic].append(number)
         return tuple(map(tuple, members))
+
+    def subscribes(self, member: IntArray, topic: IntArray) -> BoolArray:
+        """Whether each member subscribes to the topic beside it, an array of numbers each."""
+        return subscribed(
+            topic, self.subscription_of[member], self.distinct_subscriptions, topics=len(self.topics)
+        )
 
     def partitions_of(self, topic: int) -> range:
         """The partitions of the topic with this number."""

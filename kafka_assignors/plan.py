@@ -95,7 +95,12 @@ class Plan:
     @property
     def moves(self) -> int:
         """How many partitions moved away from their valid prior owner."""
-        return self.moved.size
+        prior = self.group.owner
+        holder = np.repeat(np.arange(len(self.group.members)), self.loads)
+        if self.partitions.size > self.group.size:  # shared partitions count once
+            return self.moved.size
+        kept = np.count_nonzero(prior[self.partitions] == holder)
+        return int(np.count_nonzero(prior != NOBODY) - kept)
 
     @cached_property
     def unassigned(self) -> IntArray:
@@ -145,18 +150,17 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
         raise InvalidPlanError(f"the plan holds partitions that do not exist: there are {group.size}")
     members = np.repeat(np.arange(len(group.members)), plan.loads)
     key = members * group.size + partitions if shared else partitions
-    given, times = np.unique(key, return_counts=True)
-    if (times > 1).any():
-        topic, partition = group.name_of(int(given[times > 1][0]) % group.size)
+    twice = _first_repeated(key, shared=shared)
+    if twice is not None:
+        topic, partition = group.name_of(twice % group.size)
         raise InvalidPlanError(f"the plan gives {topic}-{partition} away more than once")
-    for number, member in enumerate(group.members):
-        topics = group.topic_of[partitions[bounds[number] : bounds[number + 1]]]
-        foreign = np.setdiff1d(topics, group.subscriptions[number])
-        if foreign.size:
-            raise InvalidPlanError(
-                f"the plan gives {member.member_id} partitions of {group.topics[foreign[0]]}, "
-                "which it does not subscribe to"
-            )
+    foreign = np.flatnonzero(~group.subscribes(members, group.topic_of[partitions]))
+    if foreign.size:
+        topic, _ = group.name_of(int(partitions[foreign[0]]))
+        raise InvalidPlanError(
+            f"the plan gives {group.members[int(members[foreign[0]])].member_id} partitions of {topic}, "
+            "which it does not subscribe to"
+        )
     missing = np.ones(group.size, dtype=np.bool_)
     missing[partitions] = False
     if held_back is not None:
@@ -164,3 +168,12 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
     if missing.any():
         topic, partition = group.name_of(int(np.flatnonzero(missing)[0]))
         raise InvalidPlanError(f"the plan gives {topic}-{partition} to nobody")
+
+
+def _first_repeated(keys: IntArray, *, shared: bool) -> int | None:
+    """The lowest key that comes more than once. Keys of partitions alone are few enough to be counted."""
+    if not shared:
+        repeated = np.flatnonzero(np.bincount(keys) > 1)
+        return int(repeated[0]) if repeated.size else None
+    given, times = np.unique(keys, return_counts=True)
+    return int(given[times > 1][0]) if (times > 1).any() else None

@@ -129,7 +129,7 @@ class TestConfiguration:
 
     @pytest.mark.parametrize("assignor", STICKY)
     def test_an_unknown_planner_is_an_error_that_names_the_known_ones(self, assignor: Any) -> None:
-        with pytest.raises(ValueError, match="no planner 'best'; choose one of kip54"):
+        with pytest.raises(ValueError, match="no planner 'best'; choose one of exact, kip54"):
             assignor(planner="best")
 
     def test_a_planner_may_be_a_function(self) -> None:

@@ -11,10 +11,10 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Reba
 from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 from kafka.structs import TopicPartition
 
+from kafka_assignors.arrays import IntArray
 from kafka_assignors.assignors.host import Host
 from kafka_assignors.group import NO_GENERATION, Group, Member
 from kafka_assignors.plan import Plan, check
-from kafka_assignors.planners.cooperative import awaited_holders
 from kafka_assignors.protocol import membership
 
 log = logging.getLogger(__name__)
@@ -27,11 +27,12 @@ _MAX_STRING: Final = 2**15 - 1  # a string's length is an int16 on the wire
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Partitions by topic, the generation in which they were owned, and whether they are held right now."""
+    """Partitions by topic, when they were owned (generation), whether they are held now; and a weight."""
 
     partitions: Mapping[str, Collection[int]] = field(default_factory=dict)
     generation: int = NO_GENERATION
     held: bool = False
+    weight: int = 1
 
     def within(self, topics: Collection[str]) -> "Claim":
         """This claim without the partitions of other topics."""
@@ -75,19 +76,21 @@ class Assignor(AbstractPartitionAssignor):
     def plan(self, group: Group) -> Plan:
         """Decide who gets what."""
 
-    def this_round(self, plan: Plan) -> Plan:
-        """What of a plan can be carried out at once; all of it, but in a cooperative rebalance."""
-        return plan
+    def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:
+        """What of a plan can be carried out at once; and the partitions that nobody gets until the next round.
+
+        All of it, and None, but in a cooperative rebalance.
+        """
+        return plan, None
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The user data that tells the leader of a claim; None for strategies that do not care."""
         del claim
         return None
 
-    def read_claim(self, member: Any) -> Claim:
-        """The claim of another member, a JoinGroupResponseMember whose user data may be any bytes."""
-        del member
-        return Claim()
+    def read_claims(self, members: Sequence[Any]) -> list[Claim]:
+        """The claims of the members, JoinGroupResponseMember objects whose user data may be any bytes."""
+        return [Claim()] * len(members)
 
     def review(self, members: Iterable[Member]) -> Iterable[Member]:
         """The members as they shall go into the Group."""
@@ -138,7 +141,7 @@ class Assignor(AbstractPartitionAssignor):
             members: JoinGroupResponseMember objects with decoded metadata.
 
         Returns:
-            A ConsumerProtocolAssignment for every member id.
+            An EncodedAssignment for every member id.
 
         Raises:
             LeaderNotAvailableError: A topic has no metadata yet. kafka-python takes this as "ask again":
@@ -146,27 +149,38 @@ class Assignor(AbstractPartitionAssignor):
                 `METADATA_TRIES` times for a topic; one that still has none is left out.
             InvalidPlanError: The planner's result must not be sent.
         """
-        decoded = list(self.review(map(self._decode, members)))
-        topics = self._partition_ids(cluster, {topic for member in decoded for topic in member.topics})
+        decoded = self.decode(members)
+        wanted = frozenset[str]().union(*{member.topics for member in decoded})
+        topics = self._partition_ids(cluster, wanted)
         racks = _replica_racks(cluster, topics) if any(member.rack for member in decoded) else None
-        group = Group.of(topics, decoded, racks)
+        return self.lead(Group.of(topics, decoded, racks))
+
+    def decode(self, members: Sequence[Any]) -> list[Member]:
+        """What the members said, as they shall go into the Group."""
+        claims = self.read_claims(members)
+        return list(self.review(map(_member, members, claims)))
+
+    def lead(self, group: Group) -> dict[str, membership.EncodedAssignment]:
+        """Plan for a group, check the plan, and encode what of it goes out in this round.
+
+        Raises:
+            InvalidPlanError: The planner's result must not be sent.
+        """
         plan = self.plan(group)
         check(plan, group, shared=self.shared)
-        sent = self.this_round(plan)
+        sent, held_back = self.this_round(plan)
         if sent is not plan:
-            check(sent, group, held_back=awaited_holders(plan)[:, 0])
-        log.info(
-            "Planned %d partitions for %d members by %s: loads %s, %d moved",
-            group.size,
-            len(group.members),
-            self.name,
-            f"{plan.loads.min()} to {plan.loads.max()}" if group.members else "none",
-            plan.moves,
-        )
-        return {
-            member: membership.make_assignment(partitions)
-            for member, partitions in sent.assignments().items()
-        }
+            check(sent, group, held_back=held_back)
+        if log.isEnabledFor(logging.INFO):
+            log.info(
+                "Planned %d partitions for %d members by %s: loads %s, %d moved",
+                group.size,
+                len(group.members),
+                self.name,
+                f"{plan.loads.min()} to {plan.loads.max()}" if group.members else "none",
+                plan.moves,
+            )
+        return membership.encode_assignments(sent)
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """Remember what this member got."""
@@ -212,19 +226,6 @@ class Assignor(AbstractPartitionAssignor):
             return Claim(held=True)
         return replace(self._memory, held=True)
 
-    def _decode(self, member: Any) -> Member:
-        subscription = member.metadata
-        claim = self.read_claim(member)
-        return Member(
-            member_id=member.member_id,
-            topics=membership.topics_in(subscription),
-            instance_id=member.group_instance_id or None,
-            rack=membership.rack_in(subscription),
-            claims=claim.partitions,
-            generation=claim.generation,
-            holds=claim.held,
-        )
-
     def _partition_ids(self, cluster: Any, topics: Iterable[str]) -> dict[str, Collection[int]]:
         """The partition ids of every topic with metadata."""
         known: dict[str, Collection[int]] = {}
@@ -241,6 +242,20 @@ class Assignor(AbstractPartitionAssignor):
         if missing:
             log.warning("Leaving out topics without metadata: %s", ", ".join(missing))
         return known
+
+
+def _member(member: Any, claim: Claim) -> Member:
+    subscription = member.metadata
+    return Member(
+        member_id=member.member_id,
+        topics=membership.topics_in(subscription),
+        instance_id=member.group_instance_id or None,
+        rack=membership.rack_in(subscription),
+        claims=claim.partitions,
+        generation=claim.generation,
+        holds=claim.held,
+        weight=claim.weight,
+    )
 
 
 def _namesakes(names: Iterable[str]) -> KafkaConfigurationError:

@@ -1,18 +1,20 @@
 """The `cooperative-sticky` strategy."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
+from kafka_assignors.arrays import IntArray
 from kafka_assignors.assignors.adapter import Claim
 from kafka_assignors.assignors.hand_over import HandOver
 from kafka_assignors.assignors.host import Host
-from kafka_assignors.assignors.sticky import Planner, StickyAssignor, prior_assignment
+from kafka_assignors.assignors.sticky import StickyAssignor, prior_assignment
 from kafka_assignors.group import NO_GENERATION, Member
 from kafka_assignors.plan import Plan
 from kafka_assignors.protocol import membership
-from kafka_assignors.protocol.user_data import GENERATION_SIZE, decode_generation, encode_generation
+from kafka_assignors.protocol.user_data import decode_all, decode_generation, encode_generation
 
 
 class CooperativeStickyAssignor(StickyAssignor):
@@ -27,9 +29,9 @@ class CooperativeStickyAssignor(StickyAssignor):
 
     name = "cooperative-sticky"
 
-    def __init__(self, *, rack: str | None = None, planner: str | Planner = "kip54") -> None:
-        super().__init__(rack=rack, planner=planner)
-        self._hand_over = HandOver()
+    @cached_property
+    def _hand_over(self) -> HandOver:
+        return HandOver()
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """Cooperative where all strategies of the consumer are, else eager."""
@@ -39,7 +41,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         """Cut claims down to what a member was told, where it does not let go of the rest."""
         return self._hand_over.review(members)
 
-    def this_round(self, plan: Plan) -> Plan:
+    def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:
         """The plan without what others still hold."""
         return self._hand_over.apply(plan)
 
@@ -55,25 +57,33 @@ class CooperativeStickyAssignor(StickyAssignor):
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The generation as Java does; a member that rebalances eagerly tells its prior assignment here."""
-        return encode_generation(claim.generation) if claim.held else super().tell_claim(claim)
+        if claim.held:
+            return encode_generation(claim.generation, self._weight)
+        return super().tell_claim(claim)
 
-    def read_claim(self, member: Any) -> Claim:
+    def read_claims(self, members: Sequence[Any]) -> list[Claim]:
         """What the subscription says is held; the user data of a member that holds nothing is a wish.
 
         A subscription below v2 has no generation field. Java's is then in the user data, librdkafka's behind
         the prior assignment there, and kafka-python's own strategy sends none. Unreadable user data
         never makes a held partition free: its owner may be consuming it.
         """
-        owned = membership.owned_in(member.metadata)
-        generation = membership.generation_in(member.metadata)
-        data = membership.user_data_in(member.metadata)
-        if len(data) == GENERATION_SIZE:
-            told, prior = decode_generation(data), None
-        elif data and (not owned or generation is None):
-            prior = prior_assignment(member, data)
-            told = prior.generation
-        else:
-            told, prior = NO_GENERATION, None
-        if prior is not None and not owned:
-            return prior
-        return Claim(owned, told if generation is None else generation, held=True)
+        subscriptions = [member.metadata for member in members]
+        claims = []
+        for member, owned in zip(members, membership.all_owned_in(subscriptions), strict=True):
+            generation = membership.generation_in(member.metadata)
+            data = membership.user_data_in(member.metadata)
+            told, weight, wish = NO_GENERATION, 1, None
+            short = decode_generation(data)
+            if short is not None:
+                told, weight = short
+            elif data and (not owned or generation is None):
+                wish = prior_assignment(member, *decode_all([data]))
+                told, weight = wish.generation, wish.weight
+            if wish is not None and not owned:
+                claims.append(wish)
+            else:
+                claims.append(
+                    Claim(owned, told if generation is None else generation, held=True, weight=weight)
+                )
+        return claims

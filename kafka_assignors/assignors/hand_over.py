@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from kafka_assignors.arrays import IntArray
 from kafka_assignors.assignors.host import Host
 from kafka_assignors.group import Member
 from kafka_assignors.plan import Plan
-from kafka_assignors.planners.cooperative import awaited_holders, hand_over
+from kafka_assignors.planners.cooperative import first_round
 
 log = logging.getLogger(__name__)
 
@@ -69,17 +70,17 @@ class HandOver:
             reviewed.append(member)
         return reviewed
 
-    def apply(self, plan: Plan) -> Plan:
-        """The plan for this round."""
-        round_plan = hand_over(plan)
-        holders = set(awaited_holders(plan)[:, 1].tolist())
+    def apply(self, plan: Plan) -> tuple[Plan, IntArray]:
+        """The plan for this round, and the partitions that nobody gets in it."""
+        round_plan, awaited = first_round(plan)
+        holders = set(awaited[:, 1].tolist())
         self._waiting = bool(holders)
         self._telling = {
             member.member_id: round_plan.of(number)
             for number, member in enumerate(plan.group.members)
             if number in holders or member.member_id in self._striking
         }
-        return round_plan
+        return round_plan, awaited[:, 0]
 
     def delivered(self, host: Host | None) -> None:
         """The plan of the present rebalance, if it was this member's, has reached the group."""

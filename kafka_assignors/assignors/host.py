@@ -72,6 +72,13 @@ class Host:
         return float(self.coordinator.config["heartbeat_interval_ms"]) / 1000
 
     @property
+    def patience(self) -> float:
+        """Seconds for which the consumer may be silent before it or its followers are given up."""
+        config = self.coordinator.config
+        limits = ("session_timeout_ms", "max_poll_interval_ms", "request_timeout_ms")
+        return min(float(config[limit]) for limit in limits if config.get(limit)) / 1000
+
+    @property
     def closed(self) -> bool:
         """Whether the consumer was closed."""
         return bool(self.coordinator._heartbeat_closed)  # noqa: SLF001

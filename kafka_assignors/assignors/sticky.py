@@ -1,23 +1,32 @@
 """The `sticky` strategy, and what it shares with `cooperative-sticky`."""
 
 import logging
-from collections.abc import Callable
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from kafka_assignors.assignors.adapter import Assignor, Claim
-from kafka_assignors.group import NO_GENERATION, Group
+from kafka_assignors.assignors.host import Host
+from kafka_assignors.group import MAX_WEIGHT, NO_GENERATION, Group
 from kafka_assignors.plan import Plan
-from kafka_assignors.planners import plan_kip54
+from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
 from kafka_assignors.protocol import membership
-from kafka_assignors.protocol.user_data import UserDataError, decode_sticky, encode_sticky
+from kafka_assignors.protocol.user_data import StickyUserData, UserDataError, decode_all, encode_sticky
 
 log = logging.getLogger(__name__)
 
 Planner = Callable[[Group], Plan]
 """Must give the same plan for the same group: a cooperative rebalance asks it in both of its rounds."""
 
-PLANNERS: dict[str, Planner] = {"kip54": plan_kip54}
+PLANNERS: dict[str, Planner] = {"exact": plan_exact, "kip54": plan_kip54}
 """The sticky planners by name."""
+
+TIME_LIMIT: Final = 5.0
+"""Seconds that planning may take where the consumer's settings allow as many."""
+
+
+class _OutOfTimeError(Exception):
+    """Planning takes longer than it may."""
 
 
 class StickyAssignor(Assignor):
@@ -27,48 +36,103 @@ class StickyAssignor(Assignor):
     are eager: members let go of everything first, and get back what they had. Shares a group with Java's
     StickyAssignor; kafka-python's own writes another layout, which is read here, but not there.
 
+    While a leader plans it sends no heartbeats, and one that takes too long is expelled. An exact plan that is
+    not ready in time is given up for one of `plan_quickly`, with a warning.
+
     Args:
         rack: The rack of this consumer.
+        weight: How much this consumer can take on beside the others: twice the weight, twice the partitions.
+            The exact planner goes by it, if the leader is one of this class.
         planner: The name of a planner in `PLANNERS`, or a function from a Group to a Plan.
+        max_skew: An option of the exact planner: how many partitions off the best balance loads may be, in
+            order to move fewer. Give all members the same: the leader's counts.
+        max_moves: An option of the exact planner: how many partitions may move in one rebalance.
+        time_limit: Seconds that an exact plan may take; None for a third of what the consumer's timeouts
+            allow, `TIME_LIMIT` at most.
 
     Raises:
-        ValueError: There is no planner of this name.
+        ValueError: There is no planner of this name, an option is out of range, or goes with another planner.
     """
 
     name = "sticky"
 
-    def __init__(self, *, rack: str | None = None, planner: str | Planner = "kip54") -> None:
+    def __init__(
+        self,
+        *,
+        rack: str | None = None,
+        weight: int = 1,
+        planner: str | Planner = "exact",
+        max_skew: int | None = None,
+        max_moves: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
         super().__init__(rack=rack)
+        if not 1 <= weight <= MAX_WEIGHT:
+            raise ValueError(f"weight must be from 1 to {MAX_WEIGHT}, not {weight}")
         if isinstance(planner, str) and planner not in PLANNERS:
             raise ValueError(f"there is no planner {planner!r}; choose one of {', '.join(PLANNERS)}")
-        self._planner = PLANNERS[planner] if isinstance(planner, str) else planner
+        for option, value in (("max_skew", max_skew), ("max_moves", max_moves)):
+            if value is not None and value < 0:
+                raise ValueError(f"{option} must be 0 or more, not {value}")
+            if value is not None and planner != "exact":
+                raise ValueError(f"{option} is an option of the planner 'exact', not of {planner!r}")
+        if time_limit is not None and time_limit <= 0:
+            raise ValueError(f"time_limit must be more than 0 s, not {time_limit}")
+        self._weight = weight
+        self._planner = planner
+        self._max_skew, self._max_moves = max_skew, max_moves
+        self._time_limit = time_limit
 
     def plan(self, group: Group) -> Plan:
         """Plan by the planner chosen."""
-        return self._planner(group)
+        if self._planner != "exact":
+            return PLANNERS[self._planner](group) if isinstance(self._planner, str) else self._planner(group)
+        host = Host.calling()
+        limit = self._time_limit
+        if limit is None:
+            limit = TIME_LIMIT if host is None else min(TIME_LIMIT, host.patience / 3)
+        end = time.monotonic() + limit
+
+        def tick() -> None:
+            if time.monotonic() > end:
+                raise _OutOfTimeError
+
+        try:
+            return plan_exact(group, max_skew=self._max_skew, max_moves=self._max_moves, tick=tick)
+        except _OutOfTimeError:
+            log.warning(
+                "An exact plan of %d partitions for %d members was not ready after %.3g s; "
+                "taking a quicker one, which may be less balanced and move more",
+                group.size,
+                len(group.members),
+                limit,
+            )
+            return plan_quickly(group)
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """Prior assignment and generation in Java's layout; null before the first assignment."""
-        if claim.generation == NO_GENERATION:
+        if claim.generation == NO_GENERATION and self._weight == 1:
             return None
-        return encode_sticky(claim.partitions, claim.generation)
+        return encode_sticky(claim.partitions, claim.generation, self._weight)
 
-    def read_claim(self, member: Any) -> Claim:
+    def read_claims(self, members: Sequence[Any]) -> list[Claim]:
         """What the user data says; where there is none, what the subscription itself says."""
-        data = membership.user_data_in(member.metadata)
-        if data:
-            return prior_assignment(member, data)
-        generation = membership.generation_in(member.metadata)
-        return Claim(
-            membership.owned_in(member.metadata), NO_GENERATION if generation is None else generation
-        )
+        data = [membership.user_data_in(member.metadata) for member in members]
+        owned = membership.all_owned_in([member.metadata for member in members])
+        claims = []
+        for member, has, prior, mine in zip(members, data, decode_all(data), owned, strict=True):
+            generation = membership.generation_in(member.metadata)
+            claims.append(
+                prior_assignment(member, prior)
+                if has
+                else Claim(mine, NO_GENERATION if generation is None else generation)
+            )
+        return claims
 
 
-def prior_assignment(member: Any, data: bytes) -> Claim:
-    """The prior assignment in a member's user data; none, and a warning, if it cannot be read."""
-    try:
-        prior = decode_sticky(data)
-    except UserDataError as fault:
-        log.warning("Ignoring what member %s says in its user data: %s", member.member_id, fault)
+def prior_assignment(member: Any, prior: StickyUserData | UserDataError) -> Claim:
+    """The prior assignment in a member's user data; none, and a warning, if it could not be read."""
+    if isinstance(prior, UserDataError):
+        log.warning("Ignoring what member %s says in its user data: %s", member.member_id, prior)
         return Claim()
-    return Claim(prior.claims, prior.generation)
+    return Claim(prior.claims, prior.generation, weight=prior.weight)

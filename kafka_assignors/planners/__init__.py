@@ -4,6 +4,7 @@ from kafka_assignors.planners.broadcast import plan_broadcast
 from kafka_assignors.planners.cooperative import hand_over
 from kafka_assignors.planners.exact import plan_exact
 from kafka_assignors.planners.kip54 import plan_kip54
+from kafka_assignors.planners.quick import plan_quickly
 from kafka_assignors.planners.random import plan_random
 from kafka_assignors.planners.range import plan_range
 from kafka_assignors.planners.round_robin import plan_round_robin
@@ -13,6 +14,7 @@ __all__ = [
     "plan_broadcast",
     "plan_exact",
     "plan_kip54",
+    "plan_quickly",
     "plan_random",
     "plan_range",
     "plan_round_robin",

@@ -6,6 +6,16 @@ from kafka_assignors.arrays import NOBODY, IntArray
 from kafka_assignors.plan import Plan
 
 
+def first_round(plan: Plan) -> tuple[Plan, IntArray]:
+    """The plan for this round, as `hand_over` makes it, and whom it waits for, as `awaited_holders` says."""
+    awaited = awaited_holders(plan)
+    if not awaited.size:
+        return plan, awaited
+    owner = plan.owner.copy()
+    owner[awaited[:, 0]] = NOBODY
+    return Plan.from_owner(plan.group, owner), awaited
+
+
 def hand_over(plan: Plan) -> Plan:
     """Leave out of a plan what somebody else still holds.
 
@@ -17,12 +27,7 @@ def hand_over(plan: Plan) -> Plan:
     Returns:
         The plan for this round; the same plan if nothing is held by others.
     """
-    awaited = awaited_holders(plan)
-    if not awaited.size:
-        return plan
-    owner = plan.owner.copy()
-    owner[awaited[:, 0]] = NOBODY
-    return Plan.from_owner(plan.group, owner)
+    return first_round(plan)[0]
 
 
 def awaited_holders(plan: Plan) -> IntArray:

@@ -8,28 +8,25 @@ trusts nothing: every count is checked against the bytes that are there before a
     kafka-python 3         int16 version 1, then Java v1
     cooperative (Java)     int32 generation alone; the partitions stand in the subscription itself
 
+A member whose weight is not 1 appends it as an int32. Java and librdkafka do not read past the generation.
 All integers are big-endian.
 """
 
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from kafka_assignors.group import NO_GENERATION
+from kafka_assignors.group import MAX_WEIGHT, NO_GENERATION
+from kafka_assignors.protocol.codec import Reader, UnreadableError, read_partition_lists
 
-_INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
-GENERATION_SIZE: Final = _INT32.size
-"""Bytes of a cooperative member's user data."""
+_KAFKA_PYTHON_PREFIX: Final = struct.pack(">h", 1)
 
-_KAFKA_PYTHON_PREFIX: Final = _INT16.pack(1)
-
-
-class UserDataError(ValueError):
-    """User data that is in none of the known layouts."""
+UserDataError = UnreadableError
+"""User data that is in none of the known layouts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +36,55 @@ class StickyUserData:
     Attributes:
         claims: Partition ids by topic, in the order in which they were sent, not checked in any way.
         generation: The generation of that assignment, `NO_GENERATION` in layouts without one.
+        weight: The member's weight; 1 if it says none, or one that is none.
     """
 
     claims: Mapping[str, Collection[int]]
     generation: int = NO_GENERATION
+    weight: int = 1
 
 
-def encode_sticky(claims: Mapping[str, Collection[int]], generation: int) -> bytes:
+def _valid_weight(weight: int) -> int:
+    return weight if 1 <= weight <= MAX_WEIGHT else 1
+
+
+def _tail(generation: int, weight: int) -> bytes:
+    return _INT32.pack(generation) + (_INT32.pack(weight) if weight != 1 else b"")
+
+
+def encode_sticky(claims: Mapping[str, Collection[int]], generation: int, weight: int = 1) -> bytes:
     """Write a prior assignment as Java's StickyAssignor does (v1), topics and partitions sorted."""
+    names = sorted(claims)
+    sizes = [len(claims[name]) for name in names]
     parts = [_INT32.pack(len(claims))]
-    for topic in sorted(claims):
-        name = topic.encode()
-        parts += [_INT16.pack(len(name)), name, _INT32.pack(len(claims[topic]))]
-        parts.append(np.sort(np.fromiter(claims[topic], dtype=">i4")).tobytes())
-    parts.append(_INT32.pack(generation))
+    for name, size in zip(names, sizes, strict=True):
+        raw = name.encode()
+        parts += [struct.pack(">h", len(raw)), raw, _INT32.pack(size)]
+        parts.append(np.sort(np.fromiter(claims[name], dtype=">i4")).tobytes())
+    parts.append(_tail(generation, weight))
     return b"".join(parts)
+
+
+def decode_all(data: Sequence[bytes]) -> list[StickyUserData | UserDataError]:
+    """Read the prior assignments of many members at once; for one that cannot be read, why; none in no bytes.
+
+    What they claim is read as columns, and looked at only by who asks.
+    """
+    table, lengths = read_partition_lists(list(data))
+    decoded: list[StickyUserData | UserDataError] = []
+    for each, claims, length in zip(data, table.claims(), lengths, strict=True):
+        left = len(each) - length if length >= 0 else -1
+        if left == 0 or not each:
+            decoded.append(StickyUserData(claims))
+        elif left in {4, 8}:
+            generation, *weight = struct.unpack_from(f">{left // 4}i", each, length)
+            decoded.append(StickyUserData(claims, generation, _valid_weight(*weight or (1,))))
+        else:
+            try:
+                decoded.append(decode_sticky(each))
+            except UserDataError as fault:
+                decoded.append(fault)
+    return decoded
 
 
 def decode_sticky(data: bytes) -> StickyUserData:
@@ -71,76 +102,44 @@ def decode_sticky(data: bytes) -> StickyUserData:
     raise UserDataError(f"{len(data)} bytes are no sticky user data ({'; '.join(faults)})")
 
 
-def encode_generation(generation: int) -> bytes:
+def encode_generation(generation: int, weight: int = 1) -> bytes:
     """Write the user data of a cooperative member as Java's CooperativeStickyAssignor does."""
-    return _INT32.pack(generation)
+    return _tail(generation, weight)
 
 
-def decode_generation(data: bytes) -> int:
-    """Read the user data of a cooperative member.
+def decode_generation(data: bytes) -> tuple[int, int] | None:
+    """Read generation and weight of a cooperative member; None if the user data is anything else.
 
-    Raises:
-        UserDataError: It is not one 32-bit integer.
+    Eight bytes that begin with 0 are a prior assignment without topics, as librdkafka sends it: there is no
+    generation 0.
     """
-    if len(data) != GENERATION_SIZE:
-        raise UserDataError(f"{len(data)} bytes are no generation, which has {GENERATION_SIZE}")
-    return int(_INT32.unpack(data)[0])
+    if len(data) == _INT32.size:
+        return int(_INT32.unpack(data)[0]), 1
+    if len(data) == 2 * _INT32.size:
+        generation, weight = struct.unpack(">2i", data)
+        if generation != 0:
+            return generation, _valid_weight(weight)
+    return None
 
 
-class _Reader:
-    """Reads from the front, and never past the end."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.place = 0
-
-    def take(self, size: int, what: str) -> bytes:
-        if size < 0:
-            raise UserDataError(f"{what} is negative ({size})")
-        taken = self.data[self.place : self.place + size]
-        if len(taken) < size:
-            raise UserDataError(f"{what} wants {size} bytes, {len(taken)} are left")
-        self.place += size
-        return taken
-
-    def int16(self, what: str) -> int:
-        return int(_INT16.unpack(self.take(_INT16.size, what))[0])
-
-    def int32(self, what: str) -> int:
-        return int(_INT32.unpack(self.take(_INT32.size, what))[0])
-
-    def assignment(self) -> Iterator[tuple[str, list[int]]]:
-        topics = self.int32("the number of topics")
-        # A topic takes six bytes at the least, so that an absurd count fails before the loop.
-        if topics < 0 or topics * 6 > len(self.data) - self.place:
-            raise UserDataError(f"{topics} topics do not fit into {len(self.data) - self.place} bytes")
-        for _ in range(topics):
-            raw = self.take(self.int16("the length of a topic's name"), "a topic's name")
-            try:
-                name = raw.decode()
-            except UnicodeDecodeError as fault:
-                raise UserDataError(f"the topic name {raw!r} is not UTF-8") from fault
-            count = self.int32(f"the number of partitions of {name}")
-            ids = self.take(count * 4, f"the partitions of {name}")
-            yield name, np.frombuffer(ids, dtype=">i4").tolist()
-
-    def end(self) -> None:
-        if self.place != len(self.data):
-            raise UserDataError(f"{len(self.data) - self.place} bytes are left over")
-
-
-def _read_java(data: bytes, *, with_generation: bool = True) -> StickyUserData:
-    reader = _Reader(data)
+def _read_java(data: bytes, *, with_generation: bool = True, with_weight: bool = False) -> StickyUserData:
+    reader = Reader(data)
     claims: dict[str, list[int]] = {}
-    for topic, ids in reader.assignment():
+    for topic, ids in reader.partition_list():
         claims.setdefault(topic, []).extend(ids)
     generation = reader.int32("the generation") if with_generation else NO_GENERATION
-    reader.end()
-    return StickyUserData(claims, generation)
+    weight = reader.int32("the weight") if with_weight else 1
+    if reader.left:
+        raise UserDataError(f"{reader.left} bytes are left over")
+    return StickyUserData(claims, generation, _valid_weight(weight))
 
 
 def _read_java_v0(data: bytes) -> StickyUserData:
     return _read_java(data, with_generation=False)
+
+
+def _read_weighted(data: bytes) -> StickyUserData:
+    return _read_java(data, with_weight=True)
 
 
 def _read_kafka_python(data: bytes) -> StickyUserData:
@@ -149,4 +148,9 @@ def _read_kafka_python(data: bytes) -> StickyUserData:
     return _read_java(data[len(_KAFKA_PYTHON_PREFIX) :])
 
 
-_LAYOUTS: Final = {"Java v1": _read_java, "Java v0": _read_java_v0, "kafka-python": _read_kafka_python}
+_LAYOUTS: Final = {
+    "Java v1": _read_java,
+    "Java v0": _read_java_v0,
+    "with a weight": _read_weighted,
+    "kafka-python": _read_kafka_python,
+}

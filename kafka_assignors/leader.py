@@ -1,0 +1,81 @@
+"""A leader's whole work on bytes: members' subscriptions in, their assignments out, without a client."""
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_assignors.assignors import (
+    Assignor,
+    BroadcastAssignor,
+    CooperativeStickyAssignor,
+    RandomAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.group import Group
+from kafka_assignors.protocol.codec import Subscription, read_subscriptions
+
+log = logging.getLogger(__name__)
+
+_STRATEGIES: Final[dict[str, type[Assignor]]] = {
+    assignor.name: assignor
+    for assignor in (
+        BroadcastAssignor,
+        CooperativeStickyAssignor,
+        RandomAssignor,
+        RangeAssignor,
+        RoundRobinAssignor,
+        StickyAssignor,
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A member as a leader gets it, under the names that kafka-python uses."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: Subscription
+
+
+def lead(
+    topics: Mapping[str, Collection[int]],
+    members: Iterable[tuple[str, str | None, bytes]],
+    strategy: str | Assignor = "sticky",
+    replica_racks: Mapping[tuple[str, int], frozenset[str]] | None = None,
+) -> dict[str, bytes]:
+    """Assign as a group's leader would.
+
+    Args:
+        topics: The partition ids of each topic.
+        members: Member id, instance id (None for a dynamic member) and ConsumerProtocolSubscription of each
+            member. One whose subscription cannot be read gets nothing.
+        strategy: The name of a strategy, or an assignor.
+        replica_racks: The racks of each (topic, partition id)'s replicas.
+
+    Returns:
+        The ConsumerProtocolAssignment of each member by member id.
+
+    Raises:
+        ValueError: There is no strategy of this name, or two members have one member id.
+        InvalidPlanError: The assignor's plan must not be sent.
+    """
+    if isinstance(strategy, str):
+        if strategy not in _STRATEGIES:
+            raise ValueError(f"there is no strategy {strategy!r}; choose one of {', '.join(_STRATEGIES)}")
+        strategy = _STRATEGIES[strategy]()
+    listed = list(members)
+    joined = []
+    subscriptions = read_subscriptions([subscription for _, _, subscription in listed])
+    for (member_id, instance_id, _), subscription in zip(listed, subscriptions, strict=True):
+        if subscription is None:
+            log.warning("Giving nothing to member %s, whose subscription cannot be read", member_id)
+        joined.append(_Joined(member_id, instance_id, subscription or _NOTHING))
+    group = Group.of(topics, strategy.decode(joined), replica_racks)
+    return {member: assignment.encode() for member, assignment in strategy.lead(group).items()}
+
+
+_NOTHING: Final = Subscription(topics=frozenset(), user_data=b"", owned=b"", generation=None, rack=None)

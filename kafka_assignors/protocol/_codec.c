@@ -1,0 +1,504 @@
+/* The compiled counterpart of kafka_assignors.protocol.codec, where it stands what the functions mean.
+ *
+ * The bytes come from other members: nothing is read that was not first seen to be there. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes, read from the front. */
+typedef struct {
+    const unsigned char *at, *end;
+} Reader;
+
+static bool read_int16(Reader *r, int16_t *value)
+{
+    if (r->end - r->at < 2)
+        return false;
+    *value = (int16_t)(r->at[0] << 8 | r->at[1]);
+    r->at += 2;
+    return true;
+}
+
+static bool read_int32(Reader *r, int32_t *value)
+{
+    if (r->end - r->at < 4)
+        return false;
+    *value = (int32_t)((uint32_t)r->at[0] << 24 | (uint32_t)r->at[1] << 16 | (uint32_t)r->at[2] << 8 | r->at[3]);
+    r->at += 4;
+    return true;
+}
+
+/* A string of an int16 length; *size is -1 for null. */
+static bool read_string(Reader *r, const unsigned char **string, int16_t *size)
+{
+    if (!read_int16(r, size) || *size < -1 || r->end - r->at < *size)
+        return false;
+    *string = r->at;
+    if (*size > 0)
+        r->at += *size;
+    return true;
+}
+
+/* Numbers that grow at the end. */
+typedef struct {
+    int64_t *items;
+    Py_ssize_t size, room;
+} Column;
+
+static bool grow(Column *c, Py_ssize_t more)
+{
+    if (c->size + more <= c->room)
+        return true;
+    Py_ssize_t wanted = (c->size + more) * 2;
+    int64_t *items = realloc(c->items, (size_t)wanted * sizeof(int64_t));
+    if (items == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    c->items = items;
+    c->room = wanted;
+    return true;
+}
+
+static bool append(Column *c, int64_t value)
+{
+    if (!grow(c, 1))
+        return false;
+    c->items[c->size++] = value;
+    return true;
+}
+
+static PyObject *column_bytes(const Column *c)
+{
+    return PyBytes_FromStringAndSize((const char *)c->items, c->size * (Py_ssize_t)sizeof(int64_t));
+}
+
+/* Byte strings that were seen, numbered in the order in which they first were; they stay where they are. */
+typedef struct {
+    struct Seen {
+        const unsigned char *bytes;
+        Py_ssize_t size;
+        uint64_t hash;
+        int64_t next; /* what came after it the last time: often what comes after it now */
+    } *seen;
+    int64_t count, room;
+    int64_t *table; /* number + 1, or 0 */
+    int64_t mask;
+    int64_t last;
+} Names;
+
+static uint64_t hash_of(const unsigned char *bytes, Py_ssize_t size)
+{
+    uint64_t hash = (uint64_t)size * 0x9E3779B97F4A7C15u, word;
+    for (; size >= 8; size -= 8, bytes += 8) {
+        memcpy(&word, bytes, 8);
+        hash = (hash ^ word) * 0x9FB21C651E98DF25u;
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, bytes, (size_t)size);
+    hash = (hash ^ word) * 0x9FB21C651E98DF25u;
+    return hash ^ hash >> 29;
+}
+
+static void forget(Names *n)
+{
+    free(n->seen);
+    free(n->table);
+}
+
+static bool is_seen(const Names *n, int64_t number, const unsigned char *bytes, Py_ssize_t size)
+{
+    return n->seen[number].size == size && memcmp(n->seen[number].bytes, bytes, (size_t)size) == 0;
+}
+
+static bool make_room(Names *n)
+{
+    if (n->count < n->room)
+        return true;
+    int64_t room = n->room * 2 + 32;
+    struct Seen *seen = realloc(n->seen, (size_t)room * sizeof *seen);
+    if (seen != NULL)
+        n->seen = seen;
+    int64_t size = 64;
+    while (size < room * 2)
+        size *= 2;
+    int64_t *table = calloc((size_t)size, sizeof *table);
+    if (seen == NULL || table == NULL) {
+        free(table);
+        PyErr_NoMemory();
+        return false;
+    }
+    free(n->table);
+    n->table = table;
+    n->mask = size - 1;
+    n->room = room;
+    for (int64_t number = 0; number < n->count; number++) {
+        int64_t at = (int64_t)(n->seen[number].hash) & n->mask;
+        while (table[at])
+            at = (at + 1) & n->mask;
+        table[at] = number + 1;
+    }
+    return true;
+}
+
+/* The number of a string, or -1 with a Python exception. Sets *is_new. */
+static int64_t number_of(Names *n, const unsigned char *bytes, Py_ssize_t size, bool *is_new)
+{
+    *is_new = false;
+    if (n->count > 0) {
+        int64_t guess = n->seen[n->last].next;
+        if (guess < n->count && is_seen(n, guess, bytes, size))
+            return n->last = guess;
+    }
+    if (!make_room(n))
+        return -1;
+    uint64_t hash = hash_of(bytes, size);
+    int64_t at = (int64_t)hash & n->mask;
+    for (; n->table[at]; at = (at + 1) & n->mask) {
+        int64_t number = n->table[at] - 1;
+        if (n->seen[number].hash == hash && is_seen(n, number, bytes, size)) {
+            n->seen[n->last].next = number;
+            return n->last = number;
+        }
+    }
+    int64_t number = n->count++;
+    n->table[at] = n->count;
+    n->seen[number] = (struct Seen){bytes, size, hash, number + 1};
+    if (number > 0)
+        n->seen[n->last].next = number;
+    *is_new = true;
+    return n->last = number;
+}
+
+static PyObject *text(const unsigned char *bytes, Py_ssize_t size)
+{
+    return PyUnicode_DecodeUTF8((const char *)bytes, size, "strict");
+}
+
+/* Decode a string that was seen for the first time and add it to a list: 1; 0 if it is not UTF-8; -1. */
+static int add_name(PyObject *names, const unsigned char *bytes, Py_ssize_t size)
+{
+    PyObject *name = text(bytes, size);
+    if (name == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+            return -1;
+        PyErr_Clear();
+        /* It keeps its number; who has it is not read. */
+        name = Py_NewRef(Py_None);
+    }
+    int result = PyList_Append(names, name) < 0 ? -1 : name != Py_None;
+    Py_DECREF(name);
+    return result;
+}
+
+enum { CLAIMANT, TOPIC, SIZE, IDS, COLUMNS };
+
+/* Read one array of (topic, ids): 1, or 0 if the bytes are no such array, or -1 with a Python exception. */
+static int read_claim(Reader *r, int64_t claimant, Names *names, PyObject *texts, Column *column)
+{
+    int32_t topics;
+    if (!read_int32(r, &topics) || topics < 0 || topics > (r->end - r->at) / 6)
+        return 0;
+    for (int32_t i = 0; i < topics; i++) {
+        const unsigned char *name;
+        int16_t size;
+        int32_t count;
+        if (!read_string(r, &name, &size) || size < 0 || !read_int32(r, &count) || count < 0 ||
+            count > (r->end - r->at) / 4)
+            return 0;
+        bool is_new;
+        int64_t number = number_of(names, name, size, &is_new);
+        if (number < 0)
+            return -1;
+        if (is_new && add_name(texts, name, size) < 0)
+            return -1;
+        if (PyList_GetItem(texts, number) == Py_None)
+            return 0;
+        if (!append(&column[CLAIMANT], claimant) || !append(&column[TOPIC], number) ||
+            !append(&column[SIZE], count) || !grow(&column[IDS], count))
+            return -1;
+        for (int32_t j = 0; j < count; j++) {
+            int32_t id = 0;
+            read_int32(r, &id);
+            column[IDS].items[column[IDS].size++] = id;
+        }
+    }
+    return 1;
+}
+
+PyDoc_STRVAR(read_partitions_doc, "read_partitions(blobs)\n--\n\nSee kafka_assignors.protocol.codec.");
+
+static PyObject *read_partitions(PyObject *module, PyObject *blobs)
+{
+    (void)module;
+    if (!PyList_Check(blobs)) {
+        PyErr_SetString(PyExc_TypeError, "blobs must be a list of bytes");
+        return NULL;
+    }
+    Py_ssize_t count = PyList_Size(blobs);
+    Names names = {0};
+    Column column[COLUMNS] = {{0}}, consumed = {0};
+    PyObject *texts = PyList_New(0), *result = NULL;
+    if (texts == NULL)
+        return NULL;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        char *bytes;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(blobs, i), &bytes, &size) < 0)
+            goto done;
+        Reader reader = {(unsigned char *)bytes, (unsigned char *)bytes + size};
+        Py_ssize_t before[COLUMNS];
+        for (int c = 0; c < COLUMNS; c++)
+            before[c] = column[c].size;
+        int read = read_claim(&reader, i, &names, texts, column);
+        if (read < 0)
+            goto done;
+        if (!read) /* nothing of it counts */
+            for (int c = 0; c < COLUMNS; c++)
+                column[c].size = before[c];
+        if (!append(&consumed, read ? reader.at - (unsigned char *)bytes : -1))
+            goto done;
+    }
+    result = Py_BuildValue("(NONNNN)", column_bytes(&consumed), texts, column_bytes(&column[CLAIMANT]),
+                           column_bytes(&column[TOPIC]), column_bytes(&column[SIZE]), column_bytes(&column[IDS]));
+done:
+    Py_DECREF(texts);
+    forget(&names);
+    free(consumed.items);
+    for (int c = 0; c < COLUMNS; c++)
+        free(column[c].items);
+    return result;
+}
+
+static unsigned char *put_int32(unsigned char *at, int64_t value)
+{
+    uint32_t bits = (uint32_t)value;
+    at[0] = (unsigned char)(bits >> 24);
+    at[1] = (unsigned char)(bits >> 16);
+    at[2] = (unsigned char)(bits >> 8);
+    at[3] = (unsigned char)bits;
+    return at + 4;
+}
+
+static unsigned char *put(unsigned char *at, const char *bytes, Py_ssize_t size)
+{
+    memcpy(at, bytes, (size_t)size);
+    return at + size;
+}
+
+PyDoc_STRVAR(write_partitions_doc,
+             "write_partitions(names, topics, ids, bounds, head, tail)\n--\n\nSee kafka_assignors.protocol.codec.");
+
+static PyObject *write_partitions(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    PyObject *names, *array[3], *result = NULL;
+    const char *head, *tail, **name_bytes = NULL;
+    Py_ssize_t head_size, tail_size, *name_sizes = NULL;
+    if (!PyArg_ParseTuple(arguments, "O!OOOy#y#", &PyList_Type, &names, &array[0], &array[1], &array[2], &head,
+                          &head_size, &tail, &tail_size))
+        return NULL;
+    Py_buffer view[3];
+    int held = 0;
+    for (; held < 3; held++)
+        if (PyObject_GetBuffer(array[held], &view[held], PyBUF_CONTIG_RO) < 0)
+            goto done;
+    const int64_t *topics = view[0].buf, *ids = view[1].buf, *bounds = view[2].buf;
+    Py_ssize_t size = view[0].len / 8, members = view[2].len / 8 - 1, known = PyList_Size(names);
+    bool fits = view[1].len == view[0].len && members >= 0 && bounds[0] == 0 && bounds[members] == size;
+    for (Py_ssize_t i = 0; fits && i < members; i++)
+        fits = bounds[i] <= bounds[i + 1];
+    for (Py_ssize_t i = 0; fits && i < size; i++)
+        fits = topics[i] >= 0 && topics[i] < known;
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "names, topics, ids and bounds do not fit each other");
+        goto done;
+    }
+    name_bytes = malloc(((size_t)known + 1) * sizeof *name_bytes);
+    name_sizes = malloc(((size_t)known + 1) * sizeof *name_sizes);
+    if (name_bytes == NULL || name_sizes == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < known; i++) {
+        char *bytes;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(names, i), &bytes, &name_sizes[i]) < 0)
+            goto done;
+        name_bytes[i] = bytes;
+        if (name_sizes[i] > INT16_MAX) {
+            PyErr_SetString(PyExc_ValueError, "a topic's name has more than 32767 bytes");
+            goto done;
+        }
+    }
+    PyObject *written = PyList_New(members);
+    if (written == NULL)
+        goto done;
+    for (Py_ssize_t member = 0; member < members; member++) {
+        Py_ssize_t first = bounds[member], last = bounds[member + 1], runs = 0;
+        Py_ssize_t wanted = head_size + tail_size + 4 + 4 * (last - first);
+        for (Py_ssize_t i = first; i < last; i++)
+            if (i == first || topics[i] != topics[i - 1]) {
+                runs++;
+                wanted += 6 + name_sizes[topics[i]];
+            }
+        PyObject *bytes = PyBytes_FromStringAndSize(NULL, wanted);
+        if (bytes == NULL || PyList_SetItem(written, member, bytes) < 0) {
+            Py_DECREF(written);
+            goto done;
+        }
+        unsigned char *at = put((unsigned char *)PyBytes_AsString(bytes), head, head_size);
+        at = put_int32(at, runs);
+        for (Py_ssize_t i = first, end; i < last; i = end) {
+            int64_t topic = topics[i];
+            for (end = i + 1; end < last && topics[end] == topic; end++)
+                ;
+            *at++ = (unsigned char)(name_sizes[topic] >> 8);
+            *at++ = (unsigned char)name_sizes[topic];
+            at = put(at, name_bytes[topic], name_sizes[topic]);
+            at = put_int32(at, end - i);
+            for (Py_ssize_t j = i; j < end; j++)
+                at = put_int32(at, ids[j]);
+        }
+        put(at, tail, tail_size);
+    }
+    result = written;
+done:
+    free(name_bytes);
+    free(name_sizes);
+    while (held > 0)
+        PyBuffer_Release(&view[--held]);
+    return result;
+}
+
+enum { SECTION, USER_DATA, USER_DATA_END, OWNED, OWNED_END, GENERATION, RACK, RACK_END, FIELDS };
+
+/* Read one subscription: 1, or 0 if the bytes are none, or -1 with a Python exception. */
+static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names *sections, PyObject *topics,
+                             int64_t *field)
+{
+    Reader r = {bytes, bytes + size};
+    int16_t version, length = 0;
+    int32_t count, data = 0;
+    const unsigned char *name = NULL;
+    if (!read_int16(&r, &version) || version < 0)
+        return 0;
+    /* The topics: most members' are the same bytes as another's, so look at them only if they are not. */
+    const unsigned char *from = r.at;
+    if (sections->count > 0) {
+        const struct Seen *last = &sections->seen[sections->last];
+        if (r.end - from >= last->size && memcmp(last->bytes, from, (size_t)last->size) == 0) {
+            r.at += last->size;
+            field[SECTION] = sections->last;
+        }
+    }
+    if (r.at == from) {
+        if (!read_int32(&r, &count) || count < 0 || count > (r.end - r.at) / 2)
+            return 0;
+        for (int32_t i = 0; i < count; i++)
+            if (!read_string(&r, &name, &length))
+                return 0;
+        bool is_new;
+        field[SECTION] = number_of(sections, from, r.at - from, &is_new);
+        if (field[SECTION] < 0)
+            return -1;
+        if (is_new) {
+            PyObject *list = PyList_New(0);
+            if (list == NULL || PyList_Append(topics, list) < 0)
+                return -1;
+            Py_DECREF(list);
+            Reader again = {from + 4, r.at};
+            for (int32_t i = 0; i < count; i++) {
+                read_string(&again, &name, &length);
+                if (length >= 0 && add_name(list, name, length) < 0)
+                    return -1;
+            }
+        }
+    }
+    if (!read_int32(&r, &data) || data < -1 || (data > 0 && r.end - r.at < data))
+        return 0;
+    field[USER_DATA] = r.at - bytes;
+    r.at += data > 0 ? data : 0;
+    field[USER_DATA_END] = r.at - bytes;
+    field[OWNED] = field[OWNED_END] = 0;
+    field[GENERATION] = INT64_MIN; /* not said */
+    field[RACK] = field[RACK_END] = 0;
+    if (version >= 1) {
+        field[OWNED] = r.at - bytes;
+        if (!read_int32(&r, &count) || count < 0 || count > (r.end - r.at) / 6)
+            return 0;
+        for (int32_t i = 0; i < count; i++) {
+            if (!read_string(&r, &name, &length) || length < 0 || !read_int32(&r, &data) || data < 0 ||
+                data > (r.end - r.at) / 4)
+                return 0;
+            r.at += (Py_ssize_t)data * 4;
+        }
+        field[OWNED_END] = r.at - bytes;
+    }
+    if (version >= 2) {
+        if (!read_int32(&r, &data))
+            return 0;
+        field[GENERATION] = data;
+    }
+    if (version >= 3) {
+        if (!read_string(&r, &name, &length))
+            return 0;
+        field[RACK_END] = r.at - bytes;
+        field[RACK] = field[RACK_END] - (length > 0 ? length : 0);
+    }
+    return 1; /* what newer versions append is not read */
+}
+
+PyDoc_STRVAR(read_subscriptions_doc, "read_subscriptions(blobs)\n--\n\nSee kafka_assignors.protocol.codec.");
+
+static PyObject *read_subscriptions(PyObject *module, PyObject *blobs)
+{
+    (void)module;
+    if (!PyList_Check(blobs)) {
+        PyErr_SetString(PyExc_TypeError, "blobs must be a list of bytes");
+        return NULL;
+    }
+    Py_ssize_t count = PyList_Size(blobs);
+    Names sections = {0};
+    PyObject *topics = PyList_New(0), *fields = NULL, *result = NULL;
+    if (topics == NULL)
+        return NULL;
+    fields = PyBytes_FromStringAndSize(NULL, count * FIELDS * (Py_ssize_t)sizeof(int64_t));
+    if (fields == NULL)
+        goto done;
+    int64_t *field = (int64_t *)(void *)PyBytes_AsString(fields);
+    for (Py_ssize_t i = 0; i < count; i++, field += FIELDS) {
+        char *bytes;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(blobs, i), &bytes, &size) < 0)
+            goto done;
+        int read = read_subscription((unsigned char *)bytes, size, &sections, topics, field);
+        if (read < 0)
+            goto done;
+        if (!read)
+            field[SECTION] = -1;
+    }
+    result = PyTuple_Pack(2, topics, fields);
+done:
+    Py_DECREF(topics);
+    Py_XDECREF(fields);
+    forget(&sections);
+    return result;
+}
+
+static PyMethodDef methods[] = {{"read_partitions", read_partitions, METH_O, read_partitions_doc},
+                                {"read_subscriptions", read_subscriptions, METH_O, read_subscriptions_doc},
+                                {"write_partitions", write_partitions, METH_VARARGS, write_partitions_doc},
+                                {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT,
+                                    .m_name = "_codec",
+                                    .m_doc = "The consumer protocol's bytes in bulk, compiled.",
+                                    .m_size = 0,
+                                    .m_methods = methods};
+
+PyMODINIT_FUNC PyInit__codec(void) { return PyModuleDef_Init(&module); }
