@@ -1,6 +1,6 @@
 """What members say that they own, as columns: found among the partitions that exist, and settled."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -37,28 +37,17 @@ class ClaimTable:
     def of(cls, claims: Sequence[Mapping[str, Collection[int]]]) -> "ClaimTable":
         """Put claims into one table, those that come out of a table without reading them."""
         tables: dict[int, tuple[ClaimTable, IntArray]] = {}
-        names: dict[str, int] = {}
-        claimant, topic, sizes, ids = [], [], [], [_EMPTY]
+        listed: list[Iterable[tuple[str, Collection[int]]]] = []
         for number, claim in enumerate(claims):
             if isinstance(claim, TableClaims):
                 table = claim.table
                 if id(table) not in tables:
                     tables[id(table)] = table, np.full(table.claimants, -1)
                 tables[id(table)][1][claim.number] = number
-                continue
-            for name, claimed in claim.items():
-                claimant.append(number)
-                topic.append(names.setdefault(name, len(names)))
-                ids.append(_array(claimed))
-                sizes.append(ids[-1].size)
-        rows: ClaimTable = cls(
-            claimants=len(claims),
-            names=list(names),
-            claimant=np.array(claimant, dtype=np.int64),
-            topic=np.array(topic, dtype=np.int64),
-            sizes=np.array(sizes, dtype=np.int64),
-            ids=np.concatenate(ids),
-        )
+                listed.append(())
+            else:
+                listed.append(claim.items())
+        rows: ClaimTable = cls.of_rows(listed)
         for table, number_of in tables.values():
             rows = (
                 rows.joined(table, number_of)
@@ -66,6 +55,26 @@ class ClaimTable:
                 else table.renumbered(number_of, len(claims))
             )
         return rows
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Iterable[tuple[str, Collection[int]]]]) -> Self:
+        """Put claims given as pairs of topic and ids into one table; a topic may come more than once."""
+        names: dict[str, int] = {}
+        claimant, topic, sizes, ids = [], [], [], [_EMPTY]
+        for number, pairs in enumerate(rows):
+            for name, claimed in pairs:
+                claimant.append(number)
+                topic.append(names.setdefault(name, len(names)))
+                ids.append(_array(claimed))
+                sizes.append(ids[-1].size)
+        return cls(
+            claimants=len(rows),
+            names=list(names),
+            claimant=np.array(claimant, dtype=np.int64),
+            topic=np.array(topic, dtype=np.int64),
+            sizes=np.array(sizes, dtype=np.int64),
+            ids=np.concatenate(ids),
+        )
 
     def renumbered(self, number_of: IntArray, claimants: int) -> Self:
         """These rows, with claim i as number_of[i]; those with -1 are left out."""
@@ -140,6 +149,23 @@ def _array(claimed: Collection[int]) -> IntArray:
         return np.fromiter(claimed, dtype=np.int64, count=len(claimed))
     except OverflowError:  # no partition has such an id
         return np.array([number for number in claimed if number >> _ID_BITS == 0], dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Claimed:
+    """What members claim, and what stands beside it.
+
+    Attributes:
+        table: The claims of all members.
+        generations: (M,) in which generation each owned what it claims.
+        holds: (M,) whether it holds it now.
+        weights: (M,) its weight.
+    """
+
+    table: ClaimTable
+    generations: IntArray
+    holds: BoolArray
+    weights: IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,7 +13,7 @@ from kafka_assignors.group import MAX_WEIGHT, Group, racks_matter
 
 def rack_sets(group: Group) -> Sequence[frozenset[str]]:
     """For each partition the racks of its replicas that members are in; empty where racks do not matter."""
-    racks = {member.rack for member in group.members if member.rack}
+    racks = {rack for rack in group.members.racks if rack}
     if not racks or group.replica_racks is None or not racks_matter(racks, group.replica_racks):
         return ()
     return [replicas & racks for replicas in group.replica_racks]
@@ -93,13 +93,13 @@ class Contraction:
         numbers: dict[tuple[int, frozenset[str]], int] = {}
         keys = zip(cell_of.tolist(), sets, strict=True)
         cell_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
-        racks = [None, *sorted({member.rack for member in group.members if member.rack})]
+        racks = [None, *sorted({rack for rack in group.members.racks if rack})]
         return cls(
             group=group,
             cell_of=cell_of,
             kind_of=kind_of,
             arcs=arcs.split_cells(np.array([parent for parent, _ in numbers])),
-            rack_of=np.array([racks.index(member.rack or None) for member in group.members]),
+            rack_of=np.array([racks.index(rack or None) for rack in group.members.racks]),
             is_local=np.array([[rack in replicas for rack in racks] for _, replicas in numbers]),
         )
 

@@ -36,7 +36,7 @@ class _Topic:
         self.owner = owner
         self.quota, self.extras = divmod(len(self.partitions), len(self.members))
         self.loads = dict.fromkeys(self.members, 0)
-        self.member_racks = {m: group.members[m].rack for m in self.members}
+        self.member_racks = {m: group.members.racks[m] for m in self.members}
         racks = group.replica_racks
         self.racks = racks[self.partitions.start : self.partitions.stop] if racks is not None else ()
         self.racks_matter = bool(self.racks) and racks_matter(
