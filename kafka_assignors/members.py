@@ -135,11 +135,17 @@ class Members(Sequence[Member]):
         numbers = np.array(order)
         place = np.empty_like(numbers)
         place[numbers] = np.arange(numbers.size)
+        # Sets of topics are numbered as the members come that have them.
+        topics_of = self.topics_of[numbers]
+        used, first = np.unique(topics_of, return_index=True)
+        used = used[np.argsort(first)]
+        new_number = np.empty(len(self.topics), dtype=np.int64)
+        new_number[used] = np.arange(used.size)
         return type(self)(
             ids=[self.ids[number] for number in order],
             instance_ids=[self.instance_ids[number] for number in order],
-            topics=self.topics,
-            topics_of=self.topics_of[numbers],
+            topics=[self.topics[number] for number in used.tolist()],
+            topics_of=new_number[topics_of],
             racks=[self.racks[number] for number in order],
             claims=self.claims.renumbered(place, numbers.size),
             generations=self.generations[numbers],

@@ -300,51 +300,8 @@ def _aiokafka_cluster(group: Group) -> Any:
 
 def _lead() -> Callable[..., dict[str, bytes]]:
     """The library's function from bytes to bytes."""
-    try:
-        lead: Callable[..., dict[str, bytes]] = _named("kafka_assignors.leader.lead")
-    except ModuleNotFoundError:
-        return _lead_by_assignors
+    lead: Callable[..., dict[str, bytes]] = _named("kafka_assignors.leader.lead")
     return lead
-
-
-def _lead_by_assignors(
-    topics: Mapping[str, range], members: Any, strategy: str, racks: Mapping[tuple[str, int], frozenset[str]]
-) -> dict[str, bytes]:
-    """A stand-in for `lead` in revisions that have none, from parts that they have."""
-    from kafka.protocol.consumer.group import JoinGroupResponse  # noqa: PLC0415 - the peer asked for
-    from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription  # noqa: PLC0415
-
-    from kafka_assignors import (  # noqa: PLC0415
-        CooperativeStickyAssignor,
-        Group,
-        Member,
-        RangeAssignor,
-        RoundRobinAssignor,
-        StickyAssignor,
-    )
-    from kafka_assignors.protocol import membership  # noqa: PLC0415
-
-    assignors = (CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor)
-    assignor = next(each for each in assignors if each.name == strategy)()
-    decoded = []
-    for member_id, instance_id, raw in members:
-        subscription = ConsumerProtocolSubscription.decode(raw)
-        claim = assignor.read_claim(
-            JoinGroupResponse.JoinGroupResponseMember(member_id=member_id, metadata=subscription)
-        )
-        decoded.append(
-            Member(
-                member_id=member_id,
-                topics=membership.topics_in(subscription),
-                instance_id=instance_id,
-                rack=membership.rack_in(subscription),
-                claims=claim.partitions,
-                generation=claim.generation,
-                holds=claim.held,
-            )
-        )
-    plan = assignor.this_round(assignor.plan(Group.of(topics, decoded, racks)))
-    return _encode({member: membership.make_assignment(mine) for member, mine in plan.assignments().items()})
 
 
 def measure(

@@ -246,7 +246,9 @@ def read_subscriptions(blobs: list[bytes]) -> Subscriptions:
         topics=[frozenset(section) for section in sections],
         topics_of=of_section,
         user_data=user_data,
-        owned=read_partition_lists(owned).table if any(map(_OWNS_NOTHING.__ne__, owned)) else replace(_NO_CLAIMS, claimants=len(blobs)),
+        owned=read_partition_lists(owned).table
+        if any(map(_OWNS_NOTHING.__ne__, owned))
+        else replace(_NO_CLAIMS, claimants=len(blobs)),
         generations=np.where(said < NOT_SAID, NOT_SAID, said),
         racks=names,
     )
