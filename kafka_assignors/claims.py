@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from kafka_assignors.arrays import NOBODY, BoolArray, IntArray
+from kafka_assignors.topic_sets import TopicNumbers
 
 _EMPTY = np.empty(0, dtype=np.int64)
 _ID_BITS = 32
@@ -237,7 +238,7 @@ class Claims:
         table: ClaimTable,
         existing: Existing,
         *,
-        subscriptions: Sequence[tuple[int, ...]],
+        subscribed: TopicNumbers,
         subscription_of: IntArray,
         generations: IntArray,
         holds: BoolArray,
@@ -247,7 +248,7 @@ class Claims:
         Args:
             table: The claims of all members, in their order.
             existing: What exists.
-            subscriptions: The different subscriptions, as topic numbers.
+            subscribed: The different subscriptions.
             subscription_of: (M,) which of them each member has.
             generations: (M,) the generation of each member's claim.
             holds: (M,) whether it holds what it claims.
@@ -256,10 +257,7 @@ class Claims:
         topic = numbers[table.topic] if numbers.size else table.topic
         partition = existing.find(topic, table.sizes, table.ids)
         member = np.repeat(table.claimant, table.sizes)
-        wanted = np.repeat(
-            subscribed(topic, subscription_of[table.claimant], subscriptions, topics=len(existing.topics)),
-            table.sizes,
-        )
+        wanted = np.repeat(subscribed.contain(subscription_of[table.claimant], topic), table.sizes)
         found = partition >= 0
         if not found.all():
             partition, member, wanted = partition[found], member[found], wanted[found]
@@ -307,27 +305,3 @@ class Claims:
         sole = first & ~tied
         owner[partition[sole]] = member[sole]
         return owner
-
-
-def subscribed(
-    topic: IntArray, subscription: IntArray, subscriptions: Sequence[tuple[int, ...]], *, topics: int
-) -> BoolArray:
-    """(R,) whether each topic, -1 for none, is in the subscription beside it.
-
-    Args:
-        topic: (R,) topic numbers.
-        subscription: (R,) numbers of subscriptions.
-        subscriptions: The different subscriptions, as ascending topic numbers.
-        topics: How many topics there are.
-    """
-    if len(subscriptions) == 1 and len(subscriptions[0]) == topics:
-        return topic >= 0
-    keys = np.array(
-        [number * topics + each for number, mine in enumerate(subscriptions) for each in mine], dtype=np.int64
-    )
-    if not keys.size:
-        return np.zeros(topic.size, dtype=np.bool_)
-    wanted = subscription * topics + topic
-    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    found: BoolArray = (topic >= 0) & (keys[at] == wanted)
-    return found

@@ -13,8 +13,9 @@ from typing import Self
 import numpy as np
 
 from kafka_assignors.arrays import NOBODY, BoolArray, IntArray
-from kafka_assignors.claims import Claims, Existing, subscribed
+from kafka_assignors.claims import Claims, Existing
 from kafka_assignors.members import MAX_WEIGHT, NO_GENERATION, Member, Members
+from kafka_assignors.topic_sets import TopicNumbers
 
 __all__ = ["MAX_WEIGHT", "NOBODY", "NO_GENERATION", "Group", "IntArray", "Member", "Members", "racks_matter"]
 
@@ -31,8 +32,7 @@ class Group:
         topics: The subscribed topics that exist, sorted; a topic's number is its place here.
         partition_ids: (N,) the id of each partition in its topic. Ids need not start at 0 or be contiguous.
         topic_bounds: (T + 1,) the partitions of topic t are topic_bounds[t]..topic_bounds[t + 1] - 1.
-        distinct_subscriptions: The different subscriptions, each the numbers of its topics, ascending; in
-            the order of the first member that has it.
+        subscribed: The different subscriptions, in the order of the first member that has each.
         subscription_of: (M,) the number of each member's subscription.
         claims: The claims on partitions that exist, valid or not.
         owner: (N,) the member whose claim on the partition is valid, or `NOBODY`. Who holds it comes before
@@ -45,7 +45,7 @@ class Group:
     topics: tuple[str, ...]
     partition_ids: IntArray
     topic_bounds: IntArray
-    distinct_subscriptions: tuple[tuple[int, ...], ...]
+    subscribed: TopicNumbers
     subscription_of: IntArray
     claims: Claims
     owner: IntArray
@@ -72,32 +72,18 @@ class Group:
         if not isinstance(members, Members):
             members = Members.of(members)
         members = members.in_order()
-        wanted = frozenset[str]().union(*members.topics) & topics.keys()
-        id_arrays = {topic: _ascending(topics[topic]) for topic in wanted}
+        id_arrays = {topic: _ascending(topics[topic]) for topic in topics.keys() & members.wanted}
         names = tuple(sorted(topic for topic, array in id_arrays.items() if array.size))
         numbers = {topic: number for number, topic in enumerate(names)}
         bounds = np.zeros(len(names) + 1, dtype=np.int64)
         np.cumsum([id_arrays[topic].size for topic in names], out=bounds[1:])
         partition_ids = np.concatenate([_EMPTY, *(id_arrays[topic] for topic in names)])
-
-        # Sets that differ only in topics that do not exist are one subscription.
-        distinct: dict[tuple[int, ...], int] = {}
-        subscription_of_set = np.array(
-            [
-                distinct.setdefault(
-                    tuple(sorted(numbers[topic] for topic in each & numbers.keys())), len(distinct)
-                )
-                for each in members.topics
-            ],
-            dtype=np.int64,
-        )
-        subscription_of = subscription_of_set[members.topics_of]
-
-        existing = Existing(topics=numbers, ids=partition_ids, bounds=bounds)
+        subscribed, which = TopicNumbers.of(members.topics, numbers)
+        subscription_of = which[members.topics_of]
         claims = Claims.find(
             members.claims,
-            existing,
-            subscriptions=tuple(distinct),
+            Existing(topics=numbers, ids=partition_ids, bounds=bounds),
+            subscribed=subscribed,
             subscription_of=subscription_of,
             generations=members.generations,
             holds=members.holds,
@@ -114,10 +100,10 @@ class Group:
             topics=names,
             partition_ids=partition_ids,
             topic_bounds=bounds,
-            distinct_subscriptions=tuple(distinct),
+            subscribed=subscribed,
             subscription_of=subscription_of,
             claims=claims,
-            owner=claims.owners(existing.size),
+            owner=claims.owners(partition_ids.size),
             replica_racks=racks,
         )
 
@@ -159,12 +145,13 @@ class Group:
     @cached_property
     def uniform(self) -> bool:
         """Whether all members subscribe to the same existing topics."""
-        return len(self.distinct_subscriptions) <= 1
+        return len(self.subscribed) <= 1
 
     @cached_property
     def subscriptions(self) -> tuple[tuple[int, ...], ...]:
         """For each member the numbers of its topics, ascending."""
-        return tuple(self.distinct_subscriptions[number] for number in self.subscription_of.tolist())
+        distinct = self.subscribed.tuples()
+        return tuple(distinct[number] for number in self.subscription_of.tolist())
 
     @cached_property
     def subscribers(self) -> tuple[tuple[int, ...], ...]:
@@ -177,9 +164,7 @@ class Group:
 
     def subscribes(self, member: IntArray, topic: IntArray) -> BoolArray:
         """Whether each member subscribes to the topic beside it, an array of numbers each."""
-        return subscribed(
-            topic, self.subscription_of[member], self.distinct_subscriptions, topics=len(self.topics)
-        )
+        return self.subscribed.contain(self.subscription_of[member], topic)
 
     def partitions_of(self, topic: int) -> range:
         """The partitions of the topic with this number."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray
 from kafka_assignors.claims import ClaimTable, TableClaims
+from kafka_assignors.topic_sets import TopicSets
 
 NO_GENERATION = -1
 """The generation of a member that is in none, or that does not say (Kafka's DEFAULT_GENERATION)."""
@@ -62,7 +63,7 @@ class Members(Sequence[Member]):
 
     ids: Sequence[str]
     instance_ids: Sequence[str | None]
-    topics: Sequence[frozenset[str]]
+    topics: TopicSets
     topics_of: IntArray
     racks: Sequence[str | None]
     claims: ClaimTable
@@ -81,7 +82,7 @@ class Members(Sequence[Member]):
             topics_of=np.array(
                 [topics.setdefault(each.topics, len(topics)) for each in listed], dtype=np.int64
             ),
-            topics=list(topics),
+            topics=TopicSets.of(topics),
             racks=[member.rack for member in listed],
             claims=ClaimTable.of([member.claims for member in listed]),
             generations=np.array([member.generation for member in listed], dtype=np.int64),
@@ -114,6 +115,11 @@ class Members(Sequence[Member]):
     def __iter__(self) -> Iterator[Member]:
         return (self[number] for number in range(len(self)))
 
+    @property
+    def wanted(self) -> Collection[str]:
+        """All topics that somebody subscribes to."""
+        return self.topics.names
+
     def in_order(self) -> Self:
         """Static members by instance id, then dynamic ones by member id (Kafka's MemberInfo).
 
@@ -144,7 +150,7 @@ class Members(Sequence[Member]):
         return type(self)(
             ids=[self.ids[number] for number in order],
             instance_ids=[self.instance_ids[number] for number in order],
-            topics=[self.topics[number] for number in used.tolist()],
+            topics=self.topics.chosen(used),
             topics_of=new_number[topics_of],
             racks=[self.racks[number] for number in order],
             claims=self.claims.renumbered(place, numbers.size),

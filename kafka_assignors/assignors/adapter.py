@@ -168,8 +168,7 @@ class Assignor(AbstractPartitionAssignor):
             [member.group_instance_id for member in members],
             membership.subscriptions([member.metadata for member in members]),
         )
-        wanted = frozenset[str]().union(*decoded.topics)
-        topics = self._partition_ids(cluster, wanted)
+        topics = self._partition_ids(cluster, decoded.wanted)
         racks = _replica_racks(cluster, topics) if any(decoded.racks) else None
         return self.lead(Group.of(topics, decoded, racks))
 

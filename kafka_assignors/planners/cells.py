@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 
-from kafka_assignors.arrays import BoolArray, IntArray
+from kafka_assignors.arrays import BoolArray, IntArray, stable_order
 from kafka_assignors.group import MAX_WEIGHT, Group, racks_matter
+from kafka_assignors.topic_sets import TopicNumbers
 
 
 def rack_sets(group: Group) -> Sequence[frozenset[str]]:
@@ -82,10 +83,7 @@ class Contraction:
         """Contract a group that has members and partitions."""
         key = group.subscription_of * (MAX_WEIGHT + 1) + group.weights
         _, first, kind_of = np.unique(key, return_index=True, return_inverse=True)
-        cell_of_topic, arcs = _cells_of_topics(
-            [group.distinct_subscriptions[number] for number in group.subscription_of[first].tolist()],
-            len(group.topics),
-        )
+        cell_of_topic, arcs = _cells_of_topics(group.subscribed, group.subscription_of[first])
         cell_of = np.repeat(cell_of_topic, np.diff(group.topic_bounds))
         sets = rack_sets(group)
         if not sets:
@@ -104,20 +102,22 @@ class Contraction:
         )
 
 
-def _cells_of_topics(subscriptions: Sequence[tuple[int, ...]], topics: int) -> tuple[IntArray, Arcs]:
+def _cells_of_topics(subscribed: TopicNumbers, subscription_of: IntArray) -> tuple[IntArray, Arcs]:
     """Make one cell of all topics with the same subscribers.
 
     Args:
-        subscriptions: The topics of each kind of member.
-        topics: How many topics there are; each has a subscriber.
+        subscribed: The different subscriptions; each topic is in one.
+        subscription_of: The subscription of each kind of member.
 
     Returns:
         (T,) the cell of each topic, and the arcs from cells to kinds.
     """
-    lengths = [len(subscription) for subscription in subscriptions]
-    topic = np.fromiter(chain.from_iterable(subscriptions), dtype=np.int64, count=sum(lengths))
-    order = np.argsort(topic, kind="stable")
-    kinds = np.repeat(np.arange(len(subscriptions)), lengths)[order]
+    topics = subscribed.topics
+    sizes = np.diff(subscribed.bounds)[subscription_of]
+    entries, kinds = _ranges(subscribed.bounds[subscription_of], sizes)
+    topic = subscribed.numbers[entries]
+    order = stable_order(topic)
+    kinds = kinds[order]
     bounds = np.searchsorted(topic[order], np.arange(topics + 1)).tolist()
     numbers: dict[bytes, int] = {}
     kinds_of: list[IntArray] = []

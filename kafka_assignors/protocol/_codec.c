@@ -382,11 +382,16 @@ done:
     return result;
 }
 
+/* Columns of all subscriptions: what the different lists of topics have, and where each of these ends; and which
+ * list and which generation each subscription has. */
+enum { BOUNDS, ENTRIES, SECTIONS, GENERATIONS, SUBSCRIPTION_COLUMNS };
+
+/* Fields of one subscription: numbers, and places in its bytes. */
 enum { SECTION, USER_DATA, USER_DATA_END, OWNED, OWNED_END, GENERATION, RACK, RACK_END, FIELDS };
 
 /* Read one subscription: 1, or 0 if the bytes are none, or -1 with a Python exception. */
-static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names *sections, PyObject *topics,
-                             int64_t *field)
+static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names *sections, Names *names,
+                             PyObject *texts, Column *column, int64_t *field)
 {
     Reader r = {bytes, bytes + size};
     int16_t version, length = 0;
@@ -414,16 +419,18 @@ static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names 
         if (field[SECTION] < 0)
             return -1;
         if (is_new) {
-            PyObject *list = PyList_New(0);
-            if (list == NULL || PyList_Append(topics, list) < 0)
-                return -1;
-            Py_DECREF(list);
             Reader again = {from + 4, r.at};
             for (int32_t i = 0; i < count; i++) {
                 read_string(&again, &name, &length);
-                if (length >= 0 && add_name(list, name, length) < 0)
+                if (length < 0) /* null is no topic */
+                    continue;
+                int64_t number = number_of(names, name, length, &is_new);
+                if (number < 0 || (is_new && add_name(texts, name, length) < 0) ||
+                    !append(&column[ENTRIES], number))
                     return -1;
             }
+            if (!append(&column[BOUNDS], column[ENTRIES].size))
+                return -1;
         }
     }
     if (!read_int32(&r, &data) || data < -1 || (data > 0 && r.end - r.at < data))
@@ -476,11 +483,11 @@ static PyObject *read_subscriptions(PyObject *module, PyObject *blobs)
         return NULL;
     }
     Py_ssize_t count = PyList_Size(blobs);
-    Names sections = {0};
-    Column column[2] = {{0}}; /* sections and generations */
-    PyObject *topics = PyList_New(0), *user_data = PyList_New(count), *owned = PyList_New(count),
+    Names sections = {0}, names = {0};
+    Column column[SUBSCRIPTION_COLUMNS] = {{0}};
+    PyObject *texts = PyList_New(0), *user_data = PyList_New(count), *owned = PyList_New(count),
              *racks = PyList_New(count), *result = NULL;
-    if (topics == NULL || user_data == NULL || owned == NULL || racks == NULL)
+    if (texts == NULL || user_data == NULL || owned == NULL || racks == NULL || !append(&column[BOUNDS], 0))
         goto done;
     for (Py_ssize_t i = 0; i < count; i++) {
         char *bytes;
@@ -488,29 +495,31 @@ static PyObject *read_subscriptions(PyObject *module, PyObject *blobs)
         int64_t field[FIELDS] = {0};
         if (PyBytes_AsStringAndSize(PyList_GetItem(blobs, i), &bytes, &size) < 0)
             goto done;
-        int read = read_subscription((unsigned char *)bytes, size, &sections, topics, field);
+        int read = read_subscription((unsigned char *)bytes, size, &sections, &names, texts, column, field);
         if (read < 0)
             goto done;
         if (!read) {
             memset(field, 0, sizeof field);
             field[SECTION] = -1;
         }
-        if (!append(&column[0], field[SECTION]) || !append(&column[1], field[GENERATION]) ||
+        if (!append(&column[SECTIONS], field[SECTION]) || !append(&column[GENERATIONS], field[GENERATION]) ||
             set_part(user_data, i, bytes, field[USER_DATA], field[USER_DATA_END]) < 0 ||
             set_part(owned, i, bytes, field[OWNED], field[OWNED_END]) < 0 ||
             set_part(racks, i, bytes, field[RACK], field[RACK_END]) < 0)
             goto done;
     }
-    result = Py_BuildValue("(ONOONO)", topics, column_bytes(&column[0]), user_data, owned,
-                           column_bytes(&column[1]), racks);
+    result = Py_BuildValue("(ONNNNOOO)", texts, column_bytes(&column[BOUNDS]), column_bytes(&column[ENTRIES]),
+                           column_bytes(&column[SECTIONS]), column_bytes(&column[GENERATIONS]), user_data, owned,
+                           racks);
 done:
-    Py_XDECREF(topics);
+    Py_XDECREF(texts);
     Py_XDECREF(user_data);
     Py_XDECREF(owned);
     Py_XDECREF(racks);
     forget(&sections);
-    free(column[0].items);
-    free(column[1].items);
+    forget(&names);
+    for (int c = 0; c < SUBSCRIPTION_COLUMNS; c++)
+        free(column[c].items);
     return result;
 }
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from kafka_assignors.arrays import IntArray
 from kafka_assignors.claims import ClaimTable
+from kafka_assignors.topic_sets import TopicSets
 
 try:
     _compiled: Any = import_module("kafka_assignors.protocol._codec")
@@ -219,7 +220,7 @@ class Subscriptions:
         unreadable: The numbers of those that cannot be read; they subscribe to nothing.
     """
 
-    topics: Sequence[frozenset[str]]
+    topics: TopicSets
     topics_of: IntArray
     user_data: Sequence[bytes]
     owned: ClaimTable
@@ -232,25 +233,24 @@ def read_subscriptions(blobs: list[bytes]) -> Subscriptions:
     """Read many subscriptions, v0 and up; of newer versions than v3 what is known."""
     if _compiled is None:
         return _put_together([_read_subscription(blob) for blob in blobs])
-    sections, section_of, user_data, owned, generations, racks = _compiled.read_subscriptions(blobs)
-    of_section = _column(section_of)
-    if (of_section < 0).any() or any(None in section for section in sections):
+    names, *columns, user_data, owned, racks = _compiled.read_subscriptions(blobs)
+    bounds, entries, of_section, said = map(_column, columns)
+    if (of_section < 0).any() or None in names:
         # Not for speed: the Python version tells for each of them what counts.
         return _put_together([_read_subscription(blob) for blob in blobs])
     try:
-        names = [rack.decode() or None for rack in racks]
+        rack_names = [rack.decode() or None for rack in racks]
     except UnicodeDecodeError:
         return _put_together([_read_subscription(blob) for blob in blobs])
-    said = _column(generations)
     return Subscriptions(
-        topics=[frozenset(section) for section in sections],
+        topics=TopicSets(names=names, bounds=bounds, entries=entries),
         topics_of=of_section,
         user_data=user_data,
         owned=read_partition_lists(owned).table
         if any(map(_OWNS_NOTHING.__ne__, owned))
         else replace(_NO_CLAIMS, claimants=len(blobs)),
         generations=np.where(said < NOT_SAID, NOT_SAID, said),
-        racks=names,
+        racks=rack_names,
     )
 
 
@@ -272,7 +272,7 @@ def _put_together(read: Sequence[_Subscription | None]) -> Subscriptions:
     topics: dict[frozenset[str], int] = {}
     return Subscriptions(
         topics_of=np.array([topics.setdefault(one.topics, len(topics)) for one in each], dtype=np.int64),
-        topics=list(topics),
+        topics=TopicSets.of(topics),
         user_data=[one.user_data for one in each],
         owned=read_partition_lists([one.owned for one in each]).table,
         generations=np.array([one.generation for one in each], dtype=np.int64),

@@ -11,6 +11,7 @@ from kafka_assignors.claims import ClaimTable
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.plan import Plan
 from kafka_assignors.protocol.codec import NOT_SAID, Subscriptions, write_partition_lists
+from kafka_assignors.topic_sets import TopicSets
 
 VERSION: Final = 3
 """The newest version of subscription and assignment: owned partitions, generation and rack (KIP-881)."""
@@ -96,7 +97,7 @@ def subscriptions(decoded: Sequence[Any]) -> Subscriptions:
         topics.setdefault(frozenset(filter(_is_name, each.topics or ())), len(topics)) for each in decoded
     ]
     return Subscriptions(
-        topics=list(topics),
+        topics=TopicSets.of(topics),
         topics_of=np.array(topics_of, dtype=np.int64),
         user_data=[bytes(each.user_data or b"") for each in decoded],
         owned=ClaimTable.of_rows([list(_owned_in(each)) for each in decoded]),
