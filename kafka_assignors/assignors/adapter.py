@@ -26,6 +26,12 @@ log = logging.getLogger(__name__)
 METADATA_TRIES: Final = 10
 """How often `assign` asks for the metadata of a topic, one `retry_backoff_ms` (100 ms) apart."""
 
+RECORD_LIMIT: Final = 1_048_588
+"""The most bytes that a group's record may have by default (`max.message.bytes` of `__consumer_offsets`)."""
+
+_OVERHEAD: Final = 24
+"""Bytes of a member in the group's record beside its strings, subscription and assignment (measured, Kafka 4.3)."""
+
 _MAX_STRING: Final = 2**15 - 1  # a string's length is an int16 on the wire
 
 
@@ -170,7 +176,9 @@ class Assignor(AbstractPartitionAssignor):
         )
         topics = self._partition_ids(cluster, decoded.wanted)
         racks = _replica_racks(cluster, topics) if any(decoded.racks) else None
-        return self.lead(Group.of(topics, decoded, racks))
+        assignments = self.lead(Group.of(topics, decoded, racks))
+        _warn_of_size(members, assignments)
+        return assignments
 
     def decode(
         self, ids: Sequence[str], instance_ids: Sequence[str | None], subscriptions: Subscriptions
@@ -279,6 +287,30 @@ class Assignor(AbstractPartitionAssignor):
         if missing:
             log.warning("Leaving out topics without metadata: %s", ", ".join(missing))
         return known
+
+
+def _warn_of_size(members: Sequence[Any], assignments: Mapping[str, membership.EncodedAssignment]) -> None:
+    """Warn before the group's record is too large for the coordinator to write.
+
+    It writes subscriptions and assignments of all members as one record. One that is too large fails for
+    every member with an unknown error, on each try, until somebody leaves.
+    """
+    size = sum(
+        _OVERHEAD
+        + 2 * len(member.member_id)  # with the client id, which the member id begins with
+        + len(member.group_instance_id or "")
+        + membership.size_of(member.metadata)
+        + len(assignments[member.member_id].encode())
+        for member in members
+    )
+    if size > RECORD_LIMIT * 2 // 3:
+        log.warning(
+            "The group's record has about %d bytes; brokers refuse more than %d, and then no member gets "
+            "an assignment. Raise max.message.bytes of __consumer_offsets, or have fewer members, topics a "
+            "member or partitions",
+            size,
+            RECORD_LIMIT,
+        )
 
 
 def _namesakes(names: Iterable[str]) -> KafkaConfigurationError:

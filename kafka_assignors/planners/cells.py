@@ -38,16 +38,14 @@ class Arcs:
 
     def split_cells(self, parent: IntArray) -> "Arcs":
         """The arcs after each cell fell into parts, of which part i is of cell parent[i]."""
-        first = np.searchsorted(self.cells, parent)
-        counts = np.searchsorted(self.cells, parent, side="right") - first
-        arcs, part = _ranges(first, counts)
+        bounds = np.searchsorted(self.cells, np.arange(parent.max(initial=-1) + 2))
+        arcs, part = _ranges(bounds[parent], np.diff(bounds)[parent])
         return Arcs(cells=part, nodes=self.nodes[arcs])
 
     def split_nodes(self, parent: IntArray) -> "Arcs":
         """The same for nodes; the parents of the parts ascend."""
-        first = np.searchsorted(parent, self.nodes)
-        counts = np.searchsorted(parent, self.nodes, side="right") - first
-        nodes, arcs = _ranges(first, counts)
+        bounds = np.searchsorted(parent, np.arange(parent.max(initial=-1) + 2))
+        nodes, arcs = _ranges(bounds[self.nodes], np.diff(bounds)[self.nodes])
         return Arcs(cells=self.cells[arcs], nodes=nodes)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafka_assignors.arrays import IntArray
+from kafka_assignors.arrays import IntArray, places
 from kafka_assignors.planners.flow import UNLIMITED, Network, send
 
 
@@ -72,7 +72,7 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
         base, extra = _quotas(total, sizes, nodes, given[nodes])
         part = Network(
             starts=np.searchsorted(tails[arcs], np.append(cells, network.supply.size)),
-            heads=np.searchsorted(nodes, network.heads[arcs]),
+            heads=places(nodes, network.load.size)[network.heads[arcs]],
             supply=network.supply[cells],
             base=base,
             extra=extra,

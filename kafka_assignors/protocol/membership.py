@@ -106,6 +106,15 @@ def subscriptions(decoded: Sequence[Any]) -> Subscriptions:
     )
 
 
+def size_of(subscription: Any) -> int:
+    """About how many bytes a decoded subscription has; exact for names in ASCII."""
+    topics = subscription.topics or ()
+    size = 24 + 2 * len(topics) + sum(map(len, filter(None, topics))) + len(subscription.user_data or b"")
+    for entry in getattr(subscription, "owned_partitions", None) or ():
+        size += 6 + len(entry.topic or "") + 4 * len(entry.partitions or ())
+    return size
+
+
 def _is_name(name: str | None) -> bool:
     return name is not None
 
