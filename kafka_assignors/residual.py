@@ -2,10 +2,10 @@
 
 Partitions of one *cell* have the same subscribers and lie in the same of the members' racks, so they are
 alike but for who owned them. A plan is then a flow of counts from cells to members, and from members to a
-sink. Any other plan differs from it by cycles in the residual graph: an arc cell -> member gives the member one
-more of the cell, member -> cell takes one away, member -> sink and sink -> member raise and lower a load. All
-costs are convex, so a plan is best if and only if no cycle has negative cost (Ahuja, Magnanti, Orlin, "Network
-Flows", theorems 9.1 and 14.1). The search for one is Bellman's and Ford's.
+sink. Any other plan differs from it by cycles in the residual graph: an arc cell -> member gives the member
+one more of the cell, member -> cell takes one away, member -> sink and sink -> member raise and lower a load.
+All costs are convex, so a plan is best if and only if no cycle has negative cost (Ahuja, Magnanti, Orlin,
+"Network Flows", theorems 9.1 and 14.1). The search for one is Bellman's and Ford's.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """What the best plan for a group reaches, by OR-tools: minimum-cost flow over single partitions.
 
-A partition is a node with one unit of supply and an arc to each subscriber of its topic; a member has an arc of
-capacity 1 to the sink for each slot that it could fill. Goals become one cost, a unit of an earlier goal being
-more than later ones can sum up to. For small groups only.
+A partition is a node with one unit of supply and an arc to each subscriber of its topic; a member has an arc
+of capacity 1 to the sink for each slot that it could fill. Goals become one cost, a unit of an earlier goal
+being more than later ones can sum up to. For small groups only.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,8 @@ from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from kafka_assignors.group import NOBODY, Group, IntArray
 from kafka_assignors.plan import Goal, Plan
+
+_BEST = Goal()
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Oracle:
         goal: What to reach.
     """
 
-    def __init__(self, group: Group, goal: Goal = Goal()) -> None:
+    def __init__(self, group: Group, goal: Goal = _BEST) -> None:
         self.group = group
         self.goal = goal
         self.size, self.members = group.size, range(len(group.members))
