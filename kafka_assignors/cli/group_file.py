@@ -171,7 +171,7 @@ def _notes_on_member(member: Member, topics: Mapping[str, frozenset[int]]) -> It
         elif topic not in member.topics:
             yield f"{name} owned partitions of topic {topic}, which it does not subscribe to: not counted"
         elif gone := sorted(set(claimed) - topics[topic]):
-            yield f"{name} owned partitions of topic {topic} that it does not have: not counted: {_listed(gone)}"
+            yield f"{name} owned partitions of topic {topic} that are gone: {_listed(gone)}; not counted"
 
 
 def _disputes(group: Group, members: list[Member]) -> Iterator[str]:

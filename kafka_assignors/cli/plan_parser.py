@@ -37,7 +37,7 @@ cannot be used. The keys of --json and more about the file: docs/plan-file.md"""
 
 
 def add_plan(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",  # noqa: SLF001 - it has no public name
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
 ) -> argparse.ArgumentParser:
     """Add the command."""
     parser = commands.add_parser(

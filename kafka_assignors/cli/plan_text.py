@@ -25,13 +25,14 @@ def lines(
     yield ""
     for line in _totals(outcome):
         yield from _wrapped(line, width)
-    if assignments or plan.group.size <= SMALL:
+    in_full = assignments or plan.group.size <= SMALL
+    if in_full:
         yield ""
         yield "who gets what (+ is new to the member):"
         yield from _assignments(outcome, width)
     if cooperative:
         yield ""
-        yield from _rounds(outcome, width)
+        yield from _rounds(outcome, width, in_full=in_full)
     if outcome.certificate is not None:
         yield ""
         for line in str(outcome.certificate).splitlines():
@@ -102,7 +103,7 @@ def _ends(counts: Mapping[str, int], word: str, room: int) -> str:
         text = f"{total}: {', '.join(parts[:shown])}{more}"
         if len(text) <= room:
             return text
-    return f"{total}: {word} {len(parts)}"
+    return f"{total}: {word} {len(parts)} members"
 
 
 def _assignments(outcome: Outcome, width: int) -> Iterator[str]:
@@ -118,7 +119,7 @@ def _assignments(outcome: Outcome, width: int) -> Iterator[str]:
         yield from _entry(name, "; ".join(topics) or "-", max(map(len, names)), width)
 
 
-def _rounds(outcome: Outcome, width: int) -> Iterator[str]:
+def _rounds(outcome: Outcome, width: int, *, in_full: bool) -> Iterator[str]:
     """The two rounds of a cooperative hand-over."""
     one, plan = outcome.first_round, outcome.plan
     if not one.let_go:
@@ -132,13 +133,15 @@ def _rounds(outcome: Outcome, width: int) -> Iterator[str]:
         f"loads {min(one.loads.values())} to {max(one.loads.values())}"
     )
     for member, topics in one.let_go.items():
-        yield from _entry(names[member], f"lets go of {_listed(topics)}", longest, width)
+        yield from _entry(names[member], f"lets go of {_listed(topics, in_full=in_full)}", longest, width)
     yield f"cooperative, round 2: given away; loads {plan.loads.min()} to {plan.loads.max()}"
     for member, topics in one.awaited.items():
-        yield from _entry(names[member], f"gets {_listed(topics)}", longest, width)
+        yield from _entry(names[member], f"gets {_listed(topics, in_full=in_full)}", longest, width)
 
 
-def _listed(topics: Mapping[str, Sequence[int]]) -> str:
+def _listed(topics: Mapping[str, Sequence[int]], *, in_full: bool) -> str:
+    if not in_full:
+        return _count(sum(map(len, topics.values())), "partition")
     return "; ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in topics.items())
 
 
