@@ -30,7 +30,7 @@ RECORD_LIMIT: Final = 1_048_588
 """The most bytes that a group's record may have by default (`max.message.bytes` of `__consumer_offsets`)."""
 
 _OVERHEAD: Final = 24
-"""Bytes of a member in the group's record beside its strings, subscription and assignment (measured, Kafka 4.3)."""
+"""Bytes of a member in the group's record beside its strings, subscription and assignment (Kafka 4.3)."""
 
 _MAX_STRING: Final = 2**15 - 1  # a string's length is an int16 on the wire
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final
 
+from kafka_assignors.cli.plan_parser import add_plan, check_plan
+
 ASSIGNORS: Final = {
     "range": "kafka_assignors:RangeAssignor",
     "roundrobin": "kafka_assignors:RoundRobinAssignor",
@@ -29,10 +31,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 if all went well, 1 if not, 2 for a wrong command line, 130 after Ctrl-C.
     """
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
+    status: int = options.run(options)
+    return status
+
+
+def _run_plan(options: argparse.Namespace) -> int:
+    check_plan(options.parser, options)
+    from kafka_assignors.cli.plan import plan  # noqa: PLC0415 - --help needs none of what that imports
+
+    try:
+        return plan(
+            options.file,
+            strategy=options.strategy,
+            max_skew=options.max_skew,
+            max_moves=options.max_moves,
+            cooperative=options.cooperative,
+            certify=options.certify,
+            strict=options.check,
+            assignments=options.assignments,
+            as_json=options.json,
+        )
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _run_demo(options: argparse.Namespace) -> int:
     if options.assignor and len(options.assignor) > 1 and not options.compare:
-        parser.error("to run several assignors, say --compare")
+        options.parser.error("to run several assignors, say --compare")
     try:
         from kafka_assignors.cli.demo import demo  # noqa: PLC0415 - needs an extra, which --help does not
     except ModuleNotFoundError as missing:
@@ -95,6 +122,9 @@ def _parser() -> argparse.ArgumentParser:
         help="the consumers' heartbeat interval; pauses depend on it (default: 300; kafka-python's is 3000)",
     )
     demo.add_argument("--json", action="store_true", help="print the results as JSON on stdout")
+    demo.set_defaults(run=_run_demo, parser=demo)
+    plan = add_plan(commands)
+    plan.set_defaults(run=_run_plan, parser=plan)
     return parser
 
 
