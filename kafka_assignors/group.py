@@ -156,11 +156,16 @@ class Group:
     @cached_property
     def subscribers(self) -> tuple[tuple[int, ...], ...]:
         """For each topic the numbers of its members, ascending."""
-        members: list[list[int]] = [[] for _ in self.topics]
-        for number, subscription in enumerate(self.subscriptions):
-            for topic in subscription:
-                members[topic].append(number)
-        return tuple(map(tuple, members))
+        # Topics in the same subscriptions have one tuple.
+        subscriptions: list[list[int]] = [[] for _ in self.topics]
+        for number, topics in enumerate(self.subscribed.tuples()):
+            for topic in topics:
+                subscriptions[topic].append(number)
+        members_of: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for numbers in set(map(tuple, subscriptions)):
+            wanted = np.isin(self.subscription_of, numbers)
+            members_of[numbers] = tuple(np.flatnonzero(wanted).tolist())
+        return tuple(members_of[tuple(numbers)] for numbers in subscriptions)
 
     def subscribes(self, member: IntArray, topic: IntArray) -> BoolArray:
         """Whether each member subscribes to the topic beside it, an array of numbers each."""
