@@ -28,7 +28,7 @@ from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
 from kafka_assignors.planners.cells import Arcs, Contraction, rack_sets
 from kafka_assignors.planners.flow import UNLIMITED, Network, send
-from kafka_assignors.planners.levels import Levels, Sizes, find_levels
+from kafka_assignors.planners.levels import Levels, Sizes, find_levels, quotas
 
 _NO_OWNER, _SHUT = -1, -2
 """What stands for an arc where there is none."""
@@ -168,6 +168,10 @@ class _Nodes:
         return parts, parent
 
 
+class _NoRoomError(Exception):
+    """Not all partitions find room on the members that they are to go to."""
+
+
 class _Flow:
     """How many partitions of each cell go to each node, step by step.
 
@@ -205,6 +209,9 @@ class _Flow:
 
     def in_blocks(self) -> None:
         """Best balance; then in its blocks racks; then moves."""
+        has_owners = bool((self.group.owner != NOBODY).any())
+        if has_owners and self.contraction.rack_of is None and self.in_one_block():
+            return
         levels = self.level()
         self.nodes = replace(self.nodes, sure=levels.sure, more=levels.more, block=levels.node_block)
         self.cell_block = levels.cell_block
@@ -221,9 +228,25 @@ class _Flow:
             carried, arcs = self.carried[still_open], self.arcs.only(still_open)
             self.open(arcs)
             self.carried = carried
-        if (self.group.owner != NOBODY).any():
+        if has_owners:
             self.split_owners()
             self.send(self.owned(), keep=True)
+
+    def in_one_block(self) -> bool:
+        """Try all members as one block, as they are in most groups: then no flow is needed for the levels.
+
+        Returns:
+            Whether they are. If not, nothing has changed.
+        """
+        sure, more = quotas(self.group.size, self.sizes(), np.zeros_like(self.nodes.members))
+        self.nodes = replace(self.nodes, sure=sure, more=more)
+        self.split_owners()
+        try:
+            self.send(self.owned(), keep=True)
+        except _NoRoomError:
+            self.start()
+            return False
+        return True
 
     def in_window(self, goal: Goal) -> None:
         """Loads around those of the best balance: fewest moves; then racks; then balance."""
@@ -316,17 +339,20 @@ class _Flow:
             arc = np.where(keys[arc] == wanted, arc, _SHUT)
         return np.where(owner == NOBODY, _NO_OWNER, arc)
 
-    def level(self) -> Levels:
-        """Spread the loads evenly, within what nodes are sure to get and may get."""
+    def sizes(self) -> Sizes:
+        """The members of the nodes, and what each of them is sure to get and may get."""
         nodes = self.nodes
         weight = np.empty_like(nodes.members)
         weight[nodes.of_member] = self.group.weights
         lower = nodes.sure // nodes.members
-        sizes = Sizes(
+        return Sizes(
             members=nodes.members, weight=weight, lower=lower, upper=lower + nodes.more // nodes.members
         )
+
+    def level(self) -> Levels:
+        """Spread the loads evenly, within what nodes are sure to get and may get."""
         network = self.network(np.full(self.arcs.size, UNLIMITED), self.carried - self.settled)
-        levels = find_levels(network, sizes, self.tick)
+        levels = find_levels(network, self.sizes(), self.tick)
         self.carried = self.settled + network.flow
         return levels
 
@@ -354,6 +380,9 @@ class _Flow:
         Args:
             free: (E,) how many partitions cost nothing on each arc, beyond those that are settled.
             keep: Whether to begin with as many of these as there is room for.
+
+        Raises:
+            _NoRoomError: The blocks are not those of a best balance.
         """
         whole = self.network(free, np.zeros_like(free))
         if keep:
@@ -380,7 +409,7 @@ class _Flow:
             )
             sent = send(part, self.tick)
             if sent.stuck:
-                raise AssertionError("a flow that exists was not found")  # a fault of this planner
+                raise _NoRoomError
             whole.flow[arcs] = part.flow
             self.distance[0][cells], self.distance[1][nodes] = sent.cells, sent.nodes
             self.distance[2][nodes] = sent.pool

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -43,6 +44,15 @@ class Sizes:
     lower: IntArray
     upper: IntArray
 
+    def of(self, nodes: IntArray) -> "Sizes":
+        """Those of some nodes."""
+        return Sizes(
+            members=self.members[nodes],
+            weight=self.weight[nodes],
+            lower=self.lower[nodes],
+            upper=self.upper[nodes],
+        )
+
 
 def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Levels:
     """Send all supply of a network so that the members' loads are best balanced.
@@ -69,7 +79,7 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
     while parts:
         cells, nodes, arcs = parts.pop()
         total = int(network.supply[cells].sum() + network.flow[arcs].sum() + given[nodes].sum())
-        base, extra = _quotas(total, sizes, nodes, given[nodes])
+        base, extra = quotas(total, sizes.of(nodes), given[nodes])
         part = Network(
             starts=np.searchsorted(tails[arcs], np.append(cells, network.supply.size)),
             heads=places(nodes, network.load.size)[network.heads[arcs]],
@@ -102,36 +112,36 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
     return Levels(sure=sure, more=more, cell_block=cell_block, node_block=node_block)
 
 
-def _quotas(total: int, sizes: Sizes, nodes: IntArray, given: IntArray) -> tuple[IntArray, IntArray]:
-    """What each node gets for certain if `total` units are spread evenly over these nodes, and what beyond.
+def quotas(total: int, sizes: Sizes, given: IntArray) -> tuple[IntArray, IntArray]:
+    """What each node gets for certain if units are spread evenly, and what beyond.
 
     The j-th unit of a member of weight w comes at (2j - 1) / w: giving always the unit that comes first
     makes the sum of load²/w least. All units before some point are sure, those at this point are for some.
 
     Args:
         total: The units, those that are given included.
-        sizes: The members of all nodes.
-        nodes: The nodes in question.
-        given: Units that the members of each of these have in any case.
+        sizes: The members of the nodes.
+        given: Units that the members of each node have in any case.
     """
-    members, weight = sizes.members[nodes], sizes.weight[nodes]
-    lower, upper = sizes.lower[nodes], sizes.upper[nodes]
+    members, weight, lower, upper = sizes.members, sizes.weight, sizes.lower, sizes.upper
 
     def units_at(rounds: IntArray) -> IntArray:
         return np.maximum(members * np.clip(rounds, lower, upper), given)
 
-    def sum_at(unit: int, of_weight: int) -> int:
-        return int(units_at(((2 * unit - 1) * weight + of_weight) // (2 * of_weight)).sum())
+    def is_enough(of_weight: int, unit: int) -> bool:
+        """Whether all is given away with what comes no later than a unit of members of a weight."""
+        units = units_at(((2 * unit - 1) * weight + of_weight) // (2 * of_weight))
+        return int(units.sum()) >= total
 
     best: tuple[int, int] | None = None  # the point at which all is given away, as (unit, weight)
+    in_all = int((members * weight).sum())
     for of_weight in np.unique(weight).tolist():
-        first, last = 0, total + 1
-        while first < last:
-            middle = (first + last) // 2
-            first, last = (first, middle) if sum_at(middle, of_weight) >= total else (middle + 1, last)
+        # It is near the mean, and if nothing but weights tells members apart, next to it.
+        first = _bisect_near(total * of_weight // in_all, total + 1, partial(is_enough, of_weight))
         # Members of other weights may be the last to be full.
-        enough = sum_at(first, of_weight) >= total
-        if enough and (best is None or (2 * first - 1) * best[1] < (2 * best[0] - 1) * of_weight):
+        if is_enough(of_weight, first) and (
+            best is None or (2 * first - 1) * best[1] < (2 * best[0] - 1) * of_weight
+        ):
             best = first, of_weight
     if best is None:
         full = np.maximum(members * upper, given)
@@ -142,6 +152,25 @@ def _quotas(total: int, sizes: Sizes, nodes: IntArray, given: IntArray) -> tuple
     if at.sum() <= total:  # all of those at the point get it
         return at, np.zeros_like(at)
     return before, at - before
+
+
+def _bisect_near(guess: int, end: int, is_enough: Callable[[int], bool]) -> int:
+    """The least number below `end` that is enough, as all above it are; or `end`. Quick near the guess."""
+    step = 1
+    if is_enough(guess):
+        last = guess
+        while last >= step and is_enough(last - step):
+            last, step = last - step, 2 * step
+        first = max(last - step + 1, 0)
+    else:
+        first = guess + 1
+        while first + step - 1 < end and not is_enough(first + step - 1):
+            first, step = first + step, 2 * step
+        last = min(first + step - 1, end)
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (first, middle) if is_enough(middle) else (middle + 1, last)
+    return first
 
 
 def _take_back(network: Network) -> None:
