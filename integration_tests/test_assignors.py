@@ -331,3 +331,48 @@ def test_a_member_with_false_claims_keeps_no_partition_from_an_owner_for_long(
     assert {tp.partition for owned in stable.assignments.values() for tp in owned} == set(range(6))
     assert never_two_owners(group)
     assert group.timeline.overlaps() == ()
+
+
+@pytest.mark.parametrize("assignor", STICKY)
+def test_a_member_of_twice_the_weight_gets_twice_the_partitions_whoever_leads(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic_factory(12), [assignor], settings=QUICK_SESSION)
+    group.join("one")
+    group.join("two", assignors=[(assignor, {"weight": 2})])
+    assert sizes(group.wait_stable()) == {"one": 4, "two": 8}
+    group.join("three", assignors=[(assignor, {"weight": 3})])
+    assert sizes(group.wait_stable()) == {"one": 2, "two": 4, "three": 6}
+    group.members["one"].leave()
+    assert sorted(sizes(group.wait_stable()).values()) == [5, 7]
+    assert never_two_owners(group)
+
+
+@pytest.mark.parametrize("assignor", STICKY)
+def test_unequal_subscriptions_are_balanced_over_a_chain_of_members(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    # The newcomer can take over from the next member only, and that one from the one before.
+    topics = [topic_factory(4), topic_factory(4), topic_factory(4)]
+    group = consumer_group(topics[0], [assignor], settings=QUICK_SESSION)
+    for name, subscribed in (("a", topics[:2]), ("b", topics[1:])):
+        group.join(name, topics=subscribed)
+    assert sizes(group.wait_stable()) == {"a": 6, "b": 6}
+    group.join("c", topics=topics[2:])
+    stable = group.wait_stable()
+    assert sizes(stable) == {"a": 4, "b": 4, "c": 4}
+    assert never_two_owners(group)
+
+
+def test_a_plan_that_takes_too_long_is_replaced_by_a_quicker_one_and_the_group_settles(
+    topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    topics = [topic_factory(3), topic_factory(3)]
+    in_no_time = [(CooperativeStickyAssignor, {"time_limit": 1e-9})]
+    group = consumer_group(topics, in_no_time, settings=QUICK_SESSION)
+    group.join("a")
+    group.join("b", topics=topics[:1])
+    stable = group.wait_stable()
+    assert sum(sizes(stable).values()) == 6
+    assert any("taking a quicker one" in member.log_tail() for member in group.members.values())
+    assert never_two_owners(group)

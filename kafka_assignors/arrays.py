@@ -18,3 +18,10 @@ def stable_order(keys: IntArray) -> IntArray:
     if keys.size and keys.min() >= 0 and keys.max() < 2**16:
         return np.argsort(keys.astype(np.uint16), kind="stable")
     return np.argsort(keys, kind="stable")
+
+
+def places(numbers: IntArray, size: int) -> IntArray:
+    """(size,) the place of each number in a list of different numbers 0..size - 1."""
+    found = np.empty(size, dtype=np.int64)
+    found[numbers] = np.arange(numbers.size)
+    return found

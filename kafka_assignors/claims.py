@@ -1,6 +1,6 @@
 """What members say that they own, as columns: found among the partitions that exist, and settled."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from kafka_assignors.arrays import NOBODY, BoolArray, IntArray
+from kafka_assignors.topic_sets import TopicNumbers
 
 _EMPTY = np.empty(0, dtype=np.int64)
 _ID_BITS = 32
@@ -37,28 +38,17 @@ class ClaimTable:
     def of(cls, claims: Sequence[Mapping[str, Collection[int]]]) -> "ClaimTable":
         """Put claims into one table, those that come out of a table without reading them."""
         tables: dict[int, tuple[ClaimTable, IntArray]] = {}
-        names: dict[str, int] = {}
-        claimant, topic, sizes, ids = [], [], [], [_EMPTY]
+        listed: list[Iterable[tuple[str, Collection[int]]]] = []
         for number, claim in enumerate(claims):
             if isinstance(claim, TableClaims):
                 table = claim.table
                 if id(table) not in tables:
                     tables[id(table)] = table, np.full(table.claimants, -1)
                 tables[id(table)][1][claim.number] = number
-                continue
-            for name, claimed in claim.items():
-                claimant.append(number)
-                topic.append(names.setdefault(name, len(names)))
-                ids.append(_array(claimed))
-                sizes.append(ids[-1].size)
-        rows: ClaimTable = cls(
-            claimants=len(claims),
-            names=list(names),
-            claimant=np.array(claimant, dtype=np.int64),
-            topic=np.array(topic, dtype=np.int64),
-            sizes=np.array(sizes, dtype=np.int64),
-            ids=np.concatenate(ids),
-        )
+                listed.append(())
+            else:
+                listed.append(claim.items())
+        rows: ClaimTable = cls.of_rows(listed)
         for table, number_of in tables.values():
             rows = (
                 rows.joined(table, number_of)
@@ -66,6 +56,26 @@ class ClaimTable:
                 else table.renumbered(number_of, len(claims))
             )
         return rows
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Iterable[tuple[str, Collection[int]]]]) -> Self:
+        """Put claims given as pairs of topic and ids into one table; a topic may come more than once."""
+        names: dict[str, int] = {}
+        claimant, topic, sizes, ids = [], [], [], [_EMPTY]
+        for number, pairs in enumerate(rows):
+            for name, claimed in pairs:
+                claimant.append(number)
+                topic.append(names.setdefault(name, len(names)))
+                ids.append(_array(claimed))
+                sizes.append(ids[-1].size)
+        return cls(
+            claimants=len(rows),
+            names=list(names),
+            claimant=np.array(claimant, dtype=np.int64),
+            topic=np.array(topic, dtype=np.int64),
+            sizes=np.array(sizes, dtype=np.int64),
+            ids=np.concatenate(ids),
+        )
 
     def renumbered(self, number_of: IntArray, claimants: int) -> Self:
         """These rows, with claim i as number_of[i]; those with -1 are left out."""
@@ -143,6 +153,23 @@ def _array(claimed: Collection[int]) -> IntArray:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Claimed:
+    """What members claim, and what stands beside it.
+
+    Attributes:
+        table: The claims of all members.
+        generations: (M,) in which generation each owned what it claims.
+        holds: (M,) whether it holds it now.
+        weights: (M,) its weight.
+    """
+
+    table: ClaimTable
+    generations: IntArray
+    holds: BoolArray
+    weights: IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Existing:
     """The partitions that exist.
 
@@ -211,7 +238,7 @@ class Claims:
         table: ClaimTable,
         existing: Existing,
         *,
-        subscriptions: Sequence[tuple[int, ...]],
+        subscribed: TopicNumbers,
         subscription_of: IntArray,
         generations: IntArray,
         holds: BoolArray,
@@ -221,7 +248,7 @@ class Claims:
         Args:
             table: The claims of all members, in their order.
             existing: What exists.
-            subscriptions: The different subscriptions, as topic numbers.
+            subscribed: The different subscriptions.
             subscription_of: (M,) which of them each member has.
             generations: (M,) the generation of each member's claim.
             holds: (M,) whether it holds what it claims.
@@ -230,10 +257,7 @@ class Claims:
         topic = numbers[table.topic] if numbers.size else table.topic
         partition = existing.find(topic, table.sizes, table.ids)
         member = np.repeat(table.claimant, table.sizes)
-        wanted = np.repeat(
-            subscribed(topic, subscription_of[table.claimant], subscriptions, topics=len(existing.topics)),
-            table.sizes,
-        )
+        wanted = np.repeat(subscribed.contain(subscription_of[table.claimant], topic), table.sizes)
         found = partition >= 0
         if not found.all():
             partition, member, wanted = partition[found], member[found], wanted[found]
@@ -281,27 +305,3 @@ class Claims:
         sole = first & ~tied
         owner[partition[sole]] = member[sole]
         return owner
-
-
-def subscribed(
-    topic: IntArray, subscription: IntArray, subscriptions: Sequence[tuple[int, ...]], *, topics: int
-) -> BoolArray:
-    """(R,) whether each topic, -1 for none, is in the subscription beside it.
-
-    Args:
-        topic: (R,) topic numbers.
-        subscription: (R,) numbers of subscriptions.
-        subscriptions: The different subscriptions, as ascending topic numbers.
-        topics: How many topics there are.
-    """
-    if len(subscriptions) == 1 and len(subscriptions[0]) == topics:
-        return topic >= 0
-    keys = np.array(
-        [number * topics + each for number, mine in enumerate(subscriptions) for each in mine], dtype=np.int64
-    )
-    if not keys.size:
-        return np.zeros(topic.size, dtype=np.bool_)
-    wanted = subscription * topics + topic
-    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    found: BoolArray = (topic >= 0) & (keys[at] == wanted)
-    return found

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from kafka_assignors.assignors import (
@@ -15,7 +14,7 @@ from kafka_assignors.assignors import (
     StickyAssignor,
 )
 from kafka_assignors.group import Group
-from kafka_assignors.protocol.codec import Subscription, read_subscriptions
+from kafka_assignors.protocol.codec import read_subscriptions
 
 log = logging.getLogger(__name__)
 
@@ -30,15 +29,6 @@ _STRATEGIES: Final[dict[str, type[Assignor]]] = {
         StickyAssignor,
     )
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Joined:
-    """A member as a leader gets it, under the names that kafka-python uses."""
-
-    member_id: str
-    group_instance_id: str | None
-    metadata: Subscription
 
 
 def lead(
@@ -68,14 +58,10 @@ def lead(
             raise ValueError(f"there is no strategy {strategy!r}; choose one of {', '.join(_STRATEGIES)}")
         strategy = _STRATEGIES[strategy]()
     listed = list(members)
-    joined = []
+    ids = [member_id for member_id, _, _ in listed]
     subscriptions = read_subscriptions([subscription for _, _, subscription in listed])
-    for (member_id, instance_id, _), subscription in zip(listed, subscriptions, strict=True):
-        if subscription is None:
-            log.warning("Giving nothing to member %s, whose subscription cannot be read", member_id)
-        joined.append(_Joined(member_id, instance_id, subscription or _NOTHING))
-    group = Group.of(topics, strategy.decode(joined), replica_racks)
+    for number in subscriptions.unreadable:
+        log.warning("Giving nothing to member %s, whose subscription cannot be read", ids[number])
+    decoded = strategy.decode(ids, [instance_id for _, instance_id, _ in listed], subscriptions)
+    group = Group.of(topics, decoded, replica_racks)
     return {member: assignment.encode() for member, assignment in strategy.lead(group).items()}
-
-
-_NOTHING: Final = Subscription(topics=frozenset(), user_data=b"", owned=b"", generation=None, rack=None)

@@ -122,7 +122,7 @@ class Plan:
 
     def assignments(self) -> Mapping[str, dict[str, list[int]]]:
         """The partition ids of every member by member id and topic; an entry for each member."""
-        return {member.member_id: self.of(number) for number, member in enumerate(self.group.members)}
+        return {member: self.of(number) for number, member in enumerate(self.group.members.ids)}
 
     def certificate(self) -> "Certificate":
         """Whether the plan reaches its goal: a proof that no plan is better, or moves that make it better.
@@ -171,7 +171,7 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
     if foreign.size:
         topic, _ = group.name_of(int(partitions[foreign[0]]))
         raise InvalidPlanError(
-            f"the plan gives {group.members[int(members[foreign[0]])].member_id} partitions of {topic}, "
+            f"the plan gives {group.members.ids[int(members[foreign[0]])]} partitions of {topic}, "
             "which it does not subscribe to"
         )
     missing = np.ones(group.size, dtype=np.bool_)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_assignors.group import NO_GENERATION, NOBODY, Group, Member
-from kafka_assignors.planners import hand_over, plan_kip54, plan_range, plan_round_robin
-from kafka_assignors.protocol.membership import make_assignment, make_subscription
+from kafka_assignors.planners import hand_over, plan_exact, plan_kip54, plan_range, plan_round_robin
+from kafka_assignors.protocol.membership import encode_assignments, make_subscription
 from kafka_assignors.protocol.user_data import StickyUserData, decode_sticky, encode_generation, encode_sticky
 from kafka_assignors.testing.jars import kafka_jars
 from tests.java.oracle import JavaOracle
@@ -356,8 +356,25 @@ def test_equal_subscriptions_give_javas_loads_and_fewest_moves(java: JavaOracle,
         check_by_kafkas_rules(case, ours)
         assert sorted(loads_of(ours).values()) == sorted(loads_of(theirs).values()), f"seed {case.seed}"
         assert plan.moves == moves_in(case, theirs) == fewest_moves(case.group), f"seed {case.seed}"
+        assert plan_exact(case.group).assignments() == ours, f"seed {case.seed}"
         moves += plan.moves
     assert moves > CASES / 4
+
+
+@pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
+def test_exact_plans_are_never_worse_than_javas_and_sometimes_better(
+    java: JavaOracle, *, conflicts: bool
+) -> None:
+    cases = [random_sticky_case(seed, equal=False, conflicts=conflicts) for seed in range(CASES)]
+    better = 0
+    for case, theirs in answers_of(java, "sticky", cases):
+        plan = plan_exact(case.group)
+        check_by_kafkas_rules(case, plan.assignments())
+        ours = sorted(plan.loads.tolist(), reverse=True), plan.moves
+        javas = sorted(loads_of(theirs).values(), reverse=True), moves_in(case, theirs)
+        assert ours <= javas, f"seed {case.seed}"
+        better += ours < javas
+    assert better > CASES / 100
 
 
 @pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
@@ -477,6 +494,13 @@ def test_sticky_user_data_has_javas_layout_both_ways(java: JavaOracle, seed: int
     assert decode_sticky(without_generation) == StickyUserData(claims, NO_GENERATION)
 
 
+def test_java_reads_past_a_weight(java: JavaOracle) -> None:
+    claims = {"t": [0, 1]}
+    weighted = encode_sticky(claims, 7, weight=2)
+    assert weighted != encode_sticky(claims, 7)
+    assert java.ask("read_sticky", weighted.hex()) == {"owned": claims, "generation": 7}
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_subscriptions_are_javas_to_the_byte(java: JavaOracle, seed: int) -> None:
     rng = Random(seed)
@@ -507,4 +531,7 @@ def test_generations_of_cooperative_members_are_javas_to_the_byte(java: JavaOrac
 @pytest.mark.parametrize("seed", range(20))
 def test_assignments_are_read_by_java(java: JavaOracle, seed: int) -> None:
     partitions = ascending(random_claims(Random(seed)))
-    assert java.ask("read_assignment", make_assignment(partitions).encode().hex()) == partitions
+    member = Member(member_id="m", topics=frozenset(partitions))
+    plan = plan_exact(Group.of(partitions, [member]))
+    encoded = encode_assignments(plan)["m"].encode()
+    assert java.ask("read_assignment", encoded.hex()) == partitions

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_assignors.group import NO_GENERATION
+from kafka_assignors.group import MAX_WEIGHT, NO_GENERATION
 from kafka_assignors.protocol.user_data import (
     UserDataError,
     decode_generation,
@@ -120,11 +120,21 @@ def test_an_absurd_count_costs_no_memory() -> None:
 
 @given(INT32)
 def test_a_cooperative_generation_is_one_integer(generation: int) -> None:
-    assert decode_generation(encode_generation(generation)) == generation
+    assert decode_generation(encode_generation(generation)) == (generation, 1)
     assert encode_generation(-1) == b"\xff\xff\xff\xff"
 
 
-@pytest.mark.parametrize("data", [b"", b"\x00\x00\x00", b"\x00" * 5])
-def test_a_generation_of_another_size_is_refused(data: bytes) -> None:
-    with pytest.raises(UserDataError, match="no generation"):
-        decode_generation(data)
+@given(INT32.filter(bool), st.integers(2, MAX_WEIGHT))
+def test_a_weight_follows_the_generation(generation: int, weight: int) -> None:
+    assert decode_generation(encode_generation(generation, weight)) == (generation, weight)
+
+
+@pytest.mark.parametrize("weight", [-1, 0, MAX_WEIGHT + 1])
+def test_a_weight_that_is_none_counts_as_1(weight: int) -> None:
+    assert decode_generation(struct.pack(">2i", 7, weight)) == (7, 1)
+    assert decode_sticky(JAVA_V1 + struct.pack(">i", weight)).weight == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\x00\x00", b"\x00" * 5, bytes.fromhex("00000000 00000007")])
+def test_other_user_data_is_no_generation(data: bytes) -> None:
+    assert decode_generation(data) is None

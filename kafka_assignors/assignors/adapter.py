@@ -7,32 +7,41 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
+import numpy as np
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 from kafka.structs import TopicPartition
 
 from kafka_assignors.arrays import IntArray
 from kafka_assignors.assignors.host import Host
-from kafka_assignors.group import NO_GENERATION, Group, Member
+from kafka_assignors.claims import Claimed, ClaimTable
+from kafka_assignors.group import Group
+from kafka_assignors.members import NO_GENERATION, Members
 from kafka_assignors.plan import Plan, check
 from kafka_assignors.protocol import membership
+from kafka_assignors.protocol.codec import Subscriptions
 
 log = logging.getLogger(__name__)
 
 METADATA_TRIES: Final = 10
 """How often `assign` asks for the metadata of a topic, one `retry_backoff_ms` (100 ms) apart."""
 
+RECORD_LIMIT: Final = 1_048_588
+"""The most bytes that a group's record may have by default (`max.message.bytes` of `__consumer_offsets`)."""
+
+_OVERHEAD: Final = 24
+"""Bytes of a member in the group's record beside its strings, subscription and assignment (Kafka 4.3)."""
+
 _MAX_STRING: Final = 2**15 - 1  # a string's length is an int16 on the wire
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Partitions by topic, when they were owned (generation), whether they are held now; and a weight."""
+    """Partitions by topic, the generation in which they were owned, and whether they are held right now."""
 
     partitions: Mapping[str, Collection[int]] = field(default_factory=dict)
     generation: int = NO_GENERATION
     held: bool = False
-    weight: int = 1
 
     def within(self, topics: Collection[str]) -> "Claim":
         """This claim without the partitions of other topics."""
@@ -77,7 +86,7 @@ class Assignor(AbstractPartitionAssignor):
         """Decide who gets what."""
 
     def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:
-        """What of a plan can be carried out at once; and the partitions that nobody gets until the next round.
+        """What of a plan can be carried out at once, and which partitions nobody gets until the next round.
 
         All of it, and None, but in a cooperative rebalance.
         """
@@ -88,11 +97,22 @@ class Assignor(AbstractPartitionAssignor):
         del claim
         return None
 
-    def read_claims(self, members: Sequence[Any]) -> list[Claim]:
-        """The claims of the members, JoinGroupResponseMember objects whose user data may be any bytes."""
-        return [Claim()] * len(members)
+    def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
+        """What members claim in their subscriptions, the user data in which may be any bytes.
 
-    def review(self, members: Iterable[Member]) -> Iterable[Member]:
+        Args:
+            ids: Their member ids, for warnings.
+            subscriptions: What they said.
+        """
+        del subscriptions
+        return Claimed(
+            table=ClaimTable.of([{}] * len(ids)),
+            generations=np.full(len(ids), NO_GENERATION),
+            holds=np.zeros(len(ids), dtype=np.bool_),
+            weights=np.ones(len(ids), dtype=np.int64),
+        )
+
+    def review(self, members: Members) -> Members:
         """The members as they shall go into the Group."""
         return members
 
@@ -149,16 +169,41 @@ class Assignor(AbstractPartitionAssignor):
                 `METADATA_TRIES` times for a topic; one that still has none is left out.
             InvalidPlanError: The planner's result must not be sent.
         """
-        decoded = self.decode(members)
-        wanted = frozenset[str]().union(*{member.topics for member in decoded})
-        topics = self._partition_ids(cluster, wanted)
-        racks = _replica_racks(cluster, topics) if any(member.rack for member in decoded) else None
-        return self.lead(Group.of(topics, decoded, racks))
+        decoded = self.decode(
+            [member.member_id for member in members],
+            [member.group_instance_id for member in members],
+            membership.subscriptions([member.metadata for member in members]),
+        )
+        topics = self._partition_ids(cluster, decoded.wanted)
+        racks = _replica_racks(cluster, topics) if any(decoded.racks) else None
+        assignments = self.lead(Group.of(topics, decoded, racks))
+        _warn_of_size(members, assignments)
+        return assignments
 
-    def decode(self, members: Sequence[Any]) -> list[Member]:
-        """What the members said, as they shall go into the Group."""
-        claims = self.read_claims(members)
-        return list(self.review(map(_member, members, claims)))
+    def decode(
+        self, ids: Sequence[str], instance_ids: Sequence[str | None], subscriptions: Subscriptions
+    ) -> Members:
+        """What members said, as it shall go into the Group.
+
+        Args:
+            ids: Their member ids.
+            instance_ids: Their instance ids; None or empty for dynamic members.
+            subscriptions: What they said.
+        """
+        claimed = self.read_claims(ids, subscriptions)
+        return self.review(
+            Members(
+                ids=ids,
+                instance_ids=[instance_id or None for instance_id in instance_ids],
+                topics=subscriptions.topics,
+                topics_of=subscriptions.topics_of,
+                racks=subscriptions.racks,
+                claims=claimed.table,
+                generations=claimed.generations,
+                holds=claimed.holds,
+                weights=claimed.weights,
+            )
+        )
 
     def lead(self, group: Group) -> dict[str, membership.EncodedAssignment]:
         """Plan for a group, check the plan, and encode what of it goes out in this round.
@@ -244,18 +289,28 @@ class Assignor(AbstractPartitionAssignor):
         return known
 
 
-def _member(member: Any, claim: Claim) -> Member:
-    subscription = member.metadata
-    return Member(
-        member_id=member.member_id,
-        topics=membership.topics_in(subscription),
-        instance_id=member.group_instance_id or None,
-        rack=membership.rack_in(subscription),
-        claims=claim.partitions,
-        generation=claim.generation,
-        holds=claim.held,
-        weight=claim.weight,
+def _warn_of_size(members: Sequence[Any], assignments: Mapping[str, membership.EncodedAssignment]) -> None:
+    """Warn before the group's record is too large for the coordinator to write.
+
+    It writes subscriptions and assignments of all members as one record. One that is too large fails for
+    every member with an unknown error, on each try, until somebody leaves.
+    """
+    size = sum(
+        _OVERHEAD
+        + 2 * len(member.member_id)  # with the client id, which the member id begins with
+        + len(member.group_instance_id or "")
+        + membership.size_of(member.metadata)
+        + len(assignments[member.member_id].encode())
+        for member in members
     )
+    if size > RECORD_LIMIT * 2 // 3:
+        log.warning(
+            "The group's record has about %d bytes; brokers refuse more than %d, and then no member gets "
+            "an assignment. Raise max.message.bytes of __consumer_offsets, or have fewer members, topics a "
+            "member or partitions",
+            size,
+            RECORD_LIMIT,
+        )
 
 
 def _namesakes(names: Iterable[str]) -> KafkaConfigurationError:

@@ -1,20 +1,22 @@
 """The `cooperative-sticky` strategy."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.arrays import IntArray
 from kafka_assignors.assignors.adapter import Claim
 from kafka_assignors.assignors.hand_over import HandOver
 from kafka_assignors.assignors.host import Host
-from kafka_assignors.assignors.sticky import StickyAssignor, prior_assignment
-from kafka_assignors.group import NO_GENERATION, Member
+from kafka_assignors.assignors.sticky import StickyAssignor, decode_prior
+from kafka_assignors.claims import Claimed, ClaimTable, TableClaims
+from kafka_assignors.members import NO_GENERATION, Members
 from kafka_assignors.plan import Plan
-from kafka_assignors.protocol import membership
-from kafka_assignors.protocol.user_data import decode_all, decode_generation, encode_generation
+from kafka_assignors.protocol.codec import NOT_SAID, Subscriptions
+from kafka_assignors.protocol.user_data import decode_generation, encode_generation
 
 
 class CooperativeStickyAssignor(StickyAssignor):
@@ -37,7 +39,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         """Cooperative where all strategies of the consumer are, else eager."""
         return [RebalanceProtocol.COOPERATIVE, *super().supported_protocols()]
 
-    def review(self, members: Iterable[Member]) -> list[Member]:
+    def review(self, members: Members) -> Members:
         """Cut claims down to what a member was told, where it does not let go of the rest."""
         return self._hand_over.review(members)
 
@@ -61,29 +63,39 @@ class CooperativeStickyAssignor(StickyAssignor):
             return encode_generation(claim.generation, self._weight)
         return super().tell_claim(claim)
 
-    def read_claims(self, members: Sequence[Any]) -> list[Claim]:
+    def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
         """What the subscription says is held; the user data of a member that holds nothing is a wish.
 
         A subscription below v2 has no generation field. Java's is then in the user data, librdkafka's behind
         the prior assignment there, and kafka-python's own strategy sends none. Unreadable user data
         never makes a held partition free: its owner may be consuming it.
         """
-        subscriptions = [member.metadata for member in members]
-        claims = []
-        for member, owned in zip(members, membership.all_owned_in(subscriptions), strict=True):
-            generation = membership.generation_in(member.metadata)
-            data = membership.user_data_in(member.metadata)
-            told, weight, wish = NO_GENERATION, 1, None
+        said = subscriptions.generations
+        owns = np.bincount(subscriptions.owned.claimant, minlength=len(ids)) > 0
+        told = np.full(len(ids), NO_GENERATION)
+        weights = np.ones(len(ids), dtype=np.int64)
+        longer = []  # user data that may be a prior assignment, where that could count
+        for number, data in enumerate(subscriptions.user_data):
             short = decode_generation(data)
             if short is not None:
-                told, weight = short
-            elif data and (not owned or generation is None):
-                wish = prior_assignment(member, *decode_all([data]))
-                told, weight = wish.generation, wish.weight
-            if wish is not None and not owned:
-                claims.append(wish)
-            else:
-                claims.append(
-                    Claim(owned, told if generation is None else generation, held=True, weight=weight)
-                )
-        return claims
+                told[number], weights[number] = short
+            elif data and not (owns[number] and said[number] != NOT_SAID):
+                longer.append(number)
+        table, holds = subscriptions.owned, np.ones(len(ids), dtype=np.bool_)
+        generations = np.where(said == NOT_SAID, told, said)
+        if longer:
+            prior = decode_prior(
+                [ids[number] for number in longer], [subscriptions.user_data[number] for number in longer]
+            )
+            claims: list[TableClaims | dict[str, list[int]]] = [*table.claims()] or [{}] * len(ids)
+            for number, wish, generation, weight in zip(
+                longer, prior.table.claims(), prior.generations, prior.weights, strict=True
+            ):
+                weights[number] = weight
+                if not owns[number]:
+                    claims[number], holds[number] = wish, False
+                    generations[number] = generation
+                elif said[number] == NOT_SAID:
+                    generations[number] = generation
+            table = ClaimTable.of(claims)
+        return Claimed(table=table, generations=generations, holds=holds, weights=weights)

@@ -3,13 +3,13 @@
 import logging
 import threading
 import weakref
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
 from kafka_assignors.arrays import IntArray
 from kafka_assignors.assignors.host import Host
-from kafka_assignors.group import Member
+from kafka_assignors.members import Members
 from kafka_assignors.plan import Plan
 from kafka_assignors.planners.cooperative import first_round
 
@@ -50,25 +50,25 @@ class HandOver:
             self._timer.cancel()
             self._timer = None
 
-    def review(self, members: Iterable[Member]) -> list[Member]:
+    def review(self, members: Members) -> Members:
         """The members, without the claims that are not believed."""
-        reviewed = []
-        for member in members:
-            told = self._told.get(member.member_id)
-            if told is not None and not _within(member.claims, told):
-                strikes = self._strikes.get(member.member_id, 0) + 1
-                self._striking[member.member_id] = strikes
+        disbelieved = {}
+        for number, name in enumerate(members.ids):
+            told = self._told.get(name)
+            if told is not None and not _within(members[number].claims, told):
+                strikes = self._strikes.get(name, 0) + 1
+                self._striking[name] = strikes
                 if strikes >= PATIENCE:
                     log.error(
                         "Not believing all that member %s says it holds: told %d times to let go of some, "
                         "it claims it all the same",
-                        member.member_id,
+                        name,
                         PATIENCE,
                     )
-                    reviewed.append(replace(member, claims=told))
-                    continue
-            reviewed.append(member)
-        return reviewed
+                    disbelieved[number] = replace(members[number], claims=told)
+        if not disbelieved:
+            return members
+        return Members.of(disbelieved.get(number, member) for number, member in enumerate(members))
 
     def apply(self, plan: Plan) -> tuple[Plan, IntArray]:
         """The plan for this round, and the partitions that nobody gets in it."""
@@ -76,9 +76,9 @@ class HandOver:
         holders = set(awaited[:, 1].tolist())
         self._waiting = bool(holders)
         self._telling = {
-            member.member_id: round_plan.of(number)
-            for number, member in enumerate(plan.group.members)
-            if number in holders or member.member_id in self._striking
+            member: round_plan.of(number)
+            for number, member in enumerate(plan.group.members.ids)
+            if number in holders or member in self._striking
         }
         return round_plan, awaited[:, 0]
 

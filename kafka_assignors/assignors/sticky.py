@@ -3,15 +3,19 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
+
+import numpy as np
 
 from kafka_assignors.assignors.adapter import Assignor, Claim
 from kafka_assignors.assignors.host import Host
-from kafka_assignors.group import MAX_WEIGHT, NO_GENERATION, Group
+from kafka_assignors.claims import Claimed, ClaimTable
+from kafka_assignors.group import Group
+from kafka_assignors.members import MAX_WEIGHT, NO_GENERATION
 from kafka_assignors.plan import Plan
 from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
-from kafka_assignors.protocol import membership
-from kafka_assignors.protocol.user_data import StickyUserData, UserDataError, decode_all, encode_sticky
+from kafka_assignors.protocol.codec import NOT_SAID, Subscriptions
+from kafka_assignors.protocol.user_data import AllUserData, decode_all, encode_sticky
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +40,8 @@ class StickyAssignor(Assignor):
     are eager: members let go of everything first, and get back what they had. Shares a group with Java's
     StickyAssignor; kafka-python's own writes another layout, which is read here, but not there.
 
-    While a leader plans it sends no heartbeats, and one that takes too long is expelled. An exact plan that is
-    not ready in time is given up for one of `plan_quickly`, with a warning.
+    While a leader plans it sends no heartbeats, and one that takes too long is expelled. An exact plan that
+    is not ready in time is given up for one of `plan_quickly`, with a warning.
 
     Args:
         rack: The rack of this consumer.
@@ -115,24 +119,31 @@ class StickyAssignor(Assignor):
             return None
         return encode_sticky(claim.partitions, claim.generation, self._weight)
 
-    def read_claims(self, members: Sequence[Any]) -> list[Claim]:
+    def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
         """What the user data says; where there is none, what the subscription itself says."""
-        data = [membership.user_data_in(member.metadata) for member in members]
-        owned = membership.all_owned_in([member.metadata for member in members])
-        claims = []
-        for member, has, prior, mine in zip(members, data, decode_all(data), owned, strict=True):
-            generation = membership.generation_in(member.metadata)
-            claims.append(
-                prior_assignment(member, prior)
-                if has
-                else Claim(mine, NO_GENERATION if generation is None else generation)
+        prior = decode_prior(ids, subscriptions.user_data)
+        silent = np.array([not data for data in subscriptions.user_data], dtype=np.bool_)
+        table, said = prior.table, subscriptions.generations
+        if subscriptions.owned.claimant.size and silent.any():
+            table = ClaimTable.of(
+                [
+                    mine if is_silent else claim
+                    for is_silent, mine, claim in zip(
+                        silent.tolist(), subscriptions.owned.claims(), table.claims(), strict=True
+                    )
+                ]
             )
-        return claims
+        return Claimed(
+            table=table,
+            generations=np.where(silent & (said != NOT_SAID), said, prior.generations),
+            holds=np.zeros(len(ids), dtype=np.bool_),
+            weights=prior.weights,
+        )
 
 
-def prior_assignment(member: Any, prior: StickyUserData | UserDataError) -> Claim:
-    """The prior assignment in a member's user data; none, and a warning, if it could not be read."""
-    if isinstance(prior, UserDataError):
-        log.warning("Ignoring what member %s says in its user data: %s", member.member_id, prior)
-        return Claim()
-    return Claim(prior.claims, prior.generation, weight=prior.weight)
+def decode_prior(ids: Sequence[str], data: Sequence[bytes]) -> AllUserData:
+    """The prior assignments in the user data of members; none, and a warning, where it cannot be read."""
+    prior = decode_all(data)
+    for number, fault in prior.faults.items():
+        log.warning("Ignoring what member %s says in its user data: %s", ids[number], fault)
+    return prior

@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 
-from kafka_assignors.arrays import BoolArray, IntArray
+from kafka_assignors.arrays import BoolArray, IntArray, stable_order
 from kafka_assignors.group import MAX_WEIGHT, Group, racks_matter
+from kafka_assignors.topic_sets import TopicNumbers
 
 
 def rack_sets(group: Group) -> Sequence[frozenset[str]]:
     """For each partition the racks of its replicas that members are in; empty where racks do not matter."""
-    racks = {member.rack for member in group.members if member.rack}
+    racks = {rack for rack in group.members.racks if rack}
     if not racks or group.replica_racks is None or not racks_matter(racks, group.replica_racks):
         return ()
     return [replicas & racks for replicas in group.replica_racks]
@@ -37,16 +38,14 @@ class Arcs:
 
     def split_cells(self, parent: IntArray) -> "Arcs":
         """The arcs after each cell fell into parts, of which part i is of cell parent[i]."""
-        first = np.searchsorted(self.cells, parent)
-        counts = np.searchsorted(self.cells, parent, side="right") - first
-        arcs, part = _ranges(first, counts)
+        bounds = np.searchsorted(self.cells, np.arange(parent.max(initial=-1) + 2))
+        arcs, part = _ranges(bounds[parent], np.diff(bounds)[parent])
         return Arcs(cells=part, nodes=self.nodes[arcs])
 
     def split_nodes(self, parent: IntArray) -> "Arcs":
         """The same for nodes; the parents of the parts ascend."""
-        first = np.searchsorted(parent, self.nodes)
-        counts = np.searchsorted(parent, self.nodes, side="right") - first
-        nodes, arcs = _ranges(first, counts)
+        bounds = np.searchsorted(parent, np.arange(parent.max(initial=-1) + 2))
+        nodes, arcs = _ranges(bounds[self.nodes], np.diff(bounds)[self.nodes])
         return Arcs(cells=self.cells[arcs], nodes=nodes)
 
 
@@ -82,10 +81,7 @@ class Contraction:
         """Contract a group that has members and partitions."""
         key = group.subscription_of * (MAX_WEIGHT + 1) + group.weights
         _, first, kind_of = np.unique(key, return_index=True, return_inverse=True)
-        cell_of_topic, arcs = _cells_of_topics(
-            [group.distinct_subscriptions[number] for number in group.subscription_of[first].tolist()],
-            len(group.topics),
-        )
+        cell_of_topic, arcs = _cells_of_topics(group.subscribed, group.subscription_of[first])
         cell_of = np.repeat(cell_of_topic, np.diff(group.topic_bounds))
         sets = rack_sets(group)
         if not sets:
@@ -93,31 +89,33 @@ class Contraction:
         numbers: dict[tuple[int, frozenset[str]], int] = {}
         keys = zip(cell_of.tolist(), sets, strict=True)
         cell_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
-        racks = [None, *sorted({member.rack for member in group.members if member.rack})]
+        racks = [None, *sorted({rack for rack in group.members.racks if rack})]
         return cls(
             group=group,
             cell_of=cell_of,
             kind_of=kind_of,
             arcs=arcs.split_cells(np.array([parent for parent, _ in numbers])),
-            rack_of=np.array([racks.index(member.rack or None) for member in group.members]),
+            rack_of=np.array([racks.index(rack or None) for rack in group.members.racks]),
             is_local=np.array([[rack in replicas for rack in racks] for _, replicas in numbers]),
         )
 
 
-def _cells_of_topics(subscriptions: Sequence[tuple[int, ...]], topics: int) -> tuple[IntArray, Arcs]:
+def _cells_of_topics(subscribed: TopicNumbers, subscription_of: IntArray) -> tuple[IntArray, Arcs]:
     """Make one cell of all topics with the same subscribers.
 
     Args:
-        subscriptions: The topics of each kind of member.
-        topics: How many topics there are; each has a subscriber.
+        subscribed: The different subscriptions; each topic is in one.
+        subscription_of: The subscription of each kind of member.
 
     Returns:
         (T,) the cell of each topic, and the arcs from cells to kinds.
     """
-    lengths = [len(subscription) for subscription in subscriptions]
-    topic = np.fromiter(chain.from_iterable(subscriptions), dtype=np.int64, count=sum(lengths))
-    order = np.argsort(topic, kind="stable")
-    kinds = np.repeat(np.arange(len(subscriptions)), lengths)[order]
+    topics = subscribed.topics
+    sizes = np.diff(subscribed.bounds)[subscription_of]
+    entries, kinds = _ranges(subscribed.bounds[subscription_of], sizes)
+    topic = subscribed.numbers[entries]
+    order = stable_order(topic)
+    kinds = kinds[order]
     bounds = np.searchsorted(topic[order], np.arange(topics + 1)).tolist()
     numbers: dict[bytes, int] = {}
     kinds_of: list[IntArray] = []

@@ -1,7 +1,5 @@
 """The hand-over of a cooperative rebalance (KIP-429): nothing is given away before it is let go."""
 
-import numpy as np
-
 from kafka_assignors.arrays import NOBODY, IntArray
 from kafka_assignors.plan import Plan
 
@@ -35,8 +33,7 @@ def awaited_holders(plan: Plan) -> IntArray:
     group = plan.group
     partition, holder = group.holders.T
     owner = plan.owner[partition]
-    generations = np.array([member.generation for member in group.members], dtype=np.int64)
-    holds = np.array([member.holds for member in group.members], dtype=np.bool_)
+    generations, holds = group.members.generations, group.members.holds
     stays = (owner == group.owner[partition]) & holds[owner] & (generations[holder] < generations[owner])
     waiting: IntArray = group.holders[(owner != holder) & (owner != NOBODY) & ~stays]
     return waiting

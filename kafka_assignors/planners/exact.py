@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, stable_order
+from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, places, stable_order
 from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
 from kafka_assignors.planners.cells import Arcs, Contraction, rack_sets
@@ -128,9 +128,9 @@ def _least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
         up_to: (M,) the partitions that it may have in the end.
         node: (M,) its node.
     """
-    places = np.maximum(up_to - loads, 0)
-    member = np.repeat(np.arange(loads.size), places)
-    level = np.arange(member.size) - np.repeat(np.cumsum(places) - places - loads, places)
+    slots = np.maximum(up_to - loads, 0)
+    member = np.repeat(np.arange(loads.size), slots)
+    level = np.arange(member.size) - np.repeat(np.cumsum(slots) - slots - loads, slots)
     return member[stable_order(node[member] * (int(up_to.max()) + 1) + level)]
 
 
@@ -364,7 +364,7 @@ class _Flow:
         for cells, nodes, arcs in self.blocks():
             part = Network(
                 starts=np.searchsorted(self.arcs.cells[arcs], np.append(cells, whole.supply.size)),
-                heads=np.searchsorted(nodes, whole.heads[arcs]),
+                heads=places(nodes, whole.load.size)[whole.heads[arcs]],
                 supply=whole.supply[cells],
                 base=whole.base[nodes],
                 extra=whole.extra[nodes],
@@ -479,8 +479,8 @@ class _Flow:
         up_to = ((nodes.sure + nodes.more) // nodes.members)[nodes.of_member]
         up_to = np.where((coming > 0)[nodes.of_member], up_to, 0)
         member = _least_loaded(loads, up_to, nodes.of_member)
-        places = np.bincount(nodes.of_member[member], minlength=nodes.members.size)
-        first = np.cumsum(places) - places
+        slots = np.bincount(nodes.of_member[member], minlength=nodes.members.size)
+        first = np.cumsum(slots) - slots
         chosen = np.arange(free.size) + np.repeat(first - (np.cumsum(coming) - coming), coming)
         owner[free[order]] = member[chosen]
         return owner

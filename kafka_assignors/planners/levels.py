@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafka_assignors.arrays import IntArray
+from kafka_assignors.arrays import IntArray, places
 from kafka_assignors.planners.flow import UNLIMITED, Network, send
 
 
@@ -72,7 +72,7 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
         base, extra = _quotas(total, sizes, nodes, given[nodes])
         part = Network(
             starts=np.searchsorted(tails[arcs], np.append(cells, network.supply.size)),
-            heads=np.searchsorted(nodes, network.heads[arcs]),
+            heads=places(nodes, network.load.size)[network.heads[arcs]],
             supply=network.supply[cells],
             base=base,
             extra=extra,
@@ -123,19 +123,20 @@ def _quotas(total: int, sizes: Sizes, nodes: IntArray, given: IntArray) -> tuple
     def sum_at(unit: int, of_weight: int) -> int:
         return int(units_at(((2 * unit - 1) * weight + of_weight) // (2 * of_weight)).sum())
 
-    points = []
+    best: tuple[int, int] | None = None  # the point at which all is given away, as (unit, weight)
     for of_weight in np.unique(weight).tolist():
-        first, last = 0, total + 1  # the first unit of such members by which everything is given away
+        first, last = 0, total + 1
         while first < last:
             middle = (first + last) // 2
             first, last = (first, middle) if sum_at(middle, of_weight) >= total else (middle + 1, last)
-        points.append((first, of_weight))
-    if not points:
-        return members, members
-    unit, of_weight = points[0]
-    for other, other_weight in points[1:]:
-        if (2 * other - 1) * of_weight < (2 * unit - 1) * other_weight:
-            unit, of_weight = other, other_weight
+        # Members of other weights may be the last to be full.
+        enough = sum_at(first, of_weight) >= total
+        if enough and (best is None or (2 * first - 1) * best[1] < (2 * best[0] - 1) * of_weight):
+            best = first, of_weight
+    if best is None:
+        full = np.maximum(members * upper, given)
+        return full, np.zeros_like(full)
+    unit, of_weight = best
     reach = (2 * unit - 1) * weight + of_weight
     before, at = units_at((reach - 1) // (2 * of_weight)), units_at(reach // (2 * of_weight))
     if at.sum() <= total:  # all of those at the point get it

@@ -1,7 +1,8 @@
 """Range: each topic's partitions in ranges, one range a subscriber (Kafka's RangeAssignor, KIP-881)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -17,6 +18,8 @@ def plan_range(group: Group) -> Plan:
     the quotas allow; topics with the same subscribers and the same partition ids stay co-partitioned.
     The result is exactly that of Apache Kafka 4.3's RangeAssignor.
     """
+    if group.replica_racks is None:
+        return Plan.from_owner(group, _ranges(group))
     owner = np.full(group.size, NOBODY, dtype=np.int64)
     topics = [_Topic(group, topic, owner) for topic in range(len(group.topics))]
     if any(topic.racks_matter for topic in topics):
@@ -24,6 +27,19 @@ def plan_range(group: Group) -> Plan:
     for topic in topics:
         topic.assign_ranges()
     return Plan.from_owner(group, owner)
+
+
+def _ranges(group: Group) -> IntArray:
+    """(N,) the owners without racks."""
+    owner = np.full(group.size, NOBODY, dtype=np.int64)
+    for subscribers, (first, last) in zip(
+        group.subscribers, pairwise(group.topic_bounds.tolist()), strict=True
+    ):
+        quota, extras = divmod(last - first, len(subscribers))
+        sizes = np.full(len(subscribers), quota)
+        sizes[:extras] += 1
+        owner[first:last] = np.repeat(subscribers, sizes)
+    return owner
 
 
 class _Topic:
@@ -36,7 +52,7 @@ class _Topic:
         self.owner = owner
         self.quota, self.extras = divmod(len(self.partitions), len(self.members))
         self.loads = dict.fromkeys(self.members, 0)
-        self.member_racks = {m: group.members[m].rack for m in self.members}
+        self.member_racks = {m: group.members.racks[m] for m in self.members}
         racks = group.replica_racks
         self.racks = racks[self.partitions.start : self.partitions.stop] if racks is not None else ()
         self.racks_matter = bool(self.racks) and racks_matter(
@@ -62,15 +78,18 @@ class _Topic:
     def assign_ranges(self, *, in_rack: bool = False) -> None:
         """Give each member in turn the first free partitions up to its room."""
         free = [place for place, flat in enumerate(self.partitions) if self.owner[flat] == NOBODY]
+        # Members in one rack take from one queue, out of which nothing comes twice.
+        queues: dict[str | None, Iterator[int]] = {}
+        gone: set[int] = set()
         for member in self.members:
-            if not free:
-                return
-            fit = [place for place in free if not in_rack or self.matches(member, place)]
-            taken = fit[: self.room(member)]
+            rack = (self.member_racks[member] or None) if in_rack else None
+            if rack not in queues:
+                queues[rack] = iter([place for place in free if rack is None or self.matches(member, place)])
+            fit = (place for place in queues[rack] if place not in gone)
+            taken = list(islice(fit, self.room(member)))
             if taken:
                 self.assign(member, taken)
-                gone = set(taken)
-                free = [place for place in free if place not in gone]
+                gone.update(taken)
 
 
 def _match_racks(topics: Iterable[_Topic]) -> None:

@@ -196,7 +196,7 @@ static int add_name(PyObject *names, const unsigned char *bytes, Py_ssize_t size
     return result;
 }
 
-enum { CLAIMANT, TOPIC, SIZE, IDS, COLUMNS };
+enum { CLAIMANT, TOPIC, SIZE, IDS, LENGTH, TAIL, COLUMNS };
 
 /* Read one array of (topic, ids): 1, or 0 if the bytes are no such array, or -1 with a Python exception. */
 static int read_claim(Reader *r, int64_t claimant, Names *names, PyObject *texts, Column *column)
@@ -242,7 +242,7 @@ static PyObject *read_partitions(PyObject *module, PyObject *blobs)
     }
     Py_ssize_t count = PyList_Size(blobs);
     Names names = {0};
-    Column column[COLUMNS] = {{0}}, consumed = {0};
+    Column column[COLUMNS] = {{0}};
     PyObject *texts = PyList_New(0), *result = NULL;
     if (texts == NULL)
         return NULL;
@@ -252,24 +252,31 @@ static PyObject *read_partitions(PyObject *module, PyObject *blobs)
         if (PyBytes_AsStringAndSize(PyList_GetItem(blobs, i), &bytes, &size) < 0)
             goto done;
         Reader reader = {(unsigned char *)bytes, (unsigned char *)bytes + size};
-        Py_ssize_t before[COLUMNS];
-        for (int c = 0; c < COLUMNS; c++)
+        Py_ssize_t before[LENGTH];
+        for (int c = 0; c < LENGTH; c++)
             before[c] = column[c].size;
         int read = read_claim(&reader, i, &names, texts, column);
         if (read < 0)
             goto done;
         if (!read) /* nothing of it counts */
-            for (int c = 0; c < COLUMNS; c++)
+            for (int c = 0; c < LENGTH; c++)
                 column[c].size = before[c];
-        if (!append(&consumed, read ? reader.at - (unsigned char *)bytes : -1))
+        if (!append(&column[LENGTH], read ? reader.at - (unsigned char *)bytes : -1))
             goto done;
+        for (int j = 0; j < 2; j++) {
+            int32_t tail = 0;
+            if (read)
+                read_int32(&reader, &tail);
+            if (!append(&column[TAIL], tail))
+                goto done;
+        }
     }
-    result = Py_BuildValue("(NONNNN)", column_bytes(&consumed), texts, column_bytes(&column[CLAIMANT]),
-                           column_bytes(&column[TOPIC]), column_bytes(&column[SIZE]), column_bytes(&column[IDS]));
+    result = Py_BuildValue("(ONNNNNN)", texts, column_bytes(&column[CLAIMANT]), column_bytes(&column[TOPIC]),
+                           column_bytes(&column[SIZE]), column_bytes(&column[IDS]), column_bytes(&column[LENGTH]),
+                           column_bytes(&column[TAIL]));
 done:
     Py_DECREF(texts);
     forget(&names);
-    free(consumed.items);
     for (int c = 0; c < COLUMNS; c++)
         free(column[c].items);
     return result;
@@ -375,11 +382,16 @@ done:
     return result;
 }
 
+/* Columns of all subscriptions: what the different lists of topics have, and where each of these ends; and which
+ * list and which generation each subscription has. */
+enum { BOUNDS, ENTRIES, SECTIONS, GENERATIONS, SUBSCRIPTION_COLUMNS };
+
+/* Fields of one subscription: numbers, and places in its bytes. */
 enum { SECTION, USER_DATA, USER_DATA_END, OWNED, OWNED_END, GENERATION, RACK, RACK_END, FIELDS };
 
 /* Read one subscription: 1, or 0 if the bytes are none, or -1 with a Python exception. */
-static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names *sections, PyObject *topics,
-                             int64_t *field)
+static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names *sections, Names *names,
+                             PyObject *texts, Column *column, int64_t *field)
 {
     Reader r = {bytes, bytes + size};
     int16_t version, length = 0;
@@ -407,16 +419,18 @@ static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names 
         if (field[SECTION] < 0)
             return -1;
         if (is_new) {
-            PyObject *list = PyList_New(0);
-            if (list == NULL || PyList_Append(topics, list) < 0)
-                return -1;
-            Py_DECREF(list);
             Reader again = {from + 4, r.at};
             for (int32_t i = 0; i < count; i++) {
                 read_string(&again, &name, &length);
-                if (length >= 0 && add_name(list, name, length) < 0)
+                if (length < 0) /* null is no topic */
+                    continue;
+                int64_t number = number_of(names, name, length, &is_new);
+                if (number < 0 || (is_new && add_name(texts, name, length) < 0) ||
+                    !append(&column[ENTRIES], number))
                     return -1;
             }
+            if (!append(&column[BOUNDS], column[ENTRIES].size))
+                return -1;
         }
     }
     if (!read_int32(&r, &data) || data < -1 || (data > 0 && r.end - r.at < data))
@@ -453,6 +467,12 @@ static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names 
     return 1; /* what newer versions append is not read */
 }
 
+static int set_part(PyObject *list, Py_ssize_t i, const char *bytes, int64_t from, int64_t to)
+{
+    PyObject *part = PyBytes_FromStringAndSize(bytes + from, (Py_ssize_t)(to - from));
+    return part == NULL ? -1 : PyList_SetItem(list, i, part);
+}
+
 PyDoc_STRVAR(read_subscriptions_doc, "read_subscriptions(blobs)\n--\n\nSee kafka_assignors.protocol.codec.");
 
 static PyObject *read_subscriptions(PyObject *module, PyObject *blobs)
@@ -463,30 +483,43 @@ static PyObject *read_subscriptions(PyObject *module, PyObject *blobs)
         return NULL;
     }
     Py_ssize_t count = PyList_Size(blobs);
-    Names sections = {0};
-    PyObject *topics = PyList_New(0), *fields = NULL, *result = NULL;
-    if (topics == NULL)
-        return NULL;
-    fields = PyBytes_FromStringAndSize(NULL, count * FIELDS * (Py_ssize_t)sizeof(int64_t));
-    if (fields == NULL)
+    Names sections = {0}, names = {0};
+    Column column[SUBSCRIPTION_COLUMNS] = {{0}};
+    PyObject *texts = PyList_New(0), *user_data = PyList_New(count), *owned = PyList_New(count),
+             *racks = PyList_New(count), *result = NULL;
+    if (texts == NULL || user_data == NULL || owned == NULL || racks == NULL || !append(&column[BOUNDS], 0))
         goto done;
-    int64_t *field = (int64_t *)(void *)PyBytes_AsString(fields);
-    for (Py_ssize_t i = 0; i < count; i++, field += FIELDS) {
+    for (Py_ssize_t i = 0; i < count; i++) {
         char *bytes;
         Py_ssize_t size;
+        int64_t field[FIELDS] = {0};
         if (PyBytes_AsStringAndSize(PyList_GetItem(blobs, i), &bytes, &size) < 0)
             goto done;
-        int read = read_subscription((unsigned char *)bytes, size, &sections, topics, field);
+        int read = read_subscription((unsigned char *)bytes, size, &sections, &names, texts, column, field);
         if (read < 0)
             goto done;
-        if (!read)
+        if (!read) {
+            memset(field, 0, sizeof field);
             field[SECTION] = -1;
+        }
+        if (!append(&column[SECTIONS], field[SECTION]) || !append(&column[GENERATIONS], field[GENERATION]) ||
+            set_part(user_data, i, bytes, field[USER_DATA], field[USER_DATA_END]) < 0 ||
+            set_part(owned, i, bytes, field[OWNED], field[OWNED_END]) < 0 ||
+            set_part(racks, i, bytes, field[RACK], field[RACK_END]) < 0)
+            goto done;
     }
-    result = PyTuple_Pack(2, topics, fields);
+    result = Py_BuildValue("(ONNNNOOO)", texts, column_bytes(&column[BOUNDS]), column_bytes(&column[ENTRIES]),
+                           column_bytes(&column[SECTIONS]), column_bytes(&column[GENERATIONS]), user_data, owned,
+                           racks);
 done:
-    Py_DECREF(topics);
-    Py_XDECREF(fields);
+    Py_XDECREF(texts);
+    Py_XDECREF(user_data);
+    Py_XDECREF(owned);
+    Py_XDECREF(racks);
     forget(&sections);
+    forget(&names);
+    for (int c = 0; c < SUBSCRIPTION_COLUMNS; c++)
+        free(column[c].items);
     return result;
 }
 

@@ -11,15 +11,16 @@ every count is checked against the bytes that are there before anything is made 
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from kafka_assignors.arrays import IntArray
 from kafka_assignors.claims import ClaimTable
+from kafka_assignors.topic_sets import TopicSets
 
 try:
     _compiled: Any = import_module("kafka_assignors.protocol._codec")
@@ -116,39 +117,45 @@ def _utf8(raw: bytes, what: str) -> str:
         raise UnreadableError(f"{what} {raw!r} is not UTF-8") from fault
 
 
-def read_partition_lists(blobs: list[bytes]) -> tuple[ClaimTable, list[int]]:
-    """Read many partition lists.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartitionLists:
+    """Partition lists, read.
 
-    Args:
-        blobs: Bytes that begin with one each.
-
-    Returns:
-        The lists as claims, and how many bytes each of them has. A list that cannot be read is empty and has
-        `UNREADABLE` bytes.
+    Attributes:
+        table: The lists as claims; one that cannot be read is empty.
+        lengths: (K,) how many bytes each has, `UNREADABLE` for one that cannot be read.
+        tails: (K, 2) the two int32 that follow it; 0 for each that is not there.
     """
+
+    table: ClaimTable
+    lengths: IntArray
+    tails: IntArray
+
+
+def read_partition_lists(blobs: list[bytes]) -> PartitionLists:
+    """Read many partition lists, each from the beginning of its bytes."""
     if _compiled is not None:
-        consumed, names, claimant, topic, sizes, ids = _compiled.read_partitions(blobs)
-        return ClaimTable(
-            claimants=len(blobs),
-            names=names,
-            claimant=_column(claimant),
-            topic=_column(topic),
-            sizes=_column(sizes),
-            ids=_column(ids),
-        ), _column(consumed).tolist()
-    lists, lengths = [], []
-    for blob in blobs:
+        names, *columns = _compiled.read_partitions(blobs)
+        claimant, topic, sizes, ids, lengths, tails = map(_column, columns)
+        table = ClaimTable(
+            claimants=len(blobs), names=names, claimant=claimant, topic=topic, sizes=sizes, ids=ids
+        )
+        return PartitionLists(table=table, lengths=lengths, tails=tails.reshape(-1, 2))
+    lists: list[list[tuple[str, list[int]]]] = []
+    ends = np.full(len(blobs), UNREADABLE)
+    tails = np.zeros((len(blobs), 2), dtype=np.int64)
+    for number, blob in enumerate(blobs):
         reader = Reader(blob)
-        by_topic: dict[str, list[int]] = {}
         try:
-            for topic, ids in reader.partition_list():
-                by_topic.setdefault(topic, []).extend(ids)
-            lengths.append(reader.place)
+            lists.append(reader.partition_list())
         except UnreadableError:
-            by_topic = {}
-            lengths.append(UNREADABLE)
-        lists.append(by_topic)
-    return ClaimTable.of(lists), lengths
+            lists.append([])
+            continue
+        ends[number] = reader.place
+        after = blob[reader.place : reader.place + 2 * _INT32.size]
+        for place, (tail,) in enumerate(_INT32.iter_unpack(after[: len(after) // 4 * 4])):
+            tails[number, place] = tail
+    return PartitionLists(table=ClaimTable.of_rows(lists), lengths=ends, tails=tails)
 
 
 def _column(raw: bytes) -> IntArray:
@@ -195,63 +202,94 @@ def write_partition_lists(
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
-    """A decoded ConsumerProtocolSubscription, with the names that kafka-python's has.
+NOT_SAID: Final = -(2**40)
+"""What stands for the generation in subscriptions that have none (below v2)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Subscriptions:
+    """What ConsumerProtocolSubscriptions of many members say, as columns.
 
     Attributes:
-        topics: The topics.
-        user_data: The user data; empty for null.
-        owned: The owned partitions, a partition list; empty below v1, which has none.
-        generation: The generation, None below v2.
-        rack: The rack, None if there is none.
+        topics: The different sets of topics.
+        topics_of: (M,) which of these each member subscribes to.
+        user_data: The user data of each member; empty for null.
+        owned: The owned partitions of each; none below v1.
+        generations: (M,) the generation of each, `NOT_SAID` below v2.
+        racks: The rack of each, None if there is none.
+        unreadable: The numbers of those that cannot be read; they subscribe to nothing.
     """
 
+    topics: TopicSets
+    topics_of: IntArray
+    user_data: Sequence[bytes]
+    owned: ClaimTable
+    generations: IntArray
+    racks: Sequence[str | None]
+    unreadable: Sequence[int] = ()
+
+
+def read_subscriptions(blobs: list[bytes]) -> Subscriptions:
+    """Read many subscriptions, v0 and up; of newer versions than v3 what is known."""
+    if _compiled is None:
+        return _put_together([_read_subscription(blob) for blob in blobs])
+    names, *columns, user_data, owned, racks = _compiled.read_subscriptions(blobs)
+    bounds, entries, of_section, said = map(_column, columns)
+    if (of_section < 0).any() or None in names:
+        # Not for speed: the Python version tells for each of them what counts.
+        return _put_together([_read_subscription(blob) for blob in blobs])
+    try:
+        rack_names = [rack.decode() or None for rack in racks]
+    except UnicodeDecodeError:
+        return _put_together([_read_subscription(blob) for blob in blobs])
+    return Subscriptions(
+        topics=TopicSets(names=names, bounds=bounds, entries=entries),
+        topics_of=of_section,
+        user_data=user_data,
+        owned=read_partition_lists(owned).table
+        if any(map(_OWNS_NOTHING.__ne__, owned))
+        else replace(_NO_CLAIMS, claimants=len(blobs)),
+        generations=np.where(said < NOT_SAID, NOT_SAID, said),
+        racks=rack_names,
+    )
+
+
+_OWNS_NOTHING: Final = bytes(4)
+_NO_CLAIMS: Final = ClaimTable.of([])
+
+
+class _Subscription(NamedTuple):
     topics: frozenset[str]
     user_data: bytes
     owned: bytes
-    generation: int | None
+    generation: int
     rack: str | None
 
 
-def read_subscriptions(blobs: list[bytes]) -> list[Subscription | None]:
-    """Read many subscriptions, v0 and up; None for one that cannot be read. Equal topics are one object."""
-    if _compiled is None:
-        sets: dict[frozenset[str], frozenset[str]] = {}
-        return [_read_subscription(blob, sets) for blob in blobs]
-    sections, raw = _compiled.read_subscriptions(blobs)
-    topics = [None if None in section else frozenset(section) for section in sections]
-    fields = np.frombuffer(raw, dtype=np.int64).reshape(-1, 8).tolist()
-    return [_subscription(blob, topics, *field) for blob, field in zip(blobs, fields, strict=True)]
+def _put_together(read: Sequence[_Subscription | None]) -> Subscriptions:
+    nothing = _Subscription(frozenset(), b"", b"", NOT_SAID, None)
+    each = [one or nothing for one in read]
+    topics: dict[frozenset[str], int] = {}
+    return Subscriptions(
+        topics_of=np.array([topics.setdefault(one.topics, len(topics)) for one in each], dtype=np.int64),
+        topics=TopicSets.of(topics),
+        user_data=[one.user_data for one in each],
+        owned=read_partition_lists([one.owned for one in each]).table,
+        generations=np.array([one.generation for one in each], dtype=np.int64),
+        racks=[one.rack for one in each],
+        unreadable=[number for number, one in enumerate(read) if one is None],
+    )
 
 
-def _subscription(blob: bytes, topics: Sequence[frozenset[str] | None], *fields: int) -> Subscription | None:
-    """Put together what the compiled reader found, the places of its parts."""
-    section, data, data_end, owned, owned_end, generation, rack, rack_end = fields
-    names = topics[section] if section >= 0 else None
-    if names is None:
-        return None
-    try:
-        return Subscription(
-            topics=names,
-            user_data=blob[data:data_end],
-            owned=blob[owned:owned_end],
-            generation=generation if generation >= -(2**31) else None,
-            rack=blob[rack:rack_end].decode() or None,
-        )
-    except UnicodeDecodeError:
-        return None
-
-
-def _read_subscription(blob: bytes, sets: dict[frozenset[str], frozenset[str]]) -> Subscription | None:
+def _read_subscription(blob: bytes) -> _Subscription | None:
     reader = Reader(blob)
     try:
         version = reader.version()
         count = reader.count(2, "topics")
-        names = frozenset(filter(None, (reader.string("a topic's name") for _ in range(count))))
+        topics = frozenset(filter(None, (reader.string("a topic's name") for _ in range(count))))
         size = reader.int32("the length of the user data")
         user_data = b"" if size == -1 else reader.take(size, "the user data")
-        owned, generation, rack = b"", None, None
+        owned, generation, rack = b"", NOT_SAID, None
         if version >= _OWNED_SINCE:
             start = reader.place
             reader.skip_partition_list()
@@ -262,10 +300,4 @@ def _read_subscription(blob: bytes, sets: dict[frozenset[str], frozenset[str]]) 
             rack = reader.string("the rack") or None
     except UnreadableError:
         return None
-    return Subscription(
-        topics=sets.setdefault(names, names),
-        user_data=user_data,
-        owned=owned,
-        generation=generation,
-        rack=rack,
-    )
+    return _Subscription(topics, user_data, owned, generation, rack)

@@ -1,14 +1,17 @@
 """Between kafka-python's decoded messages and the project's own terms: subscriptions in, assignments out."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.structs import TopicPartition
 
-from kafka_assignors.group import NO_GENERATION
+from kafka_assignors.claims import ClaimTable
+from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.plan import Plan
-from kafka_assignors.protocol.codec import Subscription, read_partition_lists, write_partition_lists
+from kafka_assignors.protocol.codec import NOT_SAID, Subscriptions, write_partition_lists
+from kafka_assignors.topic_sets import TopicSets
 
 VERSION: Final = 3
 """The newest version of subscription and assignment: owned partitions, generation and rack (KIP-881)."""
@@ -73,9 +76,7 @@ def encode_assignments(plan: Plan) -> dict[str, EncodedAssignment]:
         head=_HEAD,
         tail=_NO_USER_DATA,
     )
-    return {
-        member.member_id: EncodedAssignment(each) for member, each in zip(group.members, encoded, strict=True)
-    }
+    return dict(zip(group.members.ids, map(EncodedAssignment, encoded), strict=True))
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
@@ -86,45 +87,45 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return topics
 
 
-def topics_in(subscription: Any) -> frozenset[str]:
-    """The topics of a decoded subscription. Nulls, which the decoder lets pass, are no topics."""
-    if isinstance(subscription, Subscription):
-        return subscription.topics
-    return frozenset(topic for topic in subscription.topics or () if topic is not None)
+def subscriptions(decoded: Sequence[Any]) -> Subscriptions:
+    """The columns of ConsumerProtocolSubscriptions that kafka-python has decoded.
+
+    Nulls, which its decoder lets pass, are no topics. librdkafka's empty rack is none.
+    """
+    topics: dict[frozenset[str], int] = {}
+    topics_of = [
+        topics.setdefault(frozenset(filter(_is_name, each.topics or ())), len(topics)) for each in decoded
+    ]
+    return Subscriptions(
+        topics=TopicSets.of(topics),
+        topics_of=np.array(topics_of, dtype=np.int64),
+        user_data=[bytes(each.user_data or b"") for each in decoded],
+        owned=ClaimTable.of_rows([list(_owned_in(each)) for each in decoded]),
+        generations=np.array([_generation_in(each) for each in decoded], dtype=np.int64),
+        racks=[getattr(each, "rack_id", None) or None for each in decoded],
+    )
 
 
-def all_owned_in(subscriptions: Sequence[Any]) -> list[Mapping[str, Collection[int]]]:
-    """The owned partitions of decoded subscriptions by topic; empty below v1, which has none."""
-    encoded = [each.owned for each in subscriptions if isinstance(each, Subscription)]
-    if len(encoded) == len(subscriptions):
-        return [*read_partition_lists(encoded)[0].claims()]
-    return [_owned_in(each) for each in subscriptions]
+def size_of(subscription: Any) -> int:
+    """About how many bytes a decoded subscription has; exact for names in ASCII."""
+    topics = subscription.topics or ()
+    size = 24 + 2 * len(topics) + sum(map(len, filter(None, topics))) + len(subscription.user_data or b"")
+    for entry in getattr(subscription, "owned_partitions", None) or ():
+        size += 6 + len(entry.topic or "") + 4 * len(entry.partitions or ())
+    return size
 
 
-def _owned_in(subscription: Any) -> dict[str, list[int]]:
-    owned: dict[str, list[int]] = {}
+def _is_name(name: str | None) -> bool:
+    return name is not None
+
+
+def _owned_in(subscription: Any) -> Iterator[tuple[str, Collection[int]]]:
     for entry in getattr(subscription, "owned_partitions", None) or ():
         if entry.topic is not None:
-            owned.setdefault(entry.topic, []).extend(entry.partitions or ())
-    return owned
+            yield entry.topic, entry.partitions or ()
 
 
-def generation_in(subscription: Any) -> int | None:
-    """The generation field of a decoded subscription; None below v2, which has none (KIP-792)."""
-    if isinstance(subscription, Subscription):
-        return subscription.generation
+def _generation_in(subscription: Any) -> int:
     if subscription.version < _GENERATION_SINCE:
-        return None
+        return NOT_SAID
     return int(getattr(subscription, "generation_id", NO_GENERATION))
-
-
-def rack_in(subscription: Any) -> str | None:
-    """The rack of a decoded subscription; None below v3, and for librdkafka's empty string."""
-    if isinstance(subscription, Subscription):
-        return subscription.rack
-    return getattr(subscription, "rack_id", None) or None
-
-
-def user_data_in(subscription: Any) -> bytes:
-    """The user data of a decoded subscription, empty for null."""
-    return bytes(subscription.user_data or b"")

@@ -19,10 +19,15 @@ from typing import Final
 
 import numpy as np
 
-from kafka_assignors.group import MAX_WEIGHT, NO_GENERATION
+from kafka_assignors.arrays import IntArray
+from kafka_assignors.claims import ClaimTable
+from kafka_assignors.members import MAX_WEIGHT, NO_GENERATION
 from kafka_assignors.protocol.codec import Reader, UnreadableError, read_partition_lists
 
 _INT32: Final = struct.Struct(">i")
+_WEIGHTED: Final = 2 * _INT32.size
+"""Bytes of a generation and a weight."""
+
 _KAFKA_PYTHON_PREFIX: Final = struct.pack(">h", 1)
 
 UserDataError = UnreadableError
@@ -65,26 +70,47 @@ def encode_sticky(claims: Mapping[str, Collection[int]], generation: int, weight
     return b"".join(parts)
 
 
-def decode_all(data: Sequence[bytes]) -> list[StickyUserData | UserDataError]:
-    """Read the prior assignments of many members at once; for one that cannot be read, why; none in no bytes.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllUserData:
+    """The prior assignments of many members.
 
-    What they claim is read as columns, and looked at only by who asks.
+    Attributes:
+        table: What each of them claims; nothing in no bytes, or in bytes that cannot be read.
+        generations: (M,) the generation of each, `NO_GENERATION` in layouts without one.
+        weights: (M,) the weight of each.
+        faults: Why those that cannot be read cannot, by number.
     """
-    table, lengths = read_partition_lists(list(data))
-    decoded: list[StickyUserData | UserDataError] = []
-    for each, claims, length in zip(data, table.claims(), lengths, strict=True):
-        left = len(each) - length if length >= 0 else -1
-        if left == 0 or not each:
-            decoded.append(StickyUserData(claims))
-        elif left in {4, 8}:
-            generation, *weight = struct.unpack_from(f">{left // 4}i", each, length)
-            decoded.append(StickyUserData(claims, generation, _valid_weight(*weight or (1,))))
-        else:
+
+    table: ClaimTable
+    generations: IntArray
+    weights: IntArray
+    faults: Mapping[int, UserDataError]
+
+
+def decode_all(data: Sequence[bytes]) -> AllUserData:
+    """Read the prior assignments of many members at once."""
+    lists = read_partition_lists(list(data))
+    sizes = np.fromiter(map(len, data), dtype=np.int64, count=len(data))
+    left = np.where(lists.lengths >= 0, sizes - lists.lengths, -1)
+    told, weight = lists.tails.T
+    weights = np.where((left == _WEIGHTED) & (weight >= 1) & (weight <= MAX_WEIGHT), weight, 1)
+    generations = np.where((left == _INT32.size) | (left == _WEIGHTED), told, NO_GENERATION)
+    table, faults = lists.table, {}
+    # What is left are other layouts, and what cannot be read.
+    others = np.flatnonzero((sizes > 0) & (left != 0) & (left != _INT32.size) & (left != _WEIGHTED)).tolist()
+    if others:
+        claims: list[Mapping[str, Collection[int]]] = [*table.claims()]
+        for number in others:
+            claims[number] = {}
             try:
-                decoded.append(decode_sticky(each))
+                prior = decode_sticky(data[number])
             except UserDataError as fault:
-                decoded.append(fault)
-    return decoded
+                faults[number] = fault
+                continue
+            claims[number] = prior.claims
+            generations[number], weights[number] = prior.generation, prior.weight
+        table = ClaimTable.of(claims)
+    return AllUserData(table=table, generations=generations, weights=weights, faults=faults)
 
 
 def decode_sticky(data: bytes) -> StickyUserData:

@@ -1,0 +1,131 @@
+"""Sets of topics, as columns: what members subscribe to."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Self, overload
+
+import numpy as np
+
+from kafka_assignors.arrays import BoolArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopicSets(Sequence[frozenset[str]]):
+    """Sets of names. As a sequence it makes them one by one, for who asks.
+
+    Attributes:
+        names: The names that come in them, each once.
+        bounds: (K + 1,) set k has the entries bounds[k]..bounds[k + 1] - 1.
+        entries: (P,) places in `names`. One may come twice in a set.
+    """
+
+    names: Sequence[str]
+    bounds: IntArray
+    entries: IntArray
+
+    @classmethod
+    def of(cls, sets: Iterable[frozenset[str]]) -> Self:
+        """Put sets into columns."""
+        listed = list(sets)
+        names: dict[str, int] = {}
+        entries = [names.setdefault(name, len(names)) for each in listed for name in each]
+        bounds = np.zeros(len(listed) + 1, dtype=np.int64)
+        np.cumsum([len(each) for each in listed], out=bounds[1:])
+        return cls(names=list(names), bounds=bounds, entries=np.array(entries, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return self.bounds.size - 1
+
+    @overload
+    def __getitem__(self, number: int) -> frozenset[str]: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[frozenset[str]]: ...
+    def __getitem__(self, number: int | slice) -> frozenset[str] | list[frozenset[str]]:
+        return self._sets[number]
+
+    @cached_property
+    def _sets(self) -> list[frozenset[str]]:
+        names = [self.names[entry] for entry in self.entries.tolist()]
+        return [frozenset(names[start:stop]) for start, stop in pairwise(self.bounds.tolist())]
+
+    def chosen(self, numbers: IntArray) -> Self:
+        """Some of the sets, in this order. `names` stays as it is."""
+        sizes = np.diff(self.bounds)[numbers]
+        bounds = np.zeros(numbers.size + 1, dtype=np.int64)
+        np.cumsum(sizes, out=bounds[1:])
+        at = np.repeat(self.bounds[numbers] - bounds[:-1], sizes) + np.arange(bounds[-1])
+        return type(self)(names=self.names, bounds=bounds, entries=self.entries[at])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopicNumbers:
+    """Different sets of topics as their numbers.
+
+    Attributes:
+        topics: How many topics there are.
+        bounds: (K + 1,) set k has numbers[bounds[k]:bounds[k + 1]].
+        numbers: (P,) topic numbers, ascending in a set, each once.
+    """
+
+    topics: int
+    bounds: IntArray
+    numbers: IntArray
+
+    @classmethod
+    def of(cls, sets: TopicSets, topic_numbers: Mapping[str, int]) -> tuple[Self, IntArray]:
+        """Number the topics in sets; names without a number are left out.
+
+        Returns:
+            The different sets that there are then, in the order in which they come first, and for each of the
+            sets given which of them it is.
+        """
+        topics = len(topic_numbers)
+        number = np.array([topic_numbers.get(name, -1) for name in sets.names], dtype=np.int64)
+        entry = number[sets.entries] if number.size else sets.entries
+        keys = np.repeat(np.arange(len(sets)), np.diff(sets.bounds)) * topics + entry
+        keys = keys[entry >= 0]
+        if (keys[1:] <= keys[:-1]).any():
+            keys = np.unique(keys)
+        bounds = np.searchsorted(keys, np.arange(len(sets) + 1) * topics)
+        numbers = keys % max(topics, 1)
+        different: dict[bytes, int] = {}
+        which = np.array(
+            [
+                different.setdefault(numbers[start:stop].tobytes(), len(different))
+                for start, stop in pairwise(bounds.tolist())
+            ],
+            dtype=np.int64,
+        )
+        every = cls(topics=topics, bounds=bounds, numbers=numbers)
+        if len(different) == len(sets):
+            return every, which
+        first = np.unique(which, return_index=True)[1]
+        sizes = np.diff(bounds)[first]
+        chosen = np.concatenate([*(numbers[bounds[k] : bounds[k + 1]] for k in first.tolist()), numbers[:0]])
+        return cls(topics=topics, bounds=np.concatenate(([0], np.cumsum(sizes))), numbers=chosen), which
+
+    def __len__(self) -> int:
+        return self.bounds.size - 1
+
+    @cached_property
+    def keys(self) -> IntArray:
+        """(P,) set * topics + topic, ascending."""
+        return np.repeat(np.arange(len(self)), np.diff(self.bounds)) * self.topics + self.numbers
+
+    def contain(self, which: IntArray, topic: IntArray) -> BoolArray:
+        """(R,) whether a set has a topic: numbers of sets, and beside them topics, -1 for none."""
+        if self.numbers.size == len(self) * self.topics:
+            return topic >= 0
+        if not self.numbers.size:
+            return np.zeros(topic.size, dtype=np.bool_)
+        wanted = which * self.topics + topic
+        at = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
+        found: BoolArray = (topic >= 0) & (self.keys[at] == wanted)
+        return found
+
+    def tuples(self) -> tuple[tuple[int, ...], ...]:
+        """The sets as tuples."""
+        numbers = self.numbers.tolist()
+        return tuple(tuple(numbers[start:stop]) for start, stop in pairwise(self.bounds.tolist()))
