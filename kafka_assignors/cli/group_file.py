@@ -80,7 +80,7 @@ def _topic(node: Node) -> _Topic:
 
 
 def _ids(node: Node) -> tuple[int, ...]:
-    if not isinstance(node.value, list):
+    if type(node.value) is not list:  # a mapping is a list of its own kind
         return _first(node, "a list of partition ids, or a number of partitions")
     ids = node.numbers("a list of partition ids", "a partition id", 0, _HIGHEST)
     if not ids:

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The command line without the program's name; that of the process if None.
 
     Returns:
-        The exit status: 0 if all went well, 1 if not, 2 for a wrong command line, 130 after Ctrl-C.
+        The exit status: 0 if all went well, 1 if not, 2 for a wrong command line or file, 130 after Ctrl-C.
     """
     options = _parser().parse_args(arguments)
     status: int = options.run(options)

@@ -14,6 +14,7 @@ NOTES_SHOWN: Final = 10
 
 _LONGEST_NAME: Final = 28
 _GAP: Final = "  "
+_CUT: Final = "..."
 
 
 def lines(
@@ -64,7 +65,7 @@ def _totals(outcome: Outcome) -> Iterator[str]:
 def _table(outcome: Outcome, width: int) -> Iterator[str]:
     """A row for each member; how much is said of whom partitions come from and go to is a matter of width."""
     shares = outcome.shares
-    columns = [["member", *(_shortened(share.member.member_id) for share in shares)]]
+    columns = []
     if any(share.member.weight > 1 for share in shares):
         columns.append(["weight", *(str(share.member.weight) for share in shares)])
     columns.append(["load", *(str(share.load) for share in shares)])
@@ -72,51 +73,56 @@ def _table(outcome: Outcome, width: int) -> Iterator[str]:
     if any(share.in_rack is not None for share in shares):
         columns.append(["in rack", *(str(share.in_rack) for share in shares)])
     widths = [max(map(len, column)) for column in columns]
-    room = (width - sum(widths) - len(_GAP) * (len(columns) + 1)) // 2
-    gained = ["gained", *(_gained(share, room) for share in shares)]
-    given_up = ["given up", *(_ends(share.given_up, "to", room) for share in shares)]
+    room = width - sum(widths) - len(_GAP) * (len(columns) + 2)
+    names = _names(outcome, min(_LONGEST_NAME, room - 2 * len("1000 from 100")))
+    members = ["member", *names.values()]
+    widths.insert(0, max(map(len, members)))
+    room = (room - widths[0]) // 2
+    gained = ["gained", *(_gained(share, names, room) for share in shares)]
+    given_up = ["given up", *(_given_up(share, names, room) for share in shares)]
     widths.append(max(map(len, gained)))
-    for name, *cells in zip(*columns, gained, given_up, strict=True):
+    for name, *cells in zip(members, *columns, gained, given_up, strict=True):
         numbers = [cell.rjust(size) for cell, size in zip(cells[:-2], widths[1:-1], strict=True)]
         row = [name.ljust(widths[0]), *numbers, cells[-2].ljust(widths[-1]), cells[-1]]
         yield _GAP.join(row).rstrip()
 
 
-def _gained(share: Share, room: int) -> str:
-    free = {"free": share.free} if share.free else {}
-    return _ends({**free, **share.gained}, "from", room)
+def _gained(share: Share, names: Mapping[str, str], room: int) -> str:
+    parts = [f"{share.free} free"] if share.free else []
+    parts += [f"{count} from {names[member]}" for member, count in share.gained.items()]
+    total = share.load - share.kept
+    free = f"{share.free} free, " if share.free else ""
+    return _fitting(parts, total, f"{free}from {len(share.gained)}", room)
 
 
-def _ends(counts: Mapping[str, int], word: str, room: int) -> str:
-    """How many partitions come from, or go to, which members: as many of them as there is room for."""
-    if not counts:
+def _given_up(share: Share, names: Mapping[str, str], room: int) -> str:
+    parts = [f"{count} to {names[member]}" for member, count in share.given_up.items()]
+    return _fitting(parts, sum(share.given_up.values()), f"to {len(parts)}", room)
+
+
+def _fitting(parts: Sequence[str], total: int, summary: str, room: int) -> str:
+    """All the parts of a total if there is room for them, else in how many there are."""
+    if not parts:
         return "-"
-    parts = [
-        f"{count} {name}" if name == "free" and word == "from" else f"{count} {word} {_shortened(name)}"
-        for name, count in counts.items()
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    total = sum(counts.values())
-    for shown in range(len(parts), 0, -1):
-        more = f", {word} {len(parts) - shown} more" if shown < len(parts) else ""
-        text = f"{total}: {', '.join(parts[:shown])}{more}"
+    full = ", ".join(parts)
+    for text in (full if len(parts) == 1 else f"{total}: {full}", f"{total}: {summary} members"):
         if len(text) <= room:
             return text
-    return f"{total}: {word} {len(parts)} members"
+    return f"{total} {summary}"
 
 
 def _assignments(outcome: Outcome, width: int) -> Iterator[str]:
     """The partitions of each member."""
     group, owner = outcome.plan.group, outcome.plan.owner
     new = {group.name_of(partition) for partition in (owner != group.owner).nonzero()[0].tolist()}
-    names = [_shortened(member.member_id) for member in group.members]
-    for number, name in enumerate(names):
+    names = _names(outcome)
+    longest = max(map(len, names.values()))
+    for number, name in enumerate(names.values()):
         topics = [
             " ".join([topic, *(f"+{i}" if (topic, i) in new else str(i) for i in ids)])
             for topic, ids in outcome.plan.of(number).items()
         ]
-        yield from _entry(name, "; ".join(topics) or "-", max(map(len, names)), width)
+        yield from _entry(name, "; ".join(topics) or "-", longest, width)
 
 
 def _rounds(outcome: Outcome, width: int, *, in_full: bool) -> Iterator[str]:
@@ -126,8 +132,8 @@ def _rounds(outcome: Outcome, width: int, *, in_full: bool) -> Iterator[str]:
         yield "cooperative: one round is enough, as nothing has to be let go of"
         return
     late = sum(len(ids) for topics in one.awaited.values() for ids in topics.values())
-    names = {name: _shortened(name) for name in (*one.let_go, *one.awaited)}
-    longest = max(map(len, names.values()))
+    names = _names(outcome)
+    longest = max(len(names[member]) for member in (*one.let_go, *one.awaited))
     yield (
         f"cooperative, round 1: {_count(late, 'partition')} let go of; "
         f"loads {min(one.loads.values())} to {max(one.loads.values())}"
@@ -156,12 +162,22 @@ def _wrapped(line: str, width: int, indent: str = _GAP) -> list[str]:
     )
 
 
-def _shortened(name: str) -> str:
-    """A name that fits: ids of clients differ at the beginning or at the end."""
-    if len(name) <= _LONGEST_NAME:
-        return name
-    half = (_LONGEST_NAME - 3) // 2
-    return f"{name[: _LONGEST_NAME - 3 - half]}...{name[-half:]}"
+def _names(outcome: Outcome, longest: int = _LONGEST_NAME) -> dict[str, str]:
+    """A name to show for each member: as short as asked for if they still differ.
+
+    The ids that clients make up differ at the beginning, before a long random part, or in that, at the end.
+    """
+    ids = [member.member_id for member in outcome.plan.group.members]
+    kept = max(longest - len(_CUT), 1)
+    for end in (kept // 2, 0, kept):
+        names = {name: _shortened(name, kept - end, end, longest) for name in ids}
+        if len(set(names.values())) == len(ids):
+            return names
+    return dict(zip(ids, ids, strict=True))
+
+
+def _shortened(name: str, begin: int, end: int, longest: int) -> str:
+    return name if len(name) <= longest else f"{name[:begin]}{_CUT}{name[len(name) - end :]}"
 
 
 def _count(number: int, what: str) -> str:
