@@ -190,7 +190,7 @@ def write_partition_lists(
     raw = ids.astype(">i4").tobytes()
     starts = np.flatnonzero(np.diff(topics, prepend=-1))
     starts = np.unique(np.concatenate((starts, bounds[:-1][bounds[:-1] < topics.size])))
-    stops = np.append(starts[1:], topics.size)
+    stops = np.append(starts, topics.size)[1:]
     first_run = np.searchsorted(starts, bounds).tolist()
     runs = [
         headed[topic] + _INT32.pack(stop - start) + raw[4 * start : 4 * stop]
