@@ -286,7 +286,8 @@ def _read_subscription(blob: bytes) -> _Subscription | None:
     try:
         version = reader.version()
         count = reader.count(2, "topics")
-        topics = frozenset(filter(None, (reader.string("a topic's name") for _ in range(count))))
+        listed = [reader.string("a topic's name") for _ in range(count)]
+        topics = frozenset(name for name in listed if name is not None)
         size = reader.int32("the length of the user data")
         user_data = b"" if size == -1 else reader.take(size, "the user data")
         owned, generation, rack = b"", NOT_SAID, None
