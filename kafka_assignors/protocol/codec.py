@@ -190,7 +190,7 @@ def write_partition_lists(
     raw = ids.astype(">i4").tobytes()
     starts = np.flatnonzero(np.diff(topics, prepend=-1))
     starts = np.unique(np.concatenate((starts, bounds[:-1][bounds[:-1] < topics.size])))
-    stops = np.append(starts[1:], topics.size)
+    stops = np.append(starts, topics.size)[1:]
     first_run = np.searchsorted(starts, bounds).tolist()
     runs = [
         headed[topic] + _INT32.pack(stop - start) + raw[4 * start : 4 * stop]
@@ -286,7 +286,8 @@ def _read_subscription(blob: bytes) -> _Subscription | None:
     try:
         version = reader.version()
         count = reader.count(2, "topics")
-        topics = frozenset(filter(None, (reader.string("a topic's name") for _ in range(count))))
+        listed = [reader.string("a topic's name") for _ in range(count)]
+        topics = frozenset(name for name in listed if name is not None)
         size = reader.int32("the length of the user data")
         user_data = b"" if size == -1 else reader.take(size, "the user data")
         owned, generation, rack = b"", NOT_SAID, None
