@@ -376,3 +376,17 @@ def test_a_plan_that_takes_too_long_is_replaced_by_a_quicker_one_and_the_group_s
     assert sum(sizes(stable).values()) == 6
     assert any("taking a quicker one" in member.log_tail() for member in group.members.values())
     assert never_two_owners(group)
+
+
+@pytest.mark.parametrize("assignor", STICKY)
+def test_no_more_partitions_move_in_a_rebalance_than_may(
+    assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic_factory(10), [(assignor, {"max_moves": 2})], settings=QUICK_SESSION)
+    group.join("a")
+    group.wait_stable()
+    group.join("b")
+    assert sizes(group.wait_stable()) == {"a": 8, "b": 2}
+    group.join("c")
+    assert sorted(sizes(group.wait_stable()).values()) == [2, 2, 6]
+    assert never_two_owners(group)

@@ -40,14 +40,15 @@ class ClaimTable:
         tables: dict[int, tuple[ClaimTable, IntArray]] = {}
         listed: list[Iterable[tuple[str, Collection[int]]]] = []
         for number, claim in enumerate(claims):
+            listed.append(())
             if isinstance(claim, TableClaims):
                 table = claim.table
-                if id(table) not in tables:
-                    tables[id(table)] = table, np.full(table.claimants, -1)
-                tables[id(table)][1][claim.number] = number
-                listed.append(())
-            else:
-                listed.append(claim.items())
+                _, number_of = tables.setdefault(id(table), (table, np.full(table.claimants, -1)))
+                if number_of[claim.number] < 0:
+                    number_of[claim.number] = number
+                    continue
+                # The same claim once more: its rows are another claimant's already.
+            listed[-1] = claim.items()
         rows: ClaimTable = cls.of_rows(listed)
         for table, number_of in tables.values():
             rows = (

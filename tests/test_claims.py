@@ -116,7 +116,6 @@ class TestTables:
         table = ClaimTable.of([second[1], first[0], {"c": [5]}, second[0]])
         assert plain(table.claims()) == [{"a": [4]}, {"a": [1], "b": [2]}, {"c": [5]}, {"b": [3]}]
 
-    @pytest.mark.xfail(reason="a row of a table that is put in twice stays with the last one only")
     def test_two_members_may_make_the_same_claim(self) -> None:
         claim = out_of_table([{"a": [0, 1]}, {"b": [2]}])[0]
         assert plain(ClaimTable.of([claim, {}, claim]).claims()) == [{"a": [0, 1]}, {}, {"a": [0, 1]}]

@@ -386,12 +386,12 @@ class TestConstruction:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"weight": 0}, "weight must be from 1 to 1000, not 0"),
-            ({"weight": -3}, "weight must be from 1 to 1000, not -3"),
-            ({"weight": 1001}, "weight must be from 1 to 1000, not 1001"),
+            ({"weight": 0}, "weight must be a whole number from 1 to 1000, not 0"),
+            ({"weight": -3}, "weight must be a whole number from 1 to 1000, not -3"),
+            ({"weight": 1001}, "weight must be a whole number from 1 to 1000, not 1001"),
             ({"planner": "best"}, "there is no planner 'best'; choose one of exact, kip54"),
-            ({"max_skew": -1}, "max_skew must be 0 or more, not -1"),
-            ({"max_moves": -2}, "max_moves must be 0 or more, not -2"),
+            ({"max_skew": -1}, "max_skew must be a whole number, 0 or more, not -1"),
+            ({"max_moves": -2}, "max_moves must be a whole number, 0 or more, not -2"),
             (
                 {"max_skew": 1, "planner": "kip54"},
                 "max_skew is an option of the planner 'exact', not of 'kip54'",

@@ -13,6 +13,7 @@ from kafka_assignors.assignors.hand_over import HandOver
 from kafka_assignors.assignors.host import Host
 from kafka_assignors.assignors.sticky import StickyAssignor, decode_prior
 from kafka_assignors.claims import Claimed, ClaimTable, TableClaims
+from kafka_assignors.group import Group
 from kafka_assignors.members import NO_GENERATION, Members
 from kafka_assignors.plan import Plan
 from kafka_assignors.protocol.codec import NOT_SAID, Subscriptions
@@ -38,6 +39,11 @@ class CooperativeStickyAssignor(StickyAssignor):
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """Cooperative where all strategies of the consumer are, else eager."""
         return [RebalanceProtocol.COOPERATIVE, *super().supported_protocols()]
+
+    def budget(self, group: Group) -> int | None:
+        """As `StickyAssignor`; what the first round let move counts for the second as well."""
+        limit = super().budget(group)
+        return 0 if limit is not None and self._hand_over.goes_on_with(group) else limit
 
     def review(self, members: Members) -> Members:
         """Cut claims down to what a member was told, where it does not let go of the rest."""

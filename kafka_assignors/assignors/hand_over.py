@@ -9,6 +9,7 @@ from typing import Final
 
 from kafka_assignors.arrays import IntArray
 from kafka_assignors.assignors.host import Host
+from kafka_assignors.group import Group
 from kafka_assignors.members import Members
 from kafka_assignors.plan import Plan
 from kafka_assignors.planners.cooperative import first_round
@@ -41,7 +42,14 @@ class HandOver:
         self._telling: dict[str, Partitions] = {}
         self._striking: dict[str, int] = {}
         self._waiting = False
+        self._joined: frozenset[str] = frozenset()
+        # The members of the last delivered plan if it waits for some of them, else nobody.
+        self._round_for: frozenset[str] = frozenset()
         self._timer: threading.Timer | None = None
+
+    def goes_on_with(self, group: Group) -> bool:
+        """Whether a group is to be given what was held back from the same members in the round before."""
+        return bool(self._round_for) and self._round_for == frozenset(group.members.ids)
 
     def begin(self) -> None:
         """A rebalance begins."""
@@ -75,6 +83,7 @@ class HandOver:
         round_plan, awaited = first_round(plan)
         holders = set(awaited[:, 1].tolist())
         self._waiting = bool(holders)
+        self._joined = frozenset(plan.group.members.ids)
         self._telling = {
             member: round_plan.of(number)
             for number, member in enumerate(plan.group.members.ids)
@@ -85,6 +94,7 @@ class HandOver:
     def delivered(self, host: Host | None) -> None:
         """The plan of the present rebalance, if it was this member's, has reached the group."""
         self._told, self._strikes = self._telling, self._striking
+        self._round_for = self._joined if self._waiting else frozenset()
         if self._waiting and host is not None:
             # A round that a holder starts reaches this member with its next heartbeat.
             delay = 2 * host.heartbeat_interval

@@ -50,7 +50,8 @@ class StickyAssignor(Assignor):
         planner: The name of a planner in `PLANNERS`, or a function from a Group to a Plan.
         max_skew: An option of the exact planner: how many partitions off the best balance loads may be, in
             order to move fewer. Give all members the same: the leader's counts.
-        max_moves: An option of the exact planner: how many partitions may move in one rebalance.
+        max_moves: An option of the exact planner: how many partitions may move in one rebalance, both
+            rounds of a cooperative one together.
         time_limit: Seconds that an exact plan may take; None for a third of what the consumer's timeouts
             allow, `TIME_LIMIT` at most.
 
@@ -71,17 +72,17 @@ class StickyAssignor(Assignor):
         time_limit: float | None = None,
     ) -> None:
         super().__init__(rack=rack)
-        if not 1 <= weight <= MAX_WEIGHT:
-            raise ValueError(f"weight must be from 1 to {MAX_WEIGHT}, not {weight}")
+        if not _is_whole(weight) or not 1 <= weight <= MAX_WEIGHT:
+            raise ValueError(f"weight must be a whole number from 1 to {MAX_WEIGHT}, not {weight!r}")
         if isinstance(planner, str) and planner not in PLANNERS:
             raise ValueError(f"there is no planner {planner!r}; choose one of {', '.join(PLANNERS)}")
         for option, value in (("max_skew", max_skew), ("max_moves", max_moves)):
-            if value is not None and value < 0:
-                raise ValueError(f"{option} must be 0 or more, not {value}")
+            if value is not None and (not _is_whole(value) or value < 0):
+                raise ValueError(f"{option} must be a whole number, 0 or more, not {value!r}")
             if value is not None and planner != "exact":
                 raise ValueError(f"{option} is an option of the planner 'exact', not of {planner!r}")
-        if time_limit is not None and time_limit <= 0:
-            raise ValueError(f"time_limit must be more than 0 s, not {time_limit}")
+        if time_limit is not None and not time_limit > 0:
+            raise ValueError(f"time_limit must be more than 0 s, not {time_limit!r}")
         self._weight = weight
         self._planner = planner
         self._max_skew, self._max_moves = max_skew, max_moves
@@ -102,7 +103,7 @@ class StickyAssignor(Assignor):
                 raise _OutOfTimeError
 
         try:
-            return plan_exact(group, max_skew=self._max_skew, max_moves=self._max_moves, tick=tick)
+            return plan_exact(group, max_skew=self._max_skew, max_moves=self.budget(group), tick=tick)
         except _OutOfTimeError:
             log.warning(
                 "An exact plan of %d partitions for %d members was not ready after %.3g s; "
@@ -112,6 +113,11 @@ class StickyAssignor(Assignor):
                 limit,
             )
             return plan_quickly(group)
+
+    def budget(self, group: Group) -> int | None:
+        """How many partitions may move in this plan; None if that is not limited."""
+        del group
+        return self._max_moves
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """Prior assignment and generation in Java's layout; null before the first assignment."""
@@ -139,6 +145,10 @@ class StickyAssignor(Assignor):
             holds=np.zeros(len(ids), dtype=np.bool_),
             weights=prior.weights,
         )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)
 
 
 def decode_prior(ids: Sequence[str], data: Sequence[bytes]) -> AllUserData:

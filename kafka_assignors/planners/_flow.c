@@ -229,7 +229,7 @@ static bool put(Buckets *b, int64_t length, int32_t place)
     return true;
 }
 
-/* 1 if there is a cheapest path, 0 if there is none, -1 if memory ran out. */
+/* 1 if there is a cheapest path, 0 if there is none, -1 with a Python exception. */
 static int lengthen(Network *n, Buckets *b)
 {
     int64_t nearest = FAR;
@@ -241,8 +241,10 @@ static int lengthen(Network *n, Buckets *b)
     for (int32_t cell = 0; cell < n->cells; cell++)
         if (n->supply[cell]) {
             n->further[cell] = 0;
-            if (!put(b, 0, cell))
+            if (!put(b, 0, cell)) {
+                PyErr_NoMemory();
                 return -1;
+            }
         }
     for (int64_t length = 0; length < b->buckets && length < nearest; length++)
         while (b->first[length] >= 0) {
@@ -258,9 +260,15 @@ static int lengthen(Network *n, Buckets *b)
                 int64_t cost, units = capacity(n, place, step, &cost);
                 int64_t longer = length + n->distance[place] + cost - n->distance[step.there];
                 if (units > 0 && longer < min64(nearest, n->further[step.there])) {
-                    n->further[step.there] = longer;
-                    if (!put(b, longer, step.there))
+                    if (longer < length) {
+                        PyErr_SetString(PyExc_ValueError, "the flow given is not a cheapest one of its value");
                         return -1;
+                    }
+                    n->further[step.there] = longer;
+                    if (!put(b, longer, step.there)) {
+                        PyErr_NoMemory();
+                        return -1;
+                    }
                 }
             }
         }
@@ -300,8 +308,6 @@ static int run(Network *n, PyObject *tick)
             continue;
         }
         int found = lengthen(n, &buckets);
-        if (found < 0)
-            PyErr_NoMemory();
         stuck = found < 0 ? -1 : !found;
     }
     free(buckets.places);

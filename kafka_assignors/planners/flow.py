@@ -94,6 +94,9 @@ def send(network: Network, tick: Callable[[], None]) -> Sent:
     Args:
         network: The network.
         tick: Called between the steps; it may raise to give up.
+
+    Raises:
+        ValueError: The flow that is there is not a cheapest one. Not every such flow is noticed.
     """
     return _Sender(network).run(tick) if _compiled is None else _send_compiled(network, tick)
 
@@ -281,6 +284,8 @@ class _Sender:
                     capacity, cost = self.capacity(place, there, arc)
                     longer = length + distance[place] + cost - distance[there]
                     if capacity > 0 and longer < min(nearest, further[there]):
+                        if longer < length:
+                            raise ValueError("the flow given is not a cheapest one of its value")
                         further[there] = longer
                         buckets.setdefault(longer, []).append(there)
             del buckets[length]

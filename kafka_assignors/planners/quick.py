@@ -8,11 +8,11 @@ from kafka_assignors.plan import Plan
 
 
 def plan_quickly(group: Group) -> Plan:
-    """Keep what members owned up to the mean load, and level what is left of each topic over its subscribers.
+    """Keep what members owned up to the mean load, rounded up, and level the rest of each topic.
 
-    Topics with the fewest subscribers come first. Valid, sticky, and balanced as far as one pass can: a load
-    that only a chain of moves would even out stays uneven. Weights and racks are not looked at. The time
-    grows with partitions + subscriptions.
+    Topics with the fewest subscribers come first; what is free of each fills up its least loaded ones. Valid,
+    sticky, and balanced as far as one pass can: a load that only a chain of moves would even out stays
+    uneven. Weights and racks are not looked at. The time grows with partitions + subscriptions.
     """
     members = len(group.members)
     if not members or not group.size:

@@ -93,7 +93,8 @@ typedef struct {
 
 static uint64_t hash_of(const unsigned char *bytes, Py_ssize_t size)
 {
-    uint64_t hash = (uint64_t)size * 0x9E3779B97F4A7C15u, word;
+    /* Where the loader put this function is hard to guess for who would make up names that collide. */
+    uint64_t hash = (uint64_t)size * 0x9E3779B97F4A7C15u ^ (uint64_t)(uintptr_t)&hash_of, word;
     for (; size >= 8; size -= 8, bytes += 8) {
         memcpy(&word, bytes, 8);
         hash = (hash ^ word) * 0x9FB21C651E98DF25u;
@@ -443,13 +444,14 @@ static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names 
     field[RACK] = field[RACK_END] = 0;
     if (version >= 1) {
         field[OWNED] = r.at - bytes;
-        if (!read_int32(&r, &count) || count < 0 || count > (r.end - r.at) / 6)
+        /* Null lists, which Kafka does not write, are passed over as empty ones. */
+        if (!read_int32(&r, &count) || count < -1 || count > (r.end - r.at) / 6)
             return 0;
         for (int32_t i = 0; i < count; i++) {
-            if (!read_string(&r, &name, &length) || length < 0 || !read_int32(&r, &data) || data < 0 ||
+            if (!read_string(&r, &name, &length) || length < 0 || !read_int32(&r, &data) || data < -1 ||
                 data > (r.end - r.at) / 4)
                 return 0;
-            r.at += (Py_ssize_t)data * 4;
+            r.at += data > 0 ? (Py_ssize_t)data * 4 : 0;
         }
         field[OWNED_END] = r.at - bytes;
     }

@@ -71,9 +71,11 @@ class Reader:
         """The next four bytes."""
         return int(_INT32.unpack(self.take(_INT32.size, what))[0])
 
-    def count(self, least: int, what: str) -> int:
+    def count(self, least: int, what: str, *, or_null: bool = False) -> int:
         """A number of things that take at least so many bytes each, so that an absurd one fails at once."""
         count = self.int32(f"the number of {what}")
+        if or_null and count == -1:
+            return 0
         if count < 0 or count * least > self.left:
             raise UnreadableError(f"{count} {what} do not fit into {self.left} bytes")
         return count
@@ -104,10 +106,10 @@ class Reader:
         return listed
 
     def skip_partition_list(self) -> None:
-        """Pass over topics and their partition ids without looking at the names."""
-        for _ in range(self.count(6, "topics")):
+        """Pass over topics and their partition ids without looking at the names; null lists are empty."""
+        for _ in range(self.count(6, "topics", or_null=True)):
             self.take(self.int16("the length of a topic's name"), "a topic's name")
-            self.take(self.count(4, "partitions") * 4, "the partitions")
+            self.take(self.count(4, "partitions", or_null=True) * 4, "the partitions")
 
 
 def _utf8(raw: bytes, what: str) -> str:
