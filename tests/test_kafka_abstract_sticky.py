@@ -1,13 +1,15 @@
 """Apache Kafka's AbstractStickyAssignorTest, as scenarios for our planners.
 
 Kafka runs these for both of its sticky classes; here each runs eagerly and cooperatively. A test is called as
-Kafka's, in snake case, without "test" twice. Counterparts under another name, or elsewhere:
+Kafka's, in snake case. What differs:
 
-    testMemberData                      in test_kafka_sticky.py and test_kafka_cooperative_sticky.py, by class
-    the three testLarge... and the      sizes as in Kafka: 1,000,000 partitions for 2,000 members without racks,
-    ...NotTimeout one                   100,000 with; Kafka only asks them to end, here the plans are judged
-    testRackAwareAssignment...          for planners that look at racks; preferRackAwareLogic, a switch of
-                                        Kafka's tests that forces its rack-aware path, has no counterpart
+    testMemberData                      by class: in test_kafka_sticky.py and test_kafka_cooperative_sticky.py
+    testOwnedPartitionsAreInvalidated-
+    ForConsumerWithNoGeneration         a case of the one ...WithStaleGeneration
+    testLargeAssignmentAndGroup...,     sizes as in Kafka: 1,000,000 partitions for 2,000 members without racks,
+    ...NotTimeout                       100,000 with; Kafka only wants them to end, here the plans are judged
+    testRackAwareAssignment...          for planners that look at racks; preferRackAwareLogic, by which Kafka's
+                                        tests force its rack-aware path, has no counterpart
 
 All others: testOneConsumerNoTopic, testOneConsumerNonexistentTopic, testOneConsumerOneTopic,
 testOnlyAssignsPartitionsFromSubscribedTopics, testOneConsumerMultipleTopics,
@@ -160,7 +162,7 @@ def test_consumer_owning_min_quota_expected_max_quota(begin: Begin) -> None:
 
 @every_way
 def test_max_quota_consumer_more_than_num_expected_max_capacity_members(begin: Begin) -> None:
-    """Two members have two partitions, but only one may: Kafka's hash map says which, here it is the first."""
+    """Two members have two partitions, but only one may: the first one here, in Kafka by hash map."""
     story: Story = begin({"t1": 2, "t2": 2})
     story.claim("c1", ["t1", "t2"], "t1-0 t2-0", 1)
     story.claim("c2", ["t1", "t2"], "t1-1 t2-1", 1)
@@ -290,7 +292,7 @@ def test_add_remove_topic_two_consumers(begin: Begin) -> None:
 
 @every_way
 def test_reassignment_after_one_consumer_leaves(begin: Begin) -> None:
-    """Topic n has n partitions and member n has topics 1 to n; Kafka's test names a leaver that is not there."""
+    """Topic n has n partitions, member n topics 1 to n; in Kafka's test a member leaves that never was."""
     story: Story = begin({f"t{number:02}": number for number in range(1, 20)})
     for number in range(1, 20):
         story.join(f"c{number:02}", *(f"t{topic:02}" for topic in range(1, number + 1)))
@@ -358,7 +360,7 @@ def known(begin: Begin) -> bool:
 
 @with_and_without_racks
 def test_large_assignment_and_group_with_uniform_subscription(begin: Begin) -> None:
-    """1,000,000 partitions for 2,000 members; in the second rebalance the first member has lost its memory."""
+    """1,000,000 partitions for 2,000 members; before the second rebalance one member loses its memory."""
     story = large_story(begin, 50 if known(begin) else 500, 2_000, 2_000)
     everything = frozenset(story.topics)
     for member in story.members:
@@ -549,7 +551,7 @@ def test_owned_partitions_are_invalidated_for_consumer_with_stale_generation(
 
 
 @every_way
-def test_partitions_transferring_ownership_include_the_partition_claimed_by_multiple_consumers_in_same_generation(
+def test_partitions_transferring_ownership_include_partition_claimed_by_multiple_consumers_in_same_generation(
     begin: Begin,
 ) -> None:
     story: Story = begin({"t": 3})

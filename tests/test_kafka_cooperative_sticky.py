@@ -1,4 +1,4 @@
-"""Apache Kafka's CooperativeStickyAssignorTest, as scenarios for our planners and `CooperativeStickyAssignor`.
+"""Apache Kafka's CooperativeStickyAssignorTest, for our planners and `CooperativeStickyAssignor`.
 
     testEncodeAndDecodeGeneration                   test_encode_and_decode_generation
     testDecodeGeneration                            test_decode_generation
@@ -72,10 +72,7 @@ def test_decode_generation() -> None:
 
 class TestAllConsumersHaveOwnedPartitionInvalidatedWhenClaimedByMultipleConsumersInSameGeneration:
     @cooperatively
-    def test_with_equal_partitions_per_consumer(
-        self,
-        begin: Begin,
-    ) -> None:
+    def test_with_equal_partitions_per_consumer(self, begin: Begin) -> None:
         story = begin({"t": 3})
         story.claim("c1", ["t"], "t-0 t-1", 1)
         story.claim("c2", ["t"], "t-0 t-2", 1)
@@ -89,10 +86,7 @@ class TestAllConsumersHaveOwnedPartitionInvalidatedWhenClaimedByMultipleConsumer
         assert story.rounds == 2
 
     @cooperatively
-    def test_with_unequal_partitions_per_consumer(
-        self,
-        begin: Begin,
-    ) -> None:
+    def test_with_unequal_partitions_per_consumer(self, begin: Begin) -> None:
         """t-0 waits until both have let go of it, whoever gets it; t-3, which nobody has, does not."""
         story = begin({"t": 4})
         story.claim("c1", ["t"], "t-0 t-1", 1)

@@ -1,4 +1,4 @@
-"""Apache Kafka's StickyAssignorTest, as scenarios for our planners and for `StickyAssignor`.
+"""Apache Kafka's StickyAssignorTest, for our planners and `StickyAssignor`.
 
     testAllConsumersHaveOwnedPartitionInvalidated
     WhenClaimedByMultipleConsumersInSameGeneration
@@ -61,10 +61,7 @@ def test_member_data(version: int) -> None:
 
 class TestAllConsumersHaveOwnedPartitionInvalidatedWhenClaimedByMultipleConsumersInSameGeneration:
     @eagerly
-    def test_with_equal_partitions_per_consumer(
-        self,
-        begin: Begin,
-    ) -> None:
+    def test_with_equal_partitions_per_consumer(self, begin: Begin) -> None:
         story = begin({"t": 3})
         story.claim("c1", ["t"], "t-0 t-1", 1)
         story.claim("c2", ["t"], "t-0 t-2", 1)
@@ -72,10 +69,7 @@ class TestAllConsumersHaveOwnedPartitionInvalidatedWhenClaimedByMultipleConsumer
         assert story.rebalance() == {"c1": {("t", 1)}, "c2": {("t", 2)}, "c3": {("t", 0)}}
 
     @eagerly
-    def test_with_unequal_partitions_per_consumer(
-        self,
-        begin: Begin,
-    ) -> None:
+    def test_with_unequal_partitions_per_consumer(self, begin: Begin) -> None:
         story = begin({"t": 4})
         story.claim("c1", ["t"], "t-0 t-1", 1)
         story.claim("c2", ["t"], "t-0 t-2", 1)
