@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from kafka_assignors import Assignor
+from kafka_assignors import Assignor, StickyAssignor
 from kafka_assignors.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors.plan import Plan, check
 from kafka_assignors.planners import hand_over, plan_exact, plan_kip54
@@ -38,8 +38,9 @@ Partition = tuple[str, int]
 PLANNERS: Final[dict[str, Planner]] = {"kip54": plan_kip54, "exact": plan_exact}
 RACK_AWARE: Final = ("exact",)
 
-# Kafka's own test allows four rebalances after the first one (apache/kafka#7503).
-MOST_ROUNDS: Final = {"kip54": 5, "exact": 2}
+# Kafka's own test allows four rebalances after the first one (apache/kafka#7503). With unequal subscriptions
+# what kip54 plans in the second round, without the claims on what was let go of, may move partitions again.
+MOST_ROUNDS: Final = {"kip54": 3, "exact": 2}
 
 RACKS: Final = ("a", "b", "c")
 
@@ -273,9 +274,6 @@ class Story:
             for partition in (mine & anybodys) - claimed[member]
         }
 
-    def assert_fully_balanced(self) -> None:
-        assert self.loads[-1] - self.loads[0] <= 1
-
     def assert_no_worse_than(self, pinned: Mapping[str, str] | Assigned) -> None:
         """Balance, then racks, then moves are at least as good as in this plan for the same group.
 
@@ -428,3 +426,16 @@ def assign_by_hand(
     members = [joined(member, sent) for member, sent in subscriptions.items()]
     assigned = assignor.assign(cluster_of(topics), members)
     return flat_all({member: partitions_in(assigned[member]) for member in subscriptions})
+
+
+def as_read(strategy: type[StickyAssignor], sent: Any) -> tuple[dict[str, list[int]], int, bool]:
+    """What a leader reads in a subscription: claims, their generation, and whether they are held."""
+    read: list[Member] = []
+
+    def plan(group: Group) -> Plan:
+        read.extend(group.members)
+        return plan_kip54(group)
+
+    assign_by_hand(strategy(planner=plan), {"t": range(1)}, m=sent)
+    (member,) = read
+    return {topic: list(ids) for topic, ids in member.claims.items()}, member.generation, member.holds

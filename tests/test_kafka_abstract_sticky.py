@@ -6,10 +6,10 @@ Kafka's, in snake case. What differs:
     testMemberData                      by class: in test_kafka_sticky.py and test_kafka_cooperative_sticky.py
     testOwnedPartitionsAreInvalidated-
     ForConsumerWithNoGeneration         a case of the one ...WithStaleGeneration
-    testLargeAssignmentAndGroup...,     sizes as in Kafka: 1,000,000 partitions for 2,000 members without racks,
+    testLargeAssignmentAndGroup...,     sizes as in Kafka: 1,000,000 partitions, 2,000 members without racks,
     ...NotTimeout                       100,000 with; Kafka only wants them to end, here the plans are judged
-    testRackAwareAssignment...          for planners that look at racks; preferRackAwareLogic, by which Kafka's
-                                        tests force its rack-aware path, has no counterpart
+    testRackAwareAssignment...          for planners that look at racks; preferRackAwareLogic, by which its
+                                        tests force its path for racks, has no counterpart
 
 All others: testOneConsumerNoTopic, testOneConsumerNonexistentTopic, testOneConsumerOneTopic,
 testOnlyAssignsPartitionsFromSubscribedTopics, testOneConsumerMultipleTopics,

@@ -26,12 +26,13 @@ from kafka_assignors.group import NO_GENERATION
 from kafka_assignors.planners import hand_over
 from kafka_assignors.planners.cooperative import awaited_holders
 from kafka_assignors.protocol.user_data import encode_generation, encode_sticky
-from tests.by_hand import HandGroup, joined
+from tests.by_hand import HandGroup
 from tests.kafka_scenarios import (
     PLANNERS,
     Begin,
     Placed,
     Planner,
+    as_read,
     assign_by_hand,
     every_planner,
     flat,
@@ -49,9 +50,7 @@ cooperatively = stories(modes=("cooperative",))
 def test_member_data(version: int) -> None:
     """Version 0 has no owned partitions; Kafka's cooperative class does not support it."""
     sent = subscription(version, ["t"], "t1-0 t2-1", 1, encode_generation(1))
-    claim = CooperativeStickyAssignor().read_claim(joined("m", sent))
-    assert (claim.partitions, claim.generation) == (parse("t1-0 t2-1"), 1)
-    assert claim.held
+    assert as_read(CooperativeStickyAssignor, sent) == (parse("t1-0 t2-1"), 1, True)
 
 
 def test_encode_and_decode_generation() -> None:
@@ -62,12 +61,12 @@ def test_encode_and_decode_generation() -> None:
         told = assignor.metadata({"t"}).user_data
         assert told == encode_generation(generation)
         sent = subscription(1, ["t"], "", NO_GENERATION, told)
-        assert assignor.read_claim(joined("m", sent)).generation == generation
+        assert as_read(CooperativeStickyAssignor, sent) == ({}, generation, True)
 
 
 def test_decode_generation() -> None:
     sent = subscription(1, ["t"], "", NO_GENERATION, None)
-    assert CooperativeStickyAssignor().read_claim(joined("m", sent)).generation == NO_GENERATION
+    assert as_read(CooperativeStickyAssignor, sent) == ({}, NO_GENERATION, True)
 
 
 class TestAllConsumersHaveOwnedPartitionInvalidatedWhenClaimedByMultipleConsumersInSameGeneration:
@@ -128,16 +127,14 @@ class TestAllConsumersHaveOwnedPartitionInvalidatedWhenClaimedByMultipleConsumer
 def test_member_data_with_inconsistent_data() -> None:
     """Below v2 the generation stands in the user data; the partitions always stand in the subscription."""
     sent = subscription(1, ["t"], "t-0", NO_GENERATION, encode_generation(1))
-    claim = CooperativeStickyAssignor().read_claim(joined("m", sent))
-    assert (claim.partitions, claim.generation) == (parse("t-0"), 1)
+    assert as_read(CooperativeStickyAssignor, sent) == (parse("t-0"), 1, True)
 
 
 @pytest.mark.parametrize("told", [0, 1], ids=["higher generation", "equal generation"])
 def test_member_data_with_empty_partitions_and_generation(told: int) -> None:
     """A subscription that owns nothing means that: from v2 on its own generation counts."""
     sent = subscription(3, ["t"], "", 1, encode_generation(told))
-    claim = CooperativeStickyAssignor().read_claim(joined("m", sent))
-    assert (claim.partitions, claim.generation) == ({}, 1)
+    assert as_read(CooperativeStickyAssignor, sent) == ({}, 1, True)
 
 
 @every_planner
@@ -200,5 +197,4 @@ def test_rounds_over_the_wire_until_everything_is_given_away(planner: str, subsc
 def test_data_of_an_eager_member_is_a_wish() -> None:
     """Kafka's class has no such members: ours rebalances eagerly beside an eager strategy."""
     sent = subscription(3, ["t"], "", 4, encode_sticky(parse("t-0 t-1"), 3))
-    claim = CooperativeStickyAssignor().read_claim(joined("m", sent))
-    assert (claim.partitions, claim.generation, claim.held) == (parse("t-0 t-1"), 3, False)
+    assert as_read(CooperativeStickyAssignor, sent) == (parse("t-0 t-1"), 3, False)

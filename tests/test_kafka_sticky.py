@@ -23,10 +23,10 @@ import pytest
 from kafka_assignors import StickyAssignor
 from kafka_assignors.group import NO_GENERATION
 from kafka_assignors.protocol.user_data import encode_sticky
-from tests.by_hand import joined
 from tests.kafka_scenarios import (
     PLANNERS,
     Begin,
+    as_read,
     assign_by_hand,
     every_planner,
     flat,
@@ -54,9 +54,7 @@ def without_generation(claims: Mapping[str, Collection[int]]) -> bytes:
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_member_data(version: int) -> None:
-    claim = StickyAssignor().read_claim(joined("m", sticky(version, ["t"], "t1-0 t2-1", 1)))
-    assert (claim.partitions, claim.generation) == (parse("t1-0 t2-1"), 1)
-    assert not claim.held
+    assert as_read(StickyAssignor, sticky(version, ["t"], "t1-0 t2-1", 1)) == (parse("t1-0 t2-1"), 1, False)
 
 
 class TestAllConsumersHaveOwnedPartitionInvalidatedWhenClaimedByMultipleConsumersInSameGeneration:
@@ -189,14 +187,20 @@ def test_schema_backward_compatibility(planner: str) -> None:
 def test_member_data_with_inconsistent_data() -> None:
     """What an eager member tells of its past stands in the user data, whatever the subscription says."""
     user_data = encode_sticky(parse("t-1"), 1)
-    claim = StickyAssignor().read_claim(joined("m", sticky(1, ["t"], "t-0", 1, user_data=user_data)))
-    assert (claim.partitions, claim.generation) == (parse("t-1"), 1)
+    assert as_read(StickyAssignor, sticky(1, ["t"], "t-0", 1, user_data=user_data)) == (
+        parse("t-1"),
+        1,
+        False,
+    )
 
 
 def test_member_data_will_honor_user_data() -> None:
     user_data = encode_sticky(parse("t1-0 t2-1"), 0)
-    claim = StickyAssignor().read_claim(joined("m", sticky(3, ["t"], "", 1, user_data=user_data)))
-    assert (claim.partitions, claim.generation) == (parse("t1-0 t2-1"), 0)
+    assert as_read(StickyAssignor, sticky(3, ["t"], "", 1, user_data=user_data)) == (
+        parse("t1-0 t2-1"),
+        0,
+        False,
+    )
 
 
 @every_planner
