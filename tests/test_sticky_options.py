@@ -406,6 +406,11 @@ class TestConstruction:
             ),
             ({"time_limit": 0}, "time_limit must be more than 0 s, not 0"),
             ({"time_limit": -0.5}, "time_limit must be more than 0 s, not -0.5"),
+            ({"time_limit": float("nan")}, "time_limit must be more than 0 s, not nan"),
+            ({"weight": 1.5}, "weight must be a whole number from 1 to 1000, not 1.5"),
+            ({"weight": "2"}, "weight must be a whole number from 1 to 1000, not '2'"),
+            ({"max_skew": 1.5}, "max_skew must be a whole number, 0 or more, not 1.5"),
+            ({"max_moves": True}, "max_moves must be a whole number, 0 or more, not True"),
         ],
     )
     def test_what_is_out_of_range_is_an_error_that_names_value_and_range(
