@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print(f"no case is called {' or '.join(options.case)}")
             return 2
         peers = [peer for peer in PEERS if options.peer is None or peer.name in options.peer]
-        limits = QUICK if options.quick else Limits()
+        limits = QUICK if options.quick else Limits(cap=options.cap, budget=options.budget)
         with tempfile.TemporaryDirectory(prefix="benchmarks-") as scratch:
             report = run(cases, peers, limits, Path(scratch), console)
     for path in report.write(options.output):
@@ -80,6 +80,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--quick", action="store_true", help="few repetitions, and at most 20 s for each peer and case"
+    )
+    parser.add_argument(
+        "--cap",
+        type=float,
+        metavar="SECONDS",
+        help="the most that a peer may take for a case (default: 150 s; 130 s for those in Python)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=Limits().budget,
+        metavar="SECONDS",
+        help="repetitions of a case that are enough, in all (default: %(default)s s; 5 repetitions at least)",
     )
     parser.add_argument(
         "--output",
