@@ -17,6 +17,21 @@ def block(containing: str) -> str:
     return str(found)
 
 
+def test_a_plan_in_code_moves_the_least_and_proves_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    exec(block("plan_exact(Group.of("), names)  # noqa: S102 - the README's code is ours
+    assert names["plan"].assignments() == {"c1": {"orders": [0, 1, 2]}, "c2": {"orders": [3, 4, 5]}}
+    assert names["plan"].moves == 1
+    assert "optimal: no valid plan does better" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", ["c2           2     5", "6 of 10 owned partitions", "optimal: no valid"])
+def test_the_plan_shown_is_that_of_the_documented_file(line: str) -> None:
+    shown = (README.parent / "docs" / "plan-file.md").read_text(encoding="utf-8")
+    (documented,) = (each for each in shown.splitlines() if each.startswith(line))
+    assert documented in README.read_text(encoding="utf-8").splitlines()
+
+
 @pytest.fixture
 def default_cluster(kafka_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Consumers that name no brokers use the session's."""

@@ -207,6 +207,12 @@ class _Flow:
         self.carried, self.settled = np.zeros_like(arcs.cells), np.zeros_like(arcs.cells)
         self.high = np.full_like(arcs.cells, UNLIMITED)
 
+    def shut_all_but(self, chosen: BoolArray) -> None:
+        """Go on with some of the arcs; the others carry nothing."""
+        carried = self.carried[chosen]
+        self.open(self.arcs.only(chosen))
+        self.carried = carried
+
     def in_blocks(self) -> None:
         """Best balance; then in its blocks racks; then moves."""
         has_owners = bool((self.group.owner != NOBODY).any())
@@ -215,19 +221,12 @@ class _Flow:
         levels = self.level()
         self.nodes = replace(self.nodes, sure=levels.sure, more=levels.more, block=levels.node_block)
         self.cell_block = levels.cell_block
-        inside = levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes]
-        self.carried = self.carried[inside]
-        carried, arcs = self.carried, self.arcs.only(inside)
-        self.open(arcs)
-        self.carried = carried
+        self.shut_all_but(levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes])
         if self.contraction.rack_of is not None:
             self.split(self.contraction.rack_of)
             self.send(self.local())
             self.settle()
-            still_open = self.high > 0
-            carried, arcs = self.carried[still_open], self.arcs.only(still_open)
-            self.open(arcs)
-            self.carried = carried
+            self.shut_all_but(self.high > 0)
         if has_owners:
             self.split_owners()
             self.send(self.owned(), keep=True)
