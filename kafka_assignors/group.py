@@ -148,6 +148,15 @@ class Group:
         return len(self.subscribed) <= 1
 
     @cached_property
+    def local_racks(self) -> Sequence[frozenset[str]]:
+        """For each partition those racks of members that a replica is in; empty where racks do not matter."""
+        racks = {rack for rack in self.members.racks if rack}
+        if not racks or self.replica_racks is None or not racks_matter(racks, self.replica_racks):
+            return ()
+        local = {replicas: replicas & racks for replicas in set(self.replica_racks)}
+        return [local[replicas] for replicas in self.replica_racks]
+
+    @cached_property
     def subscriptions(self) -> tuple[tuple[int, ...], ...]:
         """For each member the numbers of its topics, ascending."""
         distinct = self.subscribed.tuples()

@@ -13,7 +13,6 @@ from kafka_assignors.arrays import NOBODY, IntArray
 from kafka_assignors.certificate import Certificate
 from kafka_assignors.group import Group, Member
 from kafka_assignors.plan import Plan, check
-from kafka_assignors.planners.cells import rack_sets
 from kafka_assignors.planners.cooperative import first_round
 from kafka_assignors.planners.exact import plan_exact
 from kafka_assignors.planners.kip54 import plan_kip54
@@ -217,11 +216,11 @@ def _most_first(counts: Counter[str]) -> dict[str, int]:
 
 def _in_rack(group: Group, owner: IntArray) -> list[int] | list[None]:
     """For each member how many of its partitions have a replica in its rack."""
-    if not (racks := rack_sets(group)):
+    if not (racks := group.local_racks):
         return [None] * len(group.members)
     counts = [0] * len(group.members)
     for partition, member in enumerate(owner.tolist()):
-        counts[member] += group.members[member].rack in racks[partition]
+        counts[member] += group.members.racks[member] in racks[partition]
     return counts
 
 

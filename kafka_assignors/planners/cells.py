@@ -1,6 +1,5 @@
 """A group contracted: partitions that are alike are one cell, members that are alike are one node."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
@@ -8,16 +7,8 @@ from typing import Self
 import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray, stable_order
-from kafka_assignors.group import MAX_WEIGHT, Group, racks_matter
+from kafka_assignors.group import MAX_WEIGHT, Group
 from kafka_assignors.topic_sets import TopicNumbers
-
-
-def rack_sets(group: Group) -> Sequence[frozenset[str]]:
-    """For each partition the racks of its replicas that members are in; empty where racks do not matter."""
-    racks = {rack for rack in group.members.racks if rack}
-    if not racks or group.replica_racks is None or not racks_matter(racks, group.replica_racks):
-        return ()
-    return [replicas & racks for replicas in group.replica_racks]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +74,7 @@ class Contraction:
         _, first, kind_of = np.unique(key, return_index=True, return_inverse=True)
         cell_of_topic, arcs = _cells_of_topics(group.subscribed, group.subscription_of[first])
         cell_of = np.repeat(cell_of_topic, np.diff(group.topic_bounds))
-        sets = rack_sets(group)
+        sets = group.local_racks
         if not sets:
             return cls(group=group, cell_of=cell_of, kind_of=kind_of, arcs=arcs)
         numbers: dict[tuple[int, frozenset[str]], int] = {}

@@ -26,7 +26,7 @@ import numpy as np
 from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, places, stable_order
 from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
-from kafka_assignors.planners.cells import Arcs, Contraction, rack_sets
+from kafka_assignors.planners.cells import Arcs, Contraction
 from kafka_assignors.planners.flow import UNLIMITED, Network, send
 from kafka_assignors.planners.levels import Levels, Sizes, find_levels, quotas
 
@@ -81,7 +81,7 @@ def plan_exact(
 
 
 def _all_alike(group: Group) -> bool:
-    return group.uniform and group.weights.min() == group.weights.max() and not rack_sets(group)
+    return group.uniform and group.weights.min() == group.weights.max() and not group.local_racks
 
 
 def _evenly(group: Group) -> IntArray:
