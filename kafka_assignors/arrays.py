@@ -25,3 +25,20 @@ def places(numbers: IntArray, size: int) -> IntArray:
     found = np.empty(size, dtype=np.int64)
     found[numbers] = np.arange(numbers.size)
     return found
+
+
+def sums(index: IntArray, values: IntArray, size: int) -> IntArray:
+    """(size,) the sum of the values at each index 0..size - 1; exact up to 2**53."""
+    return np.bincount(index, weights=values, minlength=size).astype(np.int64)
+
+
+def ranges(first: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+    """The integers of ranges one after another, and for each of them the number of its range."""
+    number = np.repeat(np.arange(first.size), counts)
+    return np.arange(number.size) + (first - (np.cumsum(counts) - counts))[number], number
+
+
+def before_in_run(runs: IntArray, amounts: IntArray) -> IntArray:
+    """The sum of the amounts before each one among those of its run; equal numbers, ascending, are a run."""
+    before = np.cumsum(amounts) - amounts
+    return before - before[np.searchsorted(runs, runs)]

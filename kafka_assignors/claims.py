@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from kafka_assignors.arrays import NOBODY, BoolArray, IntArray
+from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, ranges
 from kafka_assignors.topic_sets import TopicNumbers
 
 _EMPTY = np.empty(0, dtype=np.int64)
@@ -85,8 +85,7 @@ class ClaimTable:
             order = np.argsort(claimant, kind="stable")
             order = order[np.searchsorted(claimant[order], 0) :]
             sizes = self.sizes[order]
-            starts = np.cumsum(self.sizes) - self.sizes
-            at = np.repeat(starts[order] - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+            at, _ = ranges((np.cumsum(self.sizes) - self.sizes)[order], sizes)
             return replace(
                 self,
                 claimants=claimants,

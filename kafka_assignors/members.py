@@ -6,7 +6,7 @@ from typing import Self, overload
 
 import numpy as np
 
-from kafka_assignors.arrays import BoolArray, IntArray
+from kafka_assignors.arrays import BoolArray, IntArray, places
 from kafka_assignors.claims import ClaimTable, TableClaims
 from kafka_assignors.topic_sets import TopicSets
 
@@ -131,7 +131,9 @@ class Members(Sequence[Member]):
         if len(set(self.ids)) != len(self.ids):
             twice = sorted({name for name in self.ids if list(self.ids).count(name) > 1})
             raise ValueError(f"member ids must differ, but {twice} came more than once")
-        for number in np.flatnonzero((self.weights < 1) | (self.weights > MAX_WEIGHT)).tolist():
+        wrong = np.flatnonzero((self.weights < 1) | (self.weights > MAX_WEIGHT))
+        if wrong.size:
+            number = int(wrong[0])
             raise ValueError(
                 f"the weight of {self.ids[number]} must be from 1 to {MAX_WEIGHT}, not {self.weights[number]}"
             )
@@ -139,21 +141,17 @@ class Members(Sequence[Member]):
         if order == list(range(len(order))):
             return self
         numbers = np.array(order)
-        place = np.empty_like(numbers)
-        place[numbers] = np.arange(numbers.size)
         # Sets of topics are numbered as the members come that have them.
         topics_of = self.topics_of[numbers]
         used, first = np.unique(topics_of, return_index=True)
         used = used[np.argsort(first)]
-        new_number = np.empty(len(self.topics), dtype=np.int64)
-        new_number[used] = np.arange(used.size)
         return type(self)(
             ids=[self.ids[number] for number in order],
             instance_ids=[self.instance_ids[number] for number in order],
             topics=self.topics.chosen(used),
-            topics_of=new_number[topics_of],
+            topics_of=places(used, len(self.topics))[topics_of],
             racks=[self.racks[number] for number in order],
-            claims=self.claims.renumbered(place, numbers.size),
+            claims=self.claims.renumbered(places(numbers, numbers.size), numbers.size),
             generations=self.generations[numbers],
             holds=self.holds[numbers],
             weights=self.weights[numbers],

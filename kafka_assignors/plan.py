@@ -80,10 +80,15 @@ class Plan:
         return np.diff(self.bounds)
 
     @cached_property
+    def receivers(self) -> IntArray:
+        """The member that gets each entry of `partitions`."""
+        return np.repeat(np.arange(len(self.group.members)), self.loads)
+
+    @cached_property
     def owner(self) -> IntArray:
         """(N,) the member of each partition, or `NOBODY`; the last one where several have it (broadcast)."""
         owner = np.full(self.group.size, NOBODY, dtype=np.int64)
-        owner[self.partitions] = np.repeat(np.arange(len(self.group.members)), self.loads)
+        owner[self.partitions] = self.receivers
         return owner
 
     @cached_property
@@ -91,19 +96,13 @@ class Plan:
         """The partitions that their valid prior owner does not keep, ascending."""
         prior = self.group.owner
         kept = np.zeros(self.group.size, dtype=np.bool_)
-        holder = np.repeat(np.arange(len(self.group.members)), self.loads)
-        kept[self.partitions[prior[self.partitions] == holder]] = True
+        kept[self.partitions[prior[self.partitions] == self.receivers]] = True
         return np.flatnonzero((prior != NOBODY) & ~kept)
 
     @property
     def moves(self) -> int:
         """How many partitions moved away from their valid prior owner."""
-        prior = self.group.owner
-        holder = np.repeat(np.arange(len(self.group.members)), self.loads)
-        if self.partitions.size > self.group.size:  # shared partitions count once
-            return self.moved.size
-        kept = np.count_nonzero(prior[self.partitions] == holder)
-        return int(np.count_nonzero(prior != NOBODY) - kept)
+        return self.moved.size
 
     @cached_property
     def unassigned(self) -> IntArray:
@@ -161,7 +160,7 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
         raise InvalidPlanError(f"the plan does not have one entry for each of {len(group.members)} members")
     if partitions.size and (partitions.min() < 0 or partitions.max() >= group.size):
         raise InvalidPlanError(f"the plan holds partitions that do not exist: there are {group.size}")
-    members = np.repeat(np.arange(len(group.members)), plan.loads)
+    members = plan.receivers
     key = members * group.size + partitions if shared else partitions
     twice = _first_repeated(key, shared=shared)
     if twice is not None:

@@ -8,7 +8,7 @@ from typing import Self, overload
 
 import numpy as np
 
-from kafka_assignors.arrays import BoolArray, IntArray
+from kafka_assignors.arrays import BoolArray, IntArray, ranges
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,7 +55,7 @@ class TopicSets(Sequence[frozenset[str]]):
         sizes = np.diff(self.bounds)[numbers]
         bounds = np.zeros(numbers.size + 1, dtype=np.int64)
         np.cumsum(sizes, out=bounds[1:])
-        at = np.repeat(self.bounds[numbers] - bounds[:-1], sizes) + np.arange(bounds[-1])
+        at, _ = ranges(self.bounds[numbers], sizes)
         return type(self)(names=self.names, bounds=bounds, entries=self.entries[at])
 
 

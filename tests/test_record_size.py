@@ -6,7 +6,7 @@ import pytest
 
 from kafka_assignors import RangeAssignor
 from kafka_assignors.assignors.adapter import RECORD_LIMIT
-from kafka_assignors.protocol.membership import make_subscription, size_of
+from kafka_assignors.protocol.membership import make_subscription, sizes_of, subscriptions
 from tests.by_hand import cluster_of, joined
 
 
@@ -28,7 +28,8 @@ def test_the_size_of_a_subscription_is_told_from_what_is_in_it(
     topics: list[str], owned: dict[str, list[int]], rack: str | None, user_data: bytes | None
 ) -> None:
     subscription = make_subscription(topics, owned=owned, generation=3, rack=rack, user_data=user_data)
-    assert size_of(joined("m", subscription).metadata) == pytest.approx(len(subscription.encode()), abs=4)
+    (size,) = sizes_of(subscriptions([joined("m", subscription).metadata])).tolist()
+    assert size == pytest.approx(len(subscription.encode()), abs=4)
 
 
 def test_a_record_near_the_brokers_limit_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:

@@ -169,15 +169,16 @@ class Assignor(AbstractPartitionAssignor):
                 `METADATA_TRIES` times for a topic; one that still has none is left out.
             InvalidPlanError: The planner's result must not be sent.
         """
+        subscriptions = membership.subscriptions([member.metadata for member in members])
         decoded = self.decode(
             [member.member_id for member in members],
             [member.group_instance_id for member in members],
-            membership.subscriptions([member.metadata for member in members]),
+            subscriptions,
         )
         topics = self._partition_ids(cluster, decoded.wanted)
         racks = _replica_racks(cluster, topics) if any(decoded.racks) else None
         assignments = self.lead(Group.of(topics, decoded, racks))
-        _warn_of_size(members, assignments)
+        _warn_of_size(members, subscriptions, assignments)
         return assignments
 
     def decode(
@@ -289,17 +290,20 @@ class Assignor(AbstractPartitionAssignor):
         return known
 
 
-def _warn_of_size(members: Sequence[Any], assignments: Mapping[str, membership.EncodedAssignment]) -> None:
+def _warn_of_size(
+    members: Sequence[Any],
+    subscriptions: Subscriptions,
+    assignments: Mapping[str, membership.EncodedAssignment],
+) -> None:
     """Warn before the group's record is too large for the coordinator to write.
 
     It writes subscriptions and assignments of all members as one record. One that is too large fails for
     every member with an unknown error, on each try, until somebody leaves.
     """
-    size = sum(
+    size = int(membership.sizes_of(subscriptions).sum()) + sum(
         _OVERHEAD
         + 2 * len(member.member_id)  # with the client id, which the member id begins with
         + len(member.group_instance_id or "")
-        + membership.size_of(member.metadata)
         + len(assignments[member.member_id].encode())
         for member in members
     )

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from kafka_assignors.arrays import BoolArray, IntArray, stable_order
+from kafka_assignors.arrays import BoolArray, IntArray, ranges, stable_order
 from kafka_assignors.group import MAX_WEIGHT, Group
 from kafka_assignors.topic_sets import TopicNumbers
 
@@ -30,20 +30,14 @@ class Arcs:
     def split_cells(self, parent: IntArray) -> "Arcs":
         """The arcs after each cell fell into parts, of which part i is of cell parent[i]."""
         bounds = np.searchsorted(self.cells, np.arange(parent.max(initial=-1) + 2))
-        arcs, part = _ranges(bounds[parent], np.diff(bounds)[parent])
+        arcs, part = ranges(bounds[parent], np.diff(bounds)[parent])
         return Arcs(cells=part, nodes=self.nodes[arcs])
 
     def split_nodes(self, parent: IntArray) -> "Arcs":
         """The same for nodes; the parents of the parts ascend."""
         bounds = np.searchsorted(parent, np.arange(parent.max(initial=-1) + 2))
-        nodes, arcs = _ranges(bounds[self.nodes], np.diff(bounds)[self.nodes])
+        nodes, arcs = ranges(bounds[self.nodes], np.diff(bounds)[self.nodes])
         return Arcs(cells=self.cells[arcs], nodes=nodes)
-
-
-def _ranges(first: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
-    """The integers of ranges one after another, and for each of them the number of its range."""
-    number = np.repeat(np.arange(first.size), counts)
-    return np.arange(number.size) + (first - (np.cumsum(counts) - counts))[number], number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,7 +97,7 @@ def _cells_of_topics(subscribed: TopicNumbers, subscription_of: IntArray) -> tup
     """
     topics = subscribed.topics
     sizes = np.diff(subscribed.bounds)[subscription_of]
-    entries, kinds = _ranges(subscribed.bounds[subscription_of], sizes)
+    entries, kinds = ranges(subscribed.bounds[subscription_of], sizes)
     topic = subscribed.numbers[entries]
     order = stable_order(topic)
     kinds = kinds[order]

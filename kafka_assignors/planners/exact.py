@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, places, stable_order
+from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, before_in_run, stable_order, sums
 from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
 from kafka_assignors.planners.cells import Arcs, Contraction
@@ -116,7 +116,7 @@ def _release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, ke
     kinds = kind[partitions]
     order = stable_order(kinds)
     kinds = kinds[order]
-    place = np.arange(kinds.size) - np.searchsorted(kinds, kinds)
+    place = before_in_run(kinds, np.ones_like(kinds))
     owner[partitions[order[place >= keeps[kinds]]]] = NOBODY
 
 
@@ -181,6 +181,7 @@ class _Flow:
         settled: (E,) those of them that it carries in every flow that is as good as this one.
         high: (E,) the most that it may carry beyond the settled ones.
         free, distance: The costs of the last step, and its dual solution.
+        stays_on: (N,) by the last step for moves: see `arc_of_owned`.
     """
 
     def __init__(self, contraction: Contraction, tick: Callable[[], None]) -> None:
@@ -249,18 +250,16 @@ class _Flow:
 
     def in_window(self, goal: Goal) -> None:
         """Loads around those of the best balance: fewest moves; then racks; then balance."""
-        levels = self.level()
-        least, most = self.reach(levels)
-        claims = int((self.group.owner != NOBODY).sum())
+        least, most = self.reach(self.level())
         skew = goal.max_skew or 0
-        self.in_skew(skew, least, most)
-        if goal.max_moves is not None and claims - self.kept() > goal.max_moves:
+        budget = self.group.size if goal.max_moves is None else goal.max_moves
+        if self.in_skew(skew, least, most) > budget:
             enough = skew + 1
-            while self.moves_in(enough, least, most) > goal.max_moves:
+            while self.in_skew(enough, least, most) > budget:
                 enough *= 2
             while skew + 1 < enough:
                 middle = (skew + enough) // 2
-                if self.moves_in(middle, least, most) > goal.max_moves:
+                if self.in_skew(middle, least, most) > budget:
                     skew = middle
                 else:
                     enough = middle
@@ -271,22 +270,16 @@ class _Flow:
             self.settle()
         self.level()
 
-    def moves_in(self, skew: int, least: IntArray, most: IntArray) -> int:
-        """The fewest moves with loads in a window."""
-        self.in_skew(skew, least, most)
-        return int((self.group.owner != NOBODY).sum()) - self.kept()
-
-    def kept(self) -> int:
-        """How many partitions stay with their owners."""
-        return int(np.minimum(self.carried, self.free).sum())
-
-    def in_skew(self, skew: int, least: IntArray, most: IntArray) -> None:
+    def in_skew(self, skew: int, least: IntArray, most: IntArray) -> int:
         """Move as little as possible, with loads up to `skew` off those of the best balance.
 
         Args:
             skew: Partitions more, or fewer.
             least: Of each kind the fewest partitions that a member has in best-balanced plans.
             most: And the most.
+
+        Returns:
+            How many partitions move.
         """
         self.start()
         low = np.maximum(least - skew, 0)
@@ -296,6 +289,8 @@ class _Flow:
             self.split(self.contraction.rack_of)
         self.split_owners()
         self.send(self.owned(), keep=True)
+        kept = int(np.minimum(self.carried, self.free).sum())
+        return int((self.group.owner != NOBODY).sum()) - kept
 
     def split(self, key: IntArray) -> None:
         """Tell the members of a node apart by a key, 0 to M."""
@@ -321,8 +316,8 @@ class _Flow:
 
     def owned(self) -> IntArray:
         """(E,) which partitions cost nothing if they are to stay: those of each cell that the node owns."""
-        arc = self.arc_of_owned()
-        return np.bincount(arc[arc >= 0], minlength=self.arcs.size)
+        self.stays_on = self.arc_of_owned()
+        return np.bincount(self.stays_on[self.stays_on >= 0], minlength=self.arcs.size)
 
     def arc_of_owned(self) -> IntArray:
         """(N,) the arc that each partition is on if it stays; `_NO_OWNER`, or `_SHUT` if no plan keeps it."""
@@ -358,8 +353,8 @@ class _Flow:
     def network(self, free: IntArray, flow: IntArray) -> Network:
         """All of the network with a flow beyond what is settled."""
         carried = self.settled + flow
-        out = _sums(self.arcs.cells, carried, self.supply.size)
-        load = _sums(self.arcs.nodes, carried, self.nodes.members.size)
+        out = sums(self.arcs.cells, carried, self.supply.size)
+        load = sums(self.arcs.nodes, carried, self.nodes.members.size)
         return Network(
             starts=np.searchsorted(self.arcs.cells, np.arange(self.supply.size + 1)),
             heads=self.arcs.nodes,
@@ -383,29 +378,13 @@ class _Flow:
         Raises:
             _NoRoomError: The blocks are not those of a best balance.
         """
-        whole = self.network(free, np.zeros_like(free))
-        if keep:
-            whole.flow = self.room_for(free)
-            whole = self.network(free, whole.flow)
+        whole = self.network(free, self.room_for(free) if keep else np.zeros_like(free))
         self.free = free
         self.distance = np.zeros_like(whole.supply), np.zeros_like(whole.load), np.zeros_like(whole.load)
         for cells, nodes, arcs in self.blocks():
-            part = Network(
-                starts=np.searchsorted(self.arcs.cells[arcs], np.append(cells, whole.supply.size)),
-                heads=places(nodes, whole.load.size)[whole.heads[arcs]],
-                supply=whole.supply[cells],
-                base=whole.base[nodes],
-                extra=whole.extra[nodes],
-                pool=int(
-                    whole.supply[cells].sum()
-                    + whole.load[nodes].sum()
-                    - np.maximum(whole.load[nodes], whole.base[nodes]).sum()
-                ),
-                free=free[arcs],
-                high=whole.high[arcs],
-                flow=whole.flow[arcs],
-                load=whole.load[nodes],
-            )
+            part = whole.part(cells, nodes, arcs)
+            taken = np.maximum(part.load, part.base).sum()
+            part.pool = int(part.supply.sum() + part.load.sum() - taken)
             sent = send(part, self.tick)
             if sent.stuck:
                 raise _NoRoomError
@@ -418,17 +397,15 @@ class _Flow:
         """(E,) how much of what is wanted fits: nodes that want too much get of each cell in proportion."""
         nodes, block = self.nodes, self.nodes.block
         wanted = np.minimum(wanted, self.high)
-        total = _sums(self.arcs.nodes, wanted, nodes.members.size)
+        total = sums(self.arcs.nodes, wanted, nodes.members.size)
         if (total <= nodes.sure).all():
             return wanted
         over = np.clip(total - nodes.sure, 0, nodes.more)
         # Of each block's pool the first nodes get what they want.
-        pool = _sums(self.cell_block, self.supply, int(block.max()) + 1) - _sums(
-            block, nodes.sure, int(block.max()) + 1
-        )
+        blocks = int(block.max()) + 1
+        pool = sums(self.cell_block, self.supply, blocks) - sums(block, nodes.sure, blocks)
         order = np.argsort(block, kind="stable")
-        before = np.cumsum(over[order]) - over[order]
-        before -= before[np.searchsorted(block[order], block[order])]
+        before = before_in_run(block[order], over[order])
         granted = np.empty_like(over)
         granted[order] = np.clip(pool[block[order]] - before, 0, over[order])
         room = np.minimum(total, nodes.sure + granted)
@@ -437,12 +414,10 @@ class _Flow:
         arcs = arcs[np.argsort(self.arcs.nodes[arcs], kind="stable")]
         node = self.arcs.nodes[arcs]
         part = wanted[arcs] * room[node] // total[node]
-        left = (room - _sums(node, part, room.size))[node]
+        left = (room - sums(node, part, room.size))[node]
         spare = (part < wanted[arcs]).astype(np.int64)
-        place = np.cumsum(spare) - spare
-        place -= place[np.searchsorted(node, node)]
         fits = wanted.copy()
-        fits[arcs] = part + ((spare > 0) & (place < left))
+        fits[arcs] = part + ((spare > 0) & (before_in_run(node, spare) < left))
         return fits
 
     def blocks(self) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
@@ -474,7 +449,7 @@ class _Flow:
     def reach(self, levels: Levels) -> tuple[IntArray, IntArray]:
         """Of each kind the fewest and the most partitions that a member has in any best-balanced plan."""
         members = self.nodes.members
-        load = _sums(self.arcs.nodes, self.carried, members.size)
+        load = sums(self.arcs.nodes, self.carried, members.size)
         gives, takes = load > levels.sure, load < levels.sure + levels.more
         inside = levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes]
         cells, nodes = self.arcs.cells[inside], self.arcs.nodes[inside]
@@ -492,7 +467,7 @@ class _Flow:
         owner = group.owner.copy()
         kept = np.zeros_like(self.carried)
         if (owner != NOBODY).any():
-            arc = self.arc_of_owned()
+            arc = self.stays_on
             owned = np.bincount(arc[arc >= 0], minlength=arcs.size)
             kept = np.minimum(owned, self.carried)
             owner[arc == _SHUT] = NOBODY
@@ -512,11 +487,6 @@ class _Flow:
         chosen = np.arange(free.size) + np.repeat(first - (np.cumsum(coming) - coming), coming)
         owner[free[order]] = member[chosen]
         return owner
-
-
-def _sums(index: IntArray, values: IntArray, size: int) -> IntArray:
-    """The sum of the values at each index 0..size - 1."""
-    return np.bincount(index, weights=values, minlength=size).astype(np.int64)
 
 
 def _spread(

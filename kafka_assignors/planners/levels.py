@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from kafka_assignors.arrays import IntArray, places
-from kafka_assignors.planners.flow import UNLIMITED, Network, send
+from kafka_assignors.arrays import IntArray, before_in_run, sums
+from kafka_assignors.planners.flow import Network, send
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,31 +67,18 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
         sizes: The members of its nodes.
         tick: Called between the steps; it may raise to give up.
     """
-    given = network.load - np.bincount(
-        network.heads, weights=network.flow, minlength=network.load.size
-    ).astype(np.int64)
+    given = network.load - sums(network.heads, network.flow, network.load.size)
     sure, more = np.zeros_like(network.load), np.zeros_like(network.load)
     cell_block, node_block = np.zeros_like(network.supply), np.zeros_like(network.load)
     blocks = 0
-    tails = network.tails
     everything = np.arange(network.supply.size), np.arange(network.load.size), np.arange(network.heads.size)
     parts = [everything]
     while parts:
         cells, nodes, arcs = parts.pop()
         total = int(network.supply[cells].sum() + network.flow[arcs].sum() + given[nodes].sum())
         base, extra = quotas(total, sizes.of(nodes), given[nodes])
-        part = Network(
-            starts=np.searchsorted(tails[arcs], np.append(cells, network.supply.size)),
-            heads=places(nodes, network.load.size)[network.heads[arcs]],
-            supply=network.supply[cells],
-            base=base,
-            extra=extra,
-            pool=total - int(base.sum()),
-            free=np.full(arcs.size, UNLIMITED),
-            high=network.high[arcs],
-            flow=network.flow[arcs],
-            load=network.load[nodes],
-        )
+        part = network.part(cells, nodes, arcs)
+        part.base, part.extra, part.pool = base, extra, total - int(base.sum())
         _take_back(part)
         _pour(part)
         sent = send(part, tick)
@@ -104,9 +91,7 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
         cell_full, node_full = sent.cells > 0, sent.nodes > 0
         from_full, to_full = cell_full[part.tails], node_full[part.heads]
         between = from_full != to_full
-        given[nodes] += np.bincount(
-            part.heads[between], weights=part.flow[between], minlength=nodes.size
-        ).astype(np.int64)
+        given[nodes] += sums(part.heads[between], part.flow[between], nodes.size)
         parts.append((cells[~cell_full], nodes[~node_full], arcs[~from_full & ~to_full]))
         parts.append((cells[cell_full], nodes[node_full], arcs[from_full & to_full]))
     return Levels(sure=sure, more=more, cell_block=cell_block, node_block=node_block)
@@ -184,13 +169,9 @@ def _take_back(network: Network) -> None:
         return
     order = np.argsort(network.heads, kind="stable")
     heads, flow = network.heads[order], network.flow[order]
-    before = np.cumsum(flow) - flow
-    before -= before[np.searchsorted(heads, heads)]  # what earlier arcs bring to the same node
-    taken = np.clip(back[heads] - before, 0, flow)
+    taken = np.clip(back[heads] - before_in_run(heads, flow), 0, flow)  # from the first arcs of a node
     network.flow[order] -= taken
-    network.supply += np.bincount(network.tails[order], weights=taken, minlength=network.supply.size).astype(
-        np.int64
-    )
+    network.supply += sums(network.tails[order], taken, network.supply.size)
     network.load -= back
 
 
@@ -214,5 +195,5 @@ def _pour(network: Network) -> None:
     fits = np.divide(room, coming, out=np.ones(room.size), where=coming > room)
     flow = np.floor(poured * fits[heads]).astype(np.int64)
     network.flow += flow
-    network.supply -= np.bincount(tails, weights=flow, minlength=network.supply.size).astype(np.int64)
-    network.load += np.bincount(heads, weights=flow, minlength=room.size).astype(np.int64)
+    network.supply -= sums(tails, flow, network.supply.size)
+    network.load += sums(heads, flow, room.size)

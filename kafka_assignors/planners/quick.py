@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kafka_assignors.arrays import NOBODY, IntArray
+from kafka_assignors.arrays import NOBODY, IntArray, before_in_run
 from kafka_assignors.group import Group
 from kafka_assignors.plan import Plan
 
@@ -20,7 +20,7 @@ def plan_quickly(group: Group) -> Plan:
     owner = group.owner.copy()
     owned = np.flatnonzero(owner != NOBODY)
     owned = owned[np.argsort(owner[owned], kind="stable")]
-    place = np.arange(owned.size) - np.searchsorted(owner[owned], owner[owned])
+    place = before_in_run(owner[owned], np.ones_like(owned))
     owner[owned[place >= -(-group.size // members)]] = NOBODY
     loads = np.bincount(owner[owner != NOBODY], minlength=members)
     for topic in sorted(range(len(group.topics)), key=lambda topic: len(group.subscribers[topic])):

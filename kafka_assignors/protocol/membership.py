@@ -7,6 +7,7 @@ import numpy as np
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.structs import TopicPartition
 
+from kafka_assignors.arrays import IntArray, sums
 from kafka_assignors.claims import ClaimTable
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.plan import Plan
@@ -17,6 +18,7 @@ VERSION: Final = 3
 """The newest version of subscription and assignment: owned partitions, generation and rack (KIP-881)."""
 
 _GENERATION_SINCE: Final = 2
+_FIXED: Final = 24  # version, counts, lengths, generation and a rack of a few letters
 _HEAD: Final = VERSION.to_bytes(2, "big")
 _NO_USER_DATA: Final = (0).to_bytes(4, "big")
 
@@ -106,13 +108,18 @@ def subscriptions(decoded: Sequence[Any]) -> Subscriptions:
     )
 
 
-def size_of(subscription: Any) -> int:
-    """About how many bytes a decoded subscription has; exact for names in ASCII."""
-    topics = subscription.topics or ()
-    size = 24 + 2 * len(topics) + sum(map(len, filter(None, topics))) + len(subscription.user_data or b"")
-    for entry in getattr(subscription, "owned_partitions", None) or ():
-        size += 6 + len(entry.topic or "") + 4 * len(entry.partitions or ())
-    return size
+def sizes_of(subscriptions: Subscriptions) -> IntArray:
+    """(M,) about how many bytes each subscription has; exact for names in ASCII."""
+    topics, owned = subscriptions.topics, subscriptions.owned
+    name_sizes = np.array([len(name) for name in topics.names], dtype=np.int64)
+    set_of = np.repeat(np.arange(len(topics)), np.diff(topics.bounds))
+    set_sizes = sums(set_of, name_sizes[topics.entries] + 2, len(topics))
+    owned_names = np.array([len(name) for name in owned.names], dtype=np.int64)
+    owned_sizes = sums(
+        owned.claimant, owned_names[owned.topic] + 6 + 4 * owned.sizes, subscriptions.topics_of.size
+    )
+    user_data = np.array([len(data) for data in subscriptions.user_data], dtype=np.int64)
+    return set_sizes[subscriptions.topics_of] + owned_sizes + user_data + _FIXED
 
 
 def _is_name(name: str | None) -> bool:
