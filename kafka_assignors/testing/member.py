@@ -289,6 +289,7 @@ class Member:
         assignors: Sequence[AssignorSpec] | None = None,
         topics: Topics | None = None,
         settings: Mapping[str, Any] | None = None,
+        place: Place | None = None,
     ) -> Member:
         """End this member and start another in its place, with the same instance id if it has one.
 
@@ -298,6 +299,7 @@ class Member:
             assignors: Other assignors than this member's.
             topics: Other topics than this member's.
             settings: Other settings than this member's.
+            place: Another place than this member's.
 
         Returns:
             The new member; its name is this one's with a count.
@@ -315,6 +317,7 @@ class Member:
             "assignors": assignors,
             "topics": topics or self.topics or None,
             "settings": settings,
+            "place": place,
         }
         base, _, count = self.name.partition(".")
         return self._group.join(

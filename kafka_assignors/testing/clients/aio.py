@@ -44,8 +44,11 @@ def settings(task: Task) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     if task.assignors is not None:
         chosen = {
+            # A class of its own for each consumer: aiokafka's sticky one keeps what it had in its class,
+            # so that two consumers of one process would claim the same.
             "partition_assignment_strategy": [
-                _STOCK[one] if isinstance(one, str) else one for one in task.assignors
+                type(base.__name__, (base,), {})
+                for base in (_STOCK[one] if isinstance(one, str) else one for one in task.assignors)
             ]
         }
     return {**task.common(), **task.access.aiokafka(), **chosen}
