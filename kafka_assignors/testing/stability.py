@@ -6,6 +6,7 @@ Three words are held against each other: the members' own, the coordinator's, an
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ Topics = str | Collection[str] | re.Pattern[str]
 
 Sharing = Literal["exclusive", "broadcast"]
 """Whether each partition is to have one owner, or to be owned by every subscriber of its topic."""
+
+_WARNINGS = threading.Lock()
+"""Held while warnings are caught, whose filters are the whole process's."""
 
 Existing = Mapping[str, Collection[TopicPartition]]
 """Topic -> its partitions, as the brokers say."""
@@ -56,8 +60,8 @@ class BrokersView:
 def describe(client: AdminClient, group_id: str) -> BrokersView:
     """Ask the coordinator about a group."""
     try:
-        with warnings.catch_warnings():
-            # Deprecated, but what replaces it leaves out the subscriptions.
+        # Deprecated, but what replaces it leaves out the subscriptions.
+        with _WARNINGS, warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             listed: list[Any] = client.list_groups(group_id, timeout=REQUEST_SECONDS)
     except KafkaException as error:
