@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,10 +21,10 @@ from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
 from kafka_assignors.testing import BrokerDiedError, Cluster, How, embedded, kafka_cluster
-from kafka_assignors.testing.broker import wait_until_complete
 from kafka_assignors.testing.cluster import choose_way
 from kafka_assignors.testing.jars import kafka_jars
 from kafka_assignors.testing.plugin import options
+from kafka_assignors.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,29 +91,13 @@ def test_the_session_has_the_cluster_that_is_configured(
 
 
 def test_a_port_taken_by_another_process_means_a_start_on_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    choose = embedded.free_ports
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
-        choices = iter([[taken, *choose(1)], choose(2)])
+        choices = iter([[taken, *free_ports(1)], free_ports(2)])
         monkeypatch.setattr(embedded, "free_ports", lambda _: next(choices))
         with kafka_cluster(how="embedded") as cluster:
             assert cluster.bootstrap_servers != [f"127.0.0.1:{taken}"]
         assert next(choices, None) is None
-
-
-def test_a_broker_stopped_and_started_has_its_data_and_is_not_called_dead() -> None:
-    topic = f"t-{uuid.uuid4()}"
-    with kafka_cluster(how="embedded") as cluster:
-        (broker,) = cluster.brokers
-        assert isinstance(broker, embedded.EmbeddedBroker)
-        with admin_of(cluster) as admin:
-            admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=1)])
-        broker.stop()
-        assert cluster.death() is None
-        broker.start()
-        wait_until_complete(cluster.brokers)
-        with admin_of(cluster) as admin:
-            assert admin.list_topics() == [topic]
 
 
 def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path: Path) -> None:
@@ -150,12 +133,13 @@ def test_a_setting_that_kafka_refuses_is_told_with_the_end_of_the_log(how: How) 
 
 
 def kill_the_broker() -> None:
+    """Not through the kit, which would know."""
     with kafka_cluster(how="embedded") as cluster:
-        (broker,) = cluster.brokers
+        broker = cluster.broker(1)
         assert isinstance(broker, embedded.EmbeddedBroker)
-        assert broker._process is not None
-        broker._process._process.kill()
-        broker._process._process.wait()
+        assert broker.pid is not None
+        os.kill(broker.pid, signal.SIGKILL)
+        wait_until(broker.has_died)
 
 
 def test_a_broker_that_dies_is_told_with_the_end_of_its_log() -> None:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_assignors.testing import broker as broker_module
 from kafka_assignors.testing import cluster, embedded
-from kafka_assignors.testing.broker import BrokerDiedError, ClusterUnavailableError, wait_until_complete
-from kafka_assignors.testing.cluster import Cluster, choose_way, kafka_cluster
+from kafka_assignors.testing.broker import (
+    Broker,
+    BrokerDiedError,
+    ClusterUnavailableError,
+    wait_until_complete,
+)
+from kafka_assignors.testing.cluster import Cluster, choose_way, incomplete, kafka_cluster
+from kafka_assignors.testing.coordinator import partition_of
+from kafka_assignors.testing.metadata import ClusterState, PartitionState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,18 +31,35 @@ def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_IMAGE", raising=False)
 
 
-@dataclass
-class FakeBroker:
-    node_id: int = 1
-    bootstrap: str = NOBODY
-    text: str = "[INFO] Kafka Server started"
-    dead: bool = False
+class FakeBroker(Broker):
+    """A broker without a process, which does at once what it is told and notes it."""
 
-    def has_died(self) -> bool:
-        return self.dead
+    def __init__(
+        self, node_id: int = 1, bootstrap: str = NOBODY, text: str = "[INFO] Kafka Server started"
+    ) -> None:
+        super().__init__(node_id, bootstrap)
+        self.text = text
+        self.dead = False
+        self.done: list[str] = []
+        self.start(wait=False)
 
     def log(self) -> str:
         return self.text
+
+    def _launch(self) -> None:
+        self.done.append("launched")
+
+    def _end(self, *, orderly: bool) -> None:
+        self.done.append("stopped" if orderly else "killed")
+
+    def _suspend(self) -> None:
+        self.done.append("suspended")
+
+    def _resume(self) -> None:
+        self.done.append("resumed")
+
+    def _alive(self) -> bool:
+        return not self.dead
 
 
 # The way ----------------------------------------------------------------------------------------------
@@ -140,17 +164,16 @@ def test_a_given_cluster_must_have_the_nodes_asked_for(monkeypatch: pytest.Monke
 
 
 def test_waiting_ends_when_all_have_started_and_see_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {"a": iter([0, 1, 2]), "b": iter([2])}
-    monkeypatch.setattr(
-        f"{wait_until_complete.__module__}.count_brokers", lambda bootstrap: next(answers[bootstrap])
-    )
+    answers = {"a": iter([set(), {1}, {1, 2}]), "b": iter([{1, 2, 3}])}
+    monkeypatch.setattr(broker_module, "known_by", lambda server: next(answers[server]))
     wait_until_complete([FakeBroker(1, "a"), FakeBroker(2, "b")])
     assert [next(answer, None) for answer in answers.values()] == [None, None]
 
 
 def test_waiting_ends_with_the_end_of_the_log_of_a_broker_that_dies() -> None:
     lines = "\n".join(map(str, range(100)))
-    brokers = [FakeBroker(1, text="still starting"), FakeBroker(2, text=lines, dead=True)]
+    brokers = [FakeBroker(1, text="still starting"), FakeBroker(2, text=lines)]
+    brokers[1].dead = True
     with pytest.raises(BrokerDiedError, match="Kafka node 2 has died") as caught:
         wait_until_complete(brokers)
     assert str(caught.value).splitlines()[1:] == [str(number) for number in range(70, 100)]
@@ -172,6 +195,135 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> FakeBroker:
 
     monkeypatch.setattr(embedded, "started_brokers", started)
     return fake
+
+
+# Stopped on purpose -----------------------------------------------------------------------------------
+
+
+def test_a_broker_killed_on_purpose_has_not_died() -> None:
+    broker = FakeBroker()
+    broker.dead = True
+    assert broker.has_died()
+    broker.kill()
+    assert not broker.has_died()
+    assert (broker.running, repr(broker)) == (False, "<FakeBroker 1: down>")
+
+
+def test_a_frozen_broker_is_thawed_to_stop_in_order_and_killed_as_it_is() -> None:
+    broker = FakeBroker()
+    broker.freeze()
+    broker.stop()
+    broker.start(wait=False)
+    broker.freeze()
+    broker.kill()
+    assert broker.done == ["launched", "suspended", "resumed", "stopped", "launched", "suspended", "killed"]
+
+
+def test_what_is_down_is_not_stopped_again_nor_frozen() -> None:
+    broker = FakeBroker()
+    broker.kill()
+    broker.stop()
+    broker.kill()
+    with pytest.raises(RuntimeError, match="Kafka node 1 is down: cannot freeze it"):
+        broker.freeze()
+    assert broker.done == ["launched", "killed"]
+
+
+def test_what_runs_is_neither_started_nor_thawed() -> None:
+    broker = FakeBroker()
+    with pytest.raises(RuntimeError, match="Kafka node 1 is running: cannot start it"):
+        broker.start()
+    with pytest.raises(RuntimeError, match="Kafka node 1 is running: cannot thaw it"):
+        broker.thaw()
+
+
+def test_a_start_waits_for_the_peers_that_run_and_for_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two, _ = brokers = [FakeBroker(1, "a"), FakeBroker(2, "b"), FakeBroker(3, "c")]
+    for broker in brokers:
+        broker.peers = brokers
+    asked: list[str] = []
+
+    def known_by(server: str) -> set[int]:
+        asked.append(server)
+        return {1, 3}
+
+    monkeypatch.setattr(broker_module, "known_by", known_by)
+    two.kill()
+    one.restart()
+    assert (one.done, asked) == (["launched", "stopped", "launched"], ["a", "c"])
+
+
+def test_the_brokers_of_a_given_cluster_are_not_ours_to_kill() -> None:
+    with pytest.raises(
+        ClusterUnavailableError,
+        match=r"the cluster at a:1,b:2 is given: not ours to stop or kill\. .*embedded",
+    ):
+        Cluster(["a:1", "b:2"], 2, "given").broker(1)
+
+
+def test_a_broker_is_had_by_its_id_which_must_exist() -> None:
+    brokers = (FakeBroker(1), FakeBroker(2))
+    cluster = Cluster([NOBODY], 2, "embedded", brokers)
+    assert cluster.broker(2) is brokers[1]
+    with pytest.raises(ValueError, match=r"node 3: the cluster has \[1, 2\]"):
+        cluster.broker(3)
+
+
+# Complete ---------------------------------------------------------------------------------------------
+
+
+def view(nodes: Sequence[int], **partition: object) -> ClusterState:
+    known: dict[str, object] = {
+        "topic": "t",
+        "number": 0,
+        "leader": 1,
+        "replicas": (1, 2, 3),
+        "in_sync": frozenset({1, 2, 3}),
+        **partition,
+    }
+    return ClusterState(
+        brokers=dict.fromkeys(nodes, NOBODY),
+        partitions=(PartitionState(**known),),  # type: ignore[arg-type]  # checked by the dataclass's users
+    )
+
+
+@pytest.mark.parametrize(
+    ("views", "wrong"),
+    [
+        ({1: view([1, 2]), 2: view([1, 2])}, []),
+        ({1: view([1, 2]), 2: "refused"}, ["node 2 does not answer: refused"]),
+        ({1: view([1])}, []),
+        ({1: view([1, 3])}, ["node 1 knows the nodes [1, 3] instead of [1]"]),
+        ({1: view([1], leader=3)}, ["node 1 says that t-0 has no leader that runs (3)"]),
+        ({1: view([1], leader=-1)}, ["node 1 says that t-0 has no leader that runs (-1)"]),
+        (
+            {1: view([1, 2], in_sync=frozenset({1})), 2: view([1, 2])},
+            ["node 1 says that t-0 is not in sync on [2]"],
+        ),
+        ({}, ["no broker runs"]),
+    ],
+)
+def test_a_cluster_is_complete_when_all_that_run_agree_and_have_all_they_should(
+    views: Mapping[int, ClusterState | str], wrong: list[str]
+) -> None:
+    assert incomplete(views) == wrong
+
+
+def test_waiting_for_a_complete_cluster_ends_with_what_is_missing() -> None:
+    with pytest.raises(
+        ClusterUnavailableError,
+        match=r"waited 0 s in vain for the cluster to be complete:\n  - node 1 does not answer: .*refused",
+    ):
+        Cluster([NOBODY], 1, "embedded", (FakeBroker(),)).wait_complete(timeout=0)
+
+
+@pytest.mark.parametrize(
+    ("group_id", "partition"),
+    # As Java has it: Utils.abs(groupId.hashCode()) % 50. One hash is the least integer, one has a surrogate.
+    [("g", 3), ("", 0), ("polygenelubricants", 0), ("orders-service", 17), ("\N{GRINNING FACE}", 49)],
+)
+def test_a_group_belongs_to_the_partition_that_kafka_says(group_id: str, partition: int) -> None:
+    assert partition_of(group_id, 50) == partition
 
 
 def let_die(broker: FakeBroker, error: Exception | None = None) -> None:
@@ -208,7 +360,7 @@ def test_settings_go_before_the_built_in_ones(monkeypatch: pytest.MonkeyPatch) -
     ) -> contextlib.AbstractContextManager[Sequence[FakeBroker]]:
         assert (nodes, progress) == (3, True)
         used.update(settings)
-        return contextlib.nullcontext([replace(FakeBroker(), node_id=node) for node in (1, 2, 3)])
+        return contextlib.nullcontext([FakeBroker(node) for node in (1, 2, 3)])
 
     monkeypatch.setattr(embedded, "started_brokers", started)
     running = enter(3, how="embedded", settings={"auto.create.topics.enable": "true", "new": 1})

@@ -15,13 +15,8 @@ import pytest
 
 from kafka_assignors.testing import embedded
 from kafka_assignors.testing.broker import BrokerDiedError, ClusterUnavailableError
-from kafka_assignors.testing.embedded import (
-    PortTakenError,
-    WatchedProcess,
-    enter_retrying,
-    free_ports,
-    server_settings,
-)
+from kafka_assignors.testing.embedded import Brokers, WatchedProcess, server_settings
+from kafka_assignors.testing.ports import PortTakenError, enter_retrying, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,16 +31,17 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the embedded br
 def test_free_ports_differ_and_can_be_bound() -> None:
     ports = free_ports(20)
     assert len(set(ports)) == 20
+    assert all(port in range(20000, 32768) for port in ports)  # none that outgoing connections are given
     for port in ports:
         with socket.socket() as server:
             server.bind(("127.0.0.1", port))
 
 
-def attempts(outcomes: Sequence[Exception | None], log: list[str]) -> Iterator[embedded.Brokers]:
+def attempts(outcomes: Sequence[Exception | None], log: list[str]) -> Iterator[Brokers]:
     remaining = iter(outcomes)
 
     @contextlib.contextmanager
-    def attempt() -> Iterator[embedded.Brokers]:
+    def attempt() -> Iterator[Brokers]:
         if (error := next(remaining)) is not None:
             log.append("failed")
             raise error
@@ -97,8 +93,23 @@ def test_ending_a_process_leaves_its_folder(tmp_path: Path) -> None:
     assert (tmp_path / "log").exists()
 
 
+def test_a_suspended_process_stands_still_and_goes_on_when_resumed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = WatchedProcess(["sh", "-c", "while :; do echo; done"], log, tmp_path)
+    while not log.stat().st_size:
+        assert process.status() is None
+    process.suspend()
+    written = log.stat().st_size
+    assert [log.stat().st_size for _ in range(1000)] == [written] * 1000
+    process.resume()
+    while log.stat().st_size == written:
+        assert process.status() is None
+    process.suspend()
+    assert process.end(signal.SIGKILL) == -signal.SIGKILL
+
+
 def test_a_process_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "_STOP_TIMEOUT", 0.1)
+    monkeypatch.setattr(embedded, "STOP_TIMEOUT", 0.1)
     process = WatchedProcess(["sh", "-c", "trap '' TERM; echo; exec sleep 60"], tmp_path / "log", tmp_path)
     while not (tmp_path / "log").read_text():  # until the trap is set
         assert process.status() is None

@@ -16,14 +16,18 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from kafka_assignors.testing import embedded
+from kafka_assignors.testing import coordinator, embedded
+from kafka_assignors.testing.access import Access
 from kafka_assignors.testing.broker import (
+    START_TIMEOUT,
     Broker,
     BrokerDiedError,
     ClusterUnavailableError,
     count_brokers,
     find_death,
+    wait_until,
 )
+from kafka_assignors.testing.metadata import ClusterState, cluster_state, first_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,6 +56,92 @@ class Cluster:
     def death(self) -> str | None:
         """Which broker has died, and the end of its log; None while all live. Stopped ones are not dead."""
         return find_death(self.brokers)
+
+    @property
+    def access(self) -> Access:
+        """How clients reach it."""
+        return Access(tuple(self.bootstrap_servers))
+
+    def broker(self, node_id: int) -> Broker:
+        """The node of an id: to be killed, stopped, frozen, and brought back.
+
+        Raises:
+            ClusterUnavailableError: The cluster is given.
+            ValueError: It has no such node.
+        """
+        if self.how == "given":
+            raise ClusterUnavailableError(
+                f"the cluster at {','.join(self.bootstrap_servers)} is given: not ours to stop or kill. "
+                "Insist on one that is started here (how='embedded' or how='docker')"
+            )
+        for broker in self.brokers:
+            if broker.node_id == node_id:
+                return broker
+        raise ValueError(f"node {node_id}: the cluster has {[broker.node_id for broker in self.brokers]}")
+
+    def wait_complete(self, timeout: float = START_TIMEOUT) -> None:
+        """Wait until the cluster has got over what was done to its brokers.
+
+        That is: every broker that runs answers and knows all that run and no others, every partition has a
+        leader, and every replica on a running broker is in sync.
+
+        Raises:
+            ClusterUnavailableError: It took longer than the timeout, in seconds; says what is wrong.
+            BrokerDiedError: A broker ended meanwhile.
+        """
+
+        def wrong() -> list[str]:
+            if (death := self.death()) is not None:
+                raise BrokerDiedError(death)
+            return incomplete({node: _asked(server) for node, server in self._running().items()})
+
+        wait_until(wrong, timeout, "the cluster to be complete")
+
+    def coordinator_of(self, group_id: str, *, timeout: float = 30.0) -> int:
+        """The id of the node that coordinates a group, by FindCoordinator.
+
+        Args:
+            group_id: The group; need not exist.
+            timeout: In seconds.
+
+        Raises:
+            ClusterUnavailableError: No broker knows.
+        """
+        return coordinator.coordinator_of(self._servers(), group_id, timeout)
+
+    def move_coordinator(self, group_id: str, to: int | None = None, *, timeout: float = 30.0) -> int:
+        """Make another node the coordinator of a group, in an orderly way.
+
+        The partition of ``__consumer_offsets`` to which the group belongs gets another leader: its replicas
+        are reassigned so that the node is the preferred one, and the preferred one is elected. All groups of
+        that partition move along; in a cluster started here there is only one partition, unless
+        ``offsets.topic.num.partitions`` says otherwise.
+
+        Args:
+            group_id: The group; need not exist.
+            to: The node; by default any other with a replica in sync.
+            timeout: In seconds, of each step.
+
+        Returns:
+            The node, once every broker says that it is the coordinator.
+
+        Raises:
+            ClusterUnavailableError: There is no other node, the brokers refuse, or it takes too long.
+        """
+        return coordinator.move_coordinator(self._servers(), group_id, to, timeout)
+
+    def _servers(self) -> list[str]:
+        """Where running brokers answer the kit."""
+        return [*self._running().values()]
+
+    def _running(self) -> Mapping[int, str]:
+        """Where running brokers answer the kit, by node id."""
+        if self.how != "given":
+            return {broker.node_id: broker.bootstrap for broker in self.brokers if broker.running}
+        state = first_answer(self.bootstrap_servers)
+        if state is None:
+            raise ClusterUnavailableError(f"no broker answers at {','.join(self.bootstrap_servers)}")
+        return state.brokers
 
 
 @contextlib.contextmanager
@@ -109,6 +199,29 @@ def kafka_cluster(
             raise BrokerDiedError(death)
 
 
+def incomplete(views: Mapping[int, ClusterState | str]) -> list[str]:
+    """What is missing in a cluster, by the words of its running nodes.
+
+    Args:
+        views: The view of each running node, or why it has none.
+    """
+    running = views.keys()
+    wrong = []
+    for node, view in views.items():
+        if isinstance(view, str):
+            wrong.append(f"node {node} does not answer: {view}")
+            continue
+        if view.brokers.keys() != running:
+            wrong.append(f"node {node} knows the nodes {sorted(view.brokers)} instead of {sorted(running)}")
+        for partition in view.partitions:
+            name = f"{partition.topic}-{partition.number}"
+            if partition.leader not in running:
+                wrong.append(f"node {node} says that {name} has no leader that runs ({partition.leader})")
+            if behind := running & {*partition.replicas} - partition.in_sync:
+                wrong.append(f"node {node} says that {name} is not in sync on {sorted(behind)}")
+    return wrong or ([] if views else ["no broker runs"])
+
+
 def choose_way(bootstrap: str | None, image: str | None, docker_has_image: Callable[[], bool]) -> How:
     """The way to take where none is insisted on.
 
@@ -142,6 +255,9 @@ def common_settings(nodes: int) -> dict[str, str | int]:
         "share.coordinator.state.topic.num.partitions": 1,
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": 1,
+        # A killed broker's partitions get new leaders when it has not been heard of for so long.
+        "broker.session.timeout.ms": 3000,
+        "broker.heartbeat.interval.ms": 500,
         "controller.quorum.election.timeout.ms": 500,
         "controller.quorum.fetch.timeout.ms": 1000,
         "log.cleaner.dedupe.buffer.size": 2097152,
@@ -169,6 +285,13 @@ def _given_cluster(bootstrap: str | None, nodes: int, settings: Mapping[str, str
             else f"the cluster at {bootstrap} has {there} of the {nodes} brokers asked for"
         )
     return Cluster([server.strip() for server in bootstrap.split(",")], there, "given")
+
+
+def _asked(server: str) -> ClusterState | str:
+    try:
+        return cluster_state(server)
+    except OSError as error:
+        return str(error)
 
 
 def _docker_has_image() -> bool:

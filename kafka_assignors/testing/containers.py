@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from docker.errors import APIError, DockerException, ImageNotFound
 from testcontainers.core.config import testcontainers_config
@@ -17,11 +17,18 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.network import Network
 
-from kafka_assignors.testing.broker import ClusterUnavailableError, wait_until_complete
+from kafka_assignors.testing.broker import (
+    STOP_TIMEOUT,
+    Broker,
+    ClusterUnavailableError,
+    wait_until_complete,
+)
 from kafka_assignors.testing.jars import KAFKA_VERSION
+from kafka_assignors.testing.ports import PortTakenError, enter_retrying, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +36,10 @@ PUBLIC_IMAGE = f"apache/kafka:{KAFKA_VERSION}"
 LOCAL_IMAGE = f"local/kafka:{KAFKA_VERSION}"  # built by .ci/docker/image.sh where there is no image registry
 
 _CLIENT_PORT = 9092
+_PORT_TAKEN = ("port is already allocated", "address already in use")  # by a container, by another process
 _ADVERTISED = "/tmp/advertised"  # noqa: S108 - in the container, which is nobody else's
-# The port that clients use is known once the container runs, so it waits to be told its address.
+# The host that clients use is known once the container runs, so it waits to be told its address. It finds it
+# there when it starts again.
 _START = f"""
 until [ -s {_ADVERTISED} ]; do sleep 0.05; done
 export KAFKA_ADVERTISED_LISTENERS=$(cat {_ADVERTISED})
@@ -39,46 +48,89 @@ exec /etc/kafka/docker/run
 _CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"  # any will do: the containers share a network with nobody
 
 
-class ContainerBroker(DockerContainer):
-    """One node: a broker and controller in a container.
+class ContainerBroker(Broker):
+    """One node: a broker and controller in a container, which keeps its data when it is down.
 
     Args:
         image: Has apache/kafka's interface: KAFKA_* variables and /etc/kafka/docker/run.
         node_id: 1, 2, ...
         nodes: Number of nodes in the cluster.
+        port: The port of the engine's host where it answers. Chosen here and not by the engine, which would
+            choose another when the container starts again.
         settings: For server.properties.
+        network: What it shares with the other nodes.
     """
 
-    def __init__(self, image: str, node_id: int, nodes: int, settings: Mapping[str, str | int]) -> None:
-        super().__init__(image)
-        self.node_id = node_id
-        self.host = _host(node_id)
-        self.with_exposed_ports(_CLIENT_PORT)
-        self.with_env("CLUSTER_ID", _CLUSTER_ID)
-        self.with_env("KAFKA_HEAP_OPTS", "-Xms256m -Xmx256m")
+    def __init__(
+        self,
+        image: str,
+        node_id: int,
+        *,
+        nodes: int,
+        port: int,
+        settings: Mapping[str, str | int],
+        network: Network,
+    ) -> None:
+        super().__init__(node_id, "")  # the engine's host is known when the container runs
+        self._container = DockerContainer(image, network=network, network_aliases=[_host(node_id)])
+        self._container.with_bind_ports(_CLIENT_PORT, port)
+        self._container.with_env("CLUSTER_ID", _CLUSTER_ID)
+        self._container.with_env("KAFKA_HEAP_OPTS", "-Xms256m -Xmx256m")
         for key, value in {**server_settings(node_id, nodes), **settings}.items():
-            self.with_env(variable(key), str(value))
-        self.with_command(["sh", "-c", _START])
+            self._container.with_env(variable(key), str(value))
+        self._container.with_command(["sh", "-c", _START])
+        self._told = False
+        self._logged = (0, 0)  # bytes on stdout and stderr before the last start
 
-    @property
-    def bootstrap(self) -> str:
-        """Where clients reach it: ``host:port``."""
-        return f"{self.get_container_host_ip()}:{self.get_exposed_port(_CLIENT_PORT)}"
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            container = stack.enter_context(self._container)
+            self.bootstrap = f"{container.get_container_host_ip()}:{container.get_exposed_port(_CLIENT_PORT)}"
+            self._close = stack.pop_all()
+        return self
 
-    def has_died(self) -> bool:
-        """Whether the container has ended."""
-        self.reload()
-        return bool(self.status != "running")
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close.close()
 
     def log(self) -> str:
-        """All that it has logged."""
-        stdout, stderr = self.get_logs()
-        return (stdout + stderr).decode(errors="replace")
+        """All that it has logged since it was last started."""
+        logs = self._container.get_logs()
+        return b"".join(text[before:] for text, before in zip(logs, self._logged, strict=True)).decode(
+            errors="replace"
+        )
 
-    def advertise(self) -> None:
-        """Tell the running container its address, whereupon Kafka starts."""
-        listeners = f"CLIENT://{self.bootstrap},BROKER://{self.host}:19092"
-        self.copy_into_container(listeners.encode(), _ADVERTISED)
+    @property
+    def _docker(self) -> Any:
+        return self._container.get_wrapped_container()
+
+    def _launch(self) -> None:
+        if self._told:
+            stdout, stderr = self._container.get_logs()
+            self._logged = len(stdout), len(stderr)
+            self._docker.start()
+        else:  # the container runs, and waits for its address
+            listeners = f"CLIENT://{self.bootstrap},BROKER://{_host(self.node_id)}:19092"
+            self._container.copy_into_container(listeners.encode(), _ADVERTISED)
+            self._told = True
+
+    def _end(self, *, orderly: bool) -> None:
+        if orderly:
+            self._docker.stop(timeout=int(STOP_TIMEOUT))
+        elif self._alive():
+            self._docker.kill()
+        self._docker.wait()
+
+    def _suspend(self) -> None:
+        self._docker.pause()
+
+    def _resume(self) -> None:
+        self._docker.unpause()
+
+    def _alive(self) -> bool:
+        self._docker.reload()
+        return self._docker.status in {"running", "paused"}
 
 
 def variable(setting: str) -> str:
@@ -129,17 +181,31 @@ def started_brokers(nodes: int, settings: Mapping[str, str | int]) -> Iterator[S
         if not _present(engine, testcontainers_config.ryuk_image):
             testcontainers_config.ryuk_disabled = True  # else the first start fails where it cannot be pulled
     with contextlib.ExitStack() as stack:
-        brokers = [ContainerBroker(image, node, nodes, settings) for node in range(1, nodes + 1)]
+        brokers = enter_retrying(stack, lambda: _brokers_on_free_ports(image, nodes, settings))
+        wait_until_complete(brokers)
+        yield brokers
+
+
+@contextlib.contextmanager
+def _brokers_on_free_ports(
+    image: str, nodes: int, settings: Mapping[str, str | int]
+) -> Iterator[Sequence[ContainerBroker]]:
+    with contextlib.ExitStack() as stack:
         try:
             network = stack.enter_context(Network())
+            brokers = [
+                stack.enter_context(
+                    ContainerBroker(image, node, nodes=nodes, port=port, settings=settings, network=network)
+                )
+                for node, port in enumerate(free_ports(nodes), start=1)
+            ]
             for broker in brokers:
-                broker.with_network(network).with_network_aliases(broker.host)
-                stack.enter_context(broker)
-            for broker in brokers:
-                broker.advertise()
+                broker.peers = brokers
+                broker.start(wait=False)
         except DockerException as error:
+            if any(words in str(error) for words in _PORT_TAKEN):
+                raise PortTakenError(str(error)) from error
             raise ClusterUnavailableError(f"Docker cannot start {image}: {error}") from error
-        wait_until_complete(brokers)
         yield brokers
 
 

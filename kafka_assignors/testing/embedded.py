@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import logging
+import os
 import shutil
 import signal
 import socket
@@ -23,21 +24,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_assignors.testing.broker import (
+    STOP_TIMEOUT,
+    Broker,
     BrokerDiedError,
     ClusterUnavailableError,
     end_of_log,
     wait_until_complete,
 )
 from kafka_assignors.testing.jars import class_path, kafka_jars
+from kafka_assignors.testing.ports import LOCALHOST, PortTakenError, enter_retrying, free_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 log = logging.getLogger(__name__)
 
-_HOST = "127.0.0.1"  # "localhost" may mean ::1 to a client
-_STARTS = 3  # how often to choose ports, should another process be quicker to bind one
-_STOP_TIMEOUT = 15.0  # seconds; a stop takes 2 on a quiet machine
 # Start time is what tests wait for; it is too short for the optimising compiler to pay.
 _JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms256m", "-Xmx256m")
 
@@ -70,10 +71,6 @@ rootLogger.appenderRef.console.ref=console
 Brokers = Sequence["EmbeddedBroker"]
 
 
-class PortTakenError(BrokerDiedError):
-    """Another process has bound a port between its choice and the broker's start."""
-
-
 class WatchedProcess:
     """A child process that ends when this Python does, and that a Ctrl-C in the terminal does not reach.
 
@@ -94,24 +91,38 @@ class WatchedProcess:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int:
+        """Its id, and that of its process group."""
+        return self._process.pid
+
     def status(self) -> int | None:
         """The exit status, or None while it lives."""
         return self._process.poll()
+
+    def suspend(self) -> None:
+        """Stop all of its threads; they have stopped on return."""
+        self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """Let it go on after `suspend`."""
+        self._process.send_signal(signal.SIGCONT)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Signal it, wait until it and its watchdog have ended, and return its exit status."""
         self._process.send_signal(how)  # nothing, if it has ended
         try:
-            status = self._process.wait(_STOP_TIMEOUT)
+            status = self._process.wait(STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             log.warning(
-                "process %d is still there after %.0f s and is killed", self._process.pid, _STOP_TIMEOUT
+                "process %d is still there after %.0f s and is killed", self._process.pid, STOP_TIMEOUT
             )
             self._process.kill()
             status = self._process.wait()
         with self._leash, contextlib.suppress(OSError):  # if somebody has killed the watchdog
             self._leash.sendall(b"\n")
-            self._leash.settimeout(_STOP_TIMEOUT)
+            self._leash.settimeout(STOP_TIMEOUT)
             self._leash.recv(1)  # the end of the stream: the watchdog held the other end
         return status
 
@@ -121,12 +132,12 @@ class WatchedProcess:
         return self.end()
 
 
-class EmbeddedBroker:
+class EmbeddedBroker(Broker):
     """One node: a Java process, with a folder of its own for settings, log and data.
 
     Args:
         node_id: 1, 2, ...
-        port: Where clients connect.
+        port: Where it answers.
         folder: For all of the node's files; its parent is the cluster's folder.
         settings: What goes into server.properties, besides the data folder.
         java: The command up to the main class.
@@ -135,8 +146,7 @@ class EmbeddedBroker:
     def __init__(
         self, node_id: int, port: int, folder: Path, settings: Mapping[str, str | int], java: Sequence[str]
     ) -> None:
-        self.node_id = node_id
-        self.bootstrap = f"{_HOST}:{port}"
+        super().__init__(node_id, f"{LOCALHOST}:{port}")
         self._folder = folder
         self._java = java
         self._process: WatchedProcess | None = None
@@ -145,12 +155,8 @@ class EmbeddedBroker:
         (folder / "server.properties").write_text("".join([*lines, f"log.dirs={folder / 'data'}\n"]))
         (folder / "log4j2.properties").write_text(_LOG4J)
 
-    def has_died(self) -> bool:
-        """Whether the process has ended without having been stopped."""
-        return self._process is not None and self._process.status() is not None
-
     def log(self) -> str:
-        """All that the process has logged; for a stopped broker, the last one."""
+        """All that the process has logged; for a broker that is down, the last one."""
         path = self._folder / "log"
         return path.read_text(errors="replace") if path.exists() else ""
 
@@ -159,15 +165,29 @@ class EmbeddedBroker:
         # One word, as an id may begin with a dash.
         return self._run("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c")
 
-    def start(self) -> None:
-        """Start the process on the data that there is; does not wait until it is ready."""
+    @property
+    def pid(self) -> int | None:
+        """The process, None while it is down."""
+        return None if self._process is None else self._process.pid
+
+    def _launch(self) -> None:
         self._process = self._run("kafka.Kafka")
 
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Stop the process with a signal and wait for its end. The data stays."""
+    def _end(self, *, orderly: bool) -> None:
         if self._process is not None:
-            self._process.end(how)
+            self._process.end(signal.SIGTERM if orderly else signal.SIGKILL)
             self._process = None
+
+    def _suspend(self) -> None:
+        assert self._process is not None  # noqa: S101 - for the type checker: it is not down
+        self._process.suspend()
+
+    def _resume(self) -> None:
+        assert self._process is not None  # noqa: S101 - as above
+        self._process.resume()
+
+    def _alive(self) -> bool:
+        return self._process is not None and self._process.status() is None
 
     def _run(self, *main: str) -> WatchedProcess:
         logging_setup = f"-Dlog4j2.configurationFile={self._folder / 'log4j2.properties'}"
@@ -195,32 +215,11 @@ def started_brokers(nodes: int, settings: Mapping[str, str | int], *, progress: 
         yield enter_retrying(stack, lambda: _brokers_on_free_ports(nodes, settings, java))
 
 
-def enter_retrying(
-    stack: contextlib.ExitStack, context: Callable[[], contextlib.AbstractContextManager[Brokers]]
-) -> Brokers:
-    """Enter a context of brokers, and again with other ports if another process was quicker to bind one."""
-    for _ in range(_STARTS - 1):
-        try:
-            return stack.enter_context(context())
-        except PortTakenError as error:
-            log.info("starting again with other ports: %s", error)
-    return stack.enter_context(context())
-
-
-def free_ports(count: int) -> list[int]:
-    """Different ports that nobody listens on now, chosen by the operating system."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:  # all are held until all are chosen
-            each.bind((_HOST, 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-
-
 def server_settings(
     client_ports: Sequence[int], controller_ports: Sequence[int]
 ) -> list[dict[str, str | int]]:
     """What makes the nodes one cluster with a rack each: the settings of node 1, 2, ..."""
-    voters = ",".join(f"{node}@{_HOST}:{port}" for node, port in enumerate(controller_ports, start=1))
+    voters = ",".join(f"{node}@{LOCALHOST}:{port}" for node, port in enumerate(controller_ports, start=1))
     return [
         {
             "process.roles": "broker,controller",
@@ -230,8 +229,8 @@ def server_settings(
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "listeners": f"PLAINTEXT://{_HOST}:{client},CONTROLLER://{_HOST}:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{_HOST}:{client}",
+            "listeners": f"PLAINTEXT://{LOCALHOST}:{client},CONTROLLER://{LOCALHOST}:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{LOCALHOST}:{client}",
         }
         for node, (client, controller) in enumerate(zip(client_ports, controller_ports, strict=True), start=1)
     ]
@@ -252,11 +251,12 @@ def _brokers_on_free_ports(
             )
         ]
         for broker in brokers:
+            broker.peers = brokers
             # Killed, as nothing of it is kept: an orderly stop costs seconds when the quorum is gone.
-            stack.callback(broker.stop, signal.SIGKILL)
+            stack.callback(broker.kill)
         _format(brokers)
         for broker in brokers:
-            broker.start()
+            broker.start(wait=False)
         try:
             wait_until_complete(brokers)
         except BrokerDiedError as error:

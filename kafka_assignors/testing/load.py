@@ -2,14 +2,21 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from kafka import TopicPartition
 
-from kafka_assignors.testing.topics import LOG_LEVEL, REQUEST_SECONDS, existing_partitions, servers
+from kafka_assignors.testing.access import Access, Kafka
+from kafka_assignors.testing.topics import LOG_LEVEL, existing_partitions
+
+DELIVERY_SECONDS: Final = 120.0
+"""How long a record may take until it is acknowledged: longer than brokers are away in tests."""
+
+_LOOK_SECONDS = 0.5  # between two looks at the topic's partitions
+_LOOK_TIMEOUT = 1.0  # in which brokers should say them; meanwhile nothing is produced
 
 
 class Load:
@@ -18,26 +25,31 @@ class Load:
     A context manager: starts on entering, stops on leaving. New partitions get their share within a second.
     Let the topic have no other records, so that the offsets 0 to n - 1 are what `produced` counts.
 
+    Brokers may be killed, stopped and started meanwhile: records wait for them, and each acknowledged one is
+    there once, as long as the topic has replicas on other brokers (`create_topic(..., replication=3)`).
+
     Args:
-        bootstrap_servers: The brokers.
+        kafka: The cluster.
         topic: The topic.
         rate: Records a second, over all partitions.
     """
 
-    def __init__(self, bootstrap_servers: str | Sequence[str], topic: str, *, rate: float = 100.0) -> None:
+    def __init__(self, kafka: Kafka, topic: str, *, rate: float = 100.0) -> None:
         self.topic = topic
         self._rate = rate
         self._producer = Producer(
             {
-                "bootstrap.servers": ",".join(servers(bootstrap_servers)),
+                **Access.to(kafka).librdkafka(),
                 # Retries neither reorder nor double, so n acknowledged records have the offsets 0 to n - 1.
                 "enable.idempotence": True,
+                "delivery.timeout.ms": int(DELIVERY_SECONDS * 1000),
                 "linger.ms": 5,
                 "log_level": LOG_LEVEL,
             }
         )
         self._produced: dict[TopicPartition, int] = {}
         self._failed: list[str] = []
+        self._broken: Exception | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"load on {topic}", daemon=True)
 
@@ -62,19 +74,28 @@ class Load:
             How many records of each partition the brokers acknowledged.
 
         Raises:
-            RuntimeError: Records could not be produced.
+            RuntimeError: Records were not acknowledged, though the brokers had `DELIVERY_SECONDS`; says how
+                many and why. Or there is no such topic.
         """
         self._stop.set()
         self._thread.join()
+        if self._broken is not None:
+            raise RuntimeError(f"load on {self.topic} ended by itself: {self._broken!r}") from self._broken
         if self._failed:
-            raise RuntimeError(f"{len(self._failed)} failures to produce, the first: {self._failed[0]}")
+            raise RuntimeError(
+                f"load on {self.topic}: {len(self._failed)} records were not acknowledged besides "
+                f"{sum(self._produced.values())} that were; the first: {self._failed[0]}"
+            )
         return self.produced
 
     def _run(self) -> None:
         try:
             self._produce()
         except Exception as error:  # noqa: BLE001 - whatever ends the thread early, `stop` tells
-            self._failed.append(repr(error))
+            self._broken = error
+        # Ends at the latest when each record is acknowledged or given up.
+        if remaining := self._producer.flush(DELIVERY_SECONDS + 1):
+            self._failed += ["still under way"] * remaining
 
     def _produce(self) -> None:
         began = time.monotonic()
@@ -82,19 +103,31 @@ class Load:
         partitions: list[TopicPartition] = []
         number = 0
         while not self._stop.is_set():
-            now = time.monotonic()
-            if now >= look_again:
-                partitions = existing_partitions(self._producer)[self.topic]
-                look_again = now + 0.5
-            while number < (now - began) * self._rate:
-                partition = partitions[number % len(partitions)].partition
-                self._producer.produce(
-                    self.topic, str(number).encode(), partition=partition, on_delivery=self._done
-                )
+            if time.monotonic() >= look_again:
+                partitions = self._partitions() or partitions
+                look_again = time.monotonic() + _LOOK_SECONDS
+            due = int((time.monotonic() - began) * self._rate) if partitions else number
+            while number < due and self._take(number, partitions[number % len(partitions)]):
                 number += 1
             self._producer.poll(0)
             self._stop.wait(0.01)
-        self._producer.flush(REQUEST_SECONDS)
+
+    def _partitions(self) -> list[TopicPartition]:
+        """The topic's partitions; none while no broker says them."""
+        try:
+            return existing_partitions(self._producer, _LOOK_TIMEOUT)[self.topic]
+        except KafkaException:
+            return []
+
+    def _take(self, number: int, partition: TopicPartition) -> bool:
+        """Whether the producer takes a record; it does not while too many are waiting for brokers."""
+        try:
+            self._producer.produce(
+                self.topic, str(number).encode(), partition=partition.partition, on_delivery=self._done
+            )
+        except BufferError:
+            return False
+        return True
 
     def _done(self, error: Any, record: Any) -> None:
         if error is not None:

@@ -1,8 +1,9 @@
 """Topics to test with, made and changed through a client that is independent of the one under test."""
 
+from __future__ import annotations
+
 import time
 import uuid
-from collections.abc import Sequence
 from typing import Final
 
 from confluent_kafka import Producer
@@ -22,9 +23,9 @@ LOG_LEVEL: Final = 2
 _LOOK_SECONDS: Final = 0.05
 
 
-def servers(bootstrap_servers: str | Sequence[str]) -> list[str]:
-    """Bootstrap servers, given in one string or one by one, as a list."""
-    return bootstrap_servers.split(",") if isinstance(bootstrap_servers, str) else [*bootstrap_servers]
+def servers(kafka: Kafka) -> list[str]:
+    """The addresses of a cluster's brokers, however the cluster is named."""
+    return [*Access.to(kafka).servers]
 
 
 def admin_client(kafka: Kafka) -> AdminClient:
@@ -32,9 +33,20 @@ def admin_client(kafka: Kafka) -> AdminClient:
     return AdminClient({**Access.to(kafka).librdkafka(), "log_level": LOG_LEVEL})
 
 
-def existing_partitions(client: AdminClient | Producer) -> dict[str, list[TopicPartition]]:
-    """The partitions of every topic, by its name."""
-    topics = client.list_topics(timeout=REQUEST_SECONDS).topics
+def existing_partitions(
+    client: AdminClient | Producer | Kafka, timeout: float = REQUEST_SECONDS
+) -> dict[str, list[TopicPartition]]:
+    """The partitions of every topic, by its name.
+
+    Args:
+        client: Who asks, or the cluster to ask.
+        timeout: In seconds.
+
+    Raises:
+        confluent_kafka.KafkaException: No broker answers.
+    """
+    asking = client if isinstance(client, AdminClient | Producer) else admin_client(client)
+    topics = asking.list_topics(timeout=timeout).topics
     return {
         name: [TopicPartition(name, number) for number in sorted(topic.partitions)]
         for name, topic in topics.items()
@@ -42,7 +54,7 @@ def existing_partitions(client: AdminClient | Producer) -> dict[str, list[TopicP
 
 
 def create_topic(
-    bootstrap_servers: str | Sequence[str],
+    kafka: Kafka,
     partitions: int,
     *,
     name: str | None = None,
@@ -52,7 +64,7 @@ def create_topic(
     """Create a topic and wait until the brokers show it with leaders for all its partitions.
 
     Args:
-        bootstrap_servers: The brokers.
+        kafka: The cluster.
         partitions: How many partitions it gets.
         name: Its name; a new one by default.
         replication: How many replicas each partition gets.
@@ -66,19 +78,17 @@ def create_topic(
         TimeoutError: They do not show it.
     """
     name = f"topic-{uuid.uuid4().hex[:8]}" if name is None else name
-    admin = admin_client(servers(bootstrap_servers))
+    admin = admin_client(kafka)
     admin.create_topics([NewTopic(name, partitions, replication)])[name].result(timeout=timeout)
     _wait_until_shown(admin, name, partitions, timeout)
     return name
 
 
-def grow_topic(
-    bootstrap_servers: str | Sequence[str], name: str, partitions: int, *, timeout: float = 30.0
-) -> None:
+def grow_topic(kafka: Kafka, name: str, partitions: int, *, timeout: float = 30.0) -> None:
     """Give a topic more partitions, and wait until the brokers show them with leaders.
 
     Args:
-        bootstrap_servers: The brokers.
+        kafka: The cluster.
         name: The topic.
         partitions: How many partitions it has then.
         timeout: In seconds.
@@ -87,19 +97,19 @@ def grow_topic(
         confluent_kafka.KafkaException: The brokers refuse, for instance because it has so many already.
         TimeoutError: They do not show them.
     """
-    admin = admin_client(servers(bootstrap_servers))
+    admin = admin_client(kafka)
     admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=timeout)
     _wait_until_shown(admin, name, partitions, timeout)
 
 
-def delete_topic(bootstrap_servers: str | Sequence[str], name: str, *, timeout: float = 30.0) -> None:
+def delete_topic(kafka: Kafka, name: str, *, timeout: float = 30.0) -> None:
     """Delete a topic.
 
     Raises:
         confluent_kafka.KafkaException: The brokers refuse, for instance because there is no such topic.
         TimeoutError: They do not answer.
     """
-    admin = admin_client(servers(bootstrap_servers))  # must outlive the answer
+    admin = admin_client(kafka)  # must outlive the answer
     admin.delete_topics([name])[name].result(timeout=timeout)
 
 

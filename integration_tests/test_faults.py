@@ -1,0 +1,168 @@
+"""A cluster of three whose brokers are killed, stopped and frozen, and whose coordinators move."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load
+from kafka_assignors.testing import kafka_cluster as started
+from kafka_assignors.testing.plugin import options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+PATIENCE = 60.0  # seconds; a killed broker is missed after 3, but the machine may be laden
+
+
+@pytest.fixture(scope="module")
+def kafka_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """Three nodes that are ours to disturb; topics and groups of this module are on them."""
+    configured = options(pytestconfig)
+    if configured.bootstrap is not None:
+        pytest.skip(f"the cluster at {configured.bootstrap} is given: not ours to disturb")
+    with started(3, how=configured.how) as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def _whole_again(kafka_cluster: Cluster) -> Iterator[None]:
+    """Whatever a test did to the brokers, the next one finds them all."""
+    yield
+    down = [broker for broker in kafka_cluster.brokers if not broker.running]
+    for broker in down:
+        broker.kill()
+        broker.start(wait=False)
+    kafka_cluster.wait_complete()
+
+
+def produced(cluster: Cluster, topic: str, count: int) -> Mapping[TopicPartition, int]:
+    """Put at least so many records into a topic; how many each partition has."""
+    with Load(cluster, topic, rate=2000) as load:
+        while sum(load.produced.values()) < count:
+            time.sleep(0.01)
+        return load.stop()
+
+
+def end_offsets(cluster: Cluster, partitions: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    client: Any = KafkaConsumer(**cluster.access.kafka_python())
+    with contextlib.closing(client) as consumer:
+        return dict(consumer.end_offsets([*partitions]))
+
+
+# Brokers ----------------------------------------------------------------------------------------------
+
+
+def test_brokers_all_killed_come_back_with_their_data_at_their_addresses(
+    kafka_cluster: Cluster, topic: str
+) -> None:
+    before = produced(kafka_cluster, topic, 600)  # each broker has two of the six partitions
+    assert len(before) == 6
+    for broker in kafka_cluster.brokers:
+        broker.kill()
+    assert kafka_cluster.death() is None
+    first, *others = kafka_cluster.brokers
+    first.start(wait=False)  # alone it knows nobody
+    for broker in others:
+        broker.start()
+    kafka_cluster.wait_complete()
+    assert end_offsets(kafka_cluster, before) == before
+
+
+def test_a_broker_restarted_in_order_keeps_its_data(kafka_cluster: Cluster, topic: str) -> None:
+    before = produced(kafka_cluster, topic, 600)
+    for broker in kafka_cluster.brokers:
+        broker.restart()
+    kafka_cluster.wait_complete()
+    assert end_offsets(kafka_cluster, before) == before
+
+
+def test_nothing_is_lost_when_the_coordinators_machine_breaks_down(
+    kafka_cluster: Cluster, topic_factory: Callable[..., str], consumer_group: Callable[..., ConsumerGroup]
+) -> None:
+    topic = topic_factory(6, replication=3)
+    group = consumer_group(topic, [CooperativeStickyAssignor])
+    with Load(kafka_cluster, topic, rate=200) as load:
+        for name in "abc":
+            group.join(name)
+        group.wait_stable()
+        coordinator = kafka_cluster.coordinator_of(group.group_id)
+        kafka_cluster.broker(coordinator).kill()
+        kafka_cluster.wait_complete()
+        assert kafka_cluster.death() is None
+        assert kafka_cluster.coordinator_of(group.group_id) != coordinator
+        group.wait_stable(timeout=PATIENCE)
+        at_least = sum(load.produced.values()) + 100
+        group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
+        kafka_cluster.broker(coordinator).start()
+        kafka_cluster.wait_complete()
+        acknowledged = load.stop()
+    group.wait_consumed(load, timeout=PATIENCE)
+    assert group.timeline.missing(acknowledged) == {}
+    assert group.timeline.double_assigned() == {}
+    # Neither lost nor doubled on the brokers.
+    assert end_offsets(kafka_cluster, acknowledged) == acknowledged
+
+
+def test_a_frozen_broker_is_replaced_and_taken_back(
+    kafka_cluster: Cluster, topic_factory: Callable[..., str]
+) -> None:
+    topic = topic_factory(6, replication=3)
+    broker = kafka_cluster.broker(1)
+    broker.freeze()
+    kafka_cluster.wait_complete()  # the two others: it leads nothing any more
+    assert kafka_cluster.death() is None
+    acknowledged = produced(kafka_cluster, topic, 600)
+    broker.thaw()
+    kafka_cluster.wait_complete()
+    assert end_offsets(kafka_cluster, acknowledged) == acknowledged
+
+
+# Coordinators -----------------------------------------------------------------------------------------
+
+
+def test_a_stable_group_goes_on_when_its_coordinator_moves(
+    kafka_cluster: Cluster, topic_factory: Callable[..., str], consumer_group: Callable[..., ConsumerGroup]
+) -> None:
+    topic = topic_factory(6, replication=3)
+    group = consumer_group(topic, [RangeAssignor])
+    with Load(kafka_cluster, topic, rate=200) as load:
+        members = [group.join("a"), group.join("b")]
+        before = group.wait_stable()
+        first = kafka_cluster.coordinator_of(group.group_id)
+        second = kafka_cluster.move_coordinator(group.group_id)
+        assert second != first
+        assert kafka_cluster.coordinator_of(group.group_id) == second
+        third = ({1, 2, 3} - {first, second}).pop()
+        assert kafka_cluster.move_coordinator(group.group_id, to=third) == third
+        assert kafka_cluster.coordinator_of(group.group_id) == third
+        # The new coordinator knows them: it takes their commits, and lets a third one in.
+        for member in members:
+            member.commit()
+            assert (member.generation, member.assignment) == (
+                before.generation,
+                before.assignments[member.name],
+            )
+        members.append(group.join("c"))
+        group.wait_for(
+            lambda: all(
+                (member.generation, len(member.assignment)) == (before.generation + 1, 2)
+                for member in members
+            ),
+            timeout=PATIENCE,
+            what="the third member",
+        )
+        load.stop()
+    group.wait_consumed(load, timeout=PATIENCE)
+    assert group.timeline.double_assigned() == {}
+
+
+def test_a_coordinator_that_has_it_already_keeps_the_group(kafka_cluster: Cluster) -> None:
+    node = kafka_cluster.coordinator_of("somebody")
+    assert kafka_cluster.move_coordinator("somebody", to=node) == node
+    assert kafka_cluster.coordinator_of("somebody") == node

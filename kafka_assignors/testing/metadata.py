@@ -1,0 +1,136 @@
+"""What one broker says about its cluster: a request over a connection of its own, and nothing remembered.
+
+Client libraries ask whichever broker they like and keep what they heard. Whether a certain broker is back,
+and what it knows by now, only a question to that broker tells.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.metadata import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_ANSWER_SECONDS = 5.0
+_METADATA_VERSION = 9  # brokers from 2.4 on
+_FIND_COORDINATOR_VERSION = 3  # likewise
+_MOST_BYTES = 100_000_000  # what a broker accepts at most; other answers are not Kafka's
+_GROUP = 0  # the type of key of a group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """A partition, as a broker knows it.
+
+    Attributes:
+        topic: Its topic.
+        number: Its number in the topic.
+        leader: The node that leads it, -1 if none does.
+        replicas: The nodes that have it; the first is the preferred leader.
+        in_sync: Those of them that have all of it.
+    """
+
+    topic: str
+    number: int
+    leader: int
+    replicas: tuple[int, ...]
+    in_sync: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    """A cluster, as a broker knows it.
+
+    Attributes:
+        brokers: The addresses ("host:port") of the nodes that it takes for alive, by node id.
+        partitions: All partitions, of internal topics too.
+    """
+
+    brokers: Mapping[int, str]
+    partitions: tuple[PartitionState, ...]
+
+
+def cluster_state(server: str) -> ClusterState:
+    """Ask a broker for its view of the cluster.
+
+    Args:
+        server: "host:port" of a listener without security.
+
+    Raises:
+        OSError: It does not answer.
+    """
+    request = MetadataRequest[_METADATA_VERSION](topics=None)
+    answer = MetadataResponse.decode(_ask(server, request), version=_METADATA_VERSION, header=True)
+    return ClusterState(
+        brokers={broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers},
+        partitions=tuple(
+            PartitionState(
+                topic=topic.name,
+                number=partition.partition_index,
+                leader=partition.leader_id,
+                replicas=tuple(partition.replica_nodes),
+                in_sync=frozenset(partition.isr_nodes),
+            )
+            for topic in answer.topics
+            for partition in topic.partitions
+        ),
+    )
+
+
+def coordinator_by(server: str, group_id: str) -> int | None:
+    """Ask a broker which node coordinates a group; None if it knows of none yet.
+
+    The first question in a cluster makes it create the topic of the groups, which takes a moment.
+
+    Args:
+        server: "host:port" of a listener without security.
+        group_id: The group; need not exist.
+
+    Raises:
+        OSError: It does not answer.
+    """
+    request = FindCoordinatorRequest[_FIND_COORDINATOR_VERSION](key=group_id, key_type=_GROUP)
+    data = _ask(server, request)
+    answer = FindCoordinatorResponse.decode(data, version=_FIND_COORDINATOR_VERSION, header=True)
+    return None if answer.error_code else int(answer.node_id)
+
+
+def first_answer(servers: Iterable[str]) -> ClusterState | None:
+    """The view of the first of these brokers that answers; None if none does."""
+    for server in servers:
+        try:
+            return cluster_state(server)
+        except OSError:
+            continue
+    return None
+
+
+def _ask(server: str, request: Any) -> bytes:
+    host, _, port = server.rpartition(":")
+    request.with_header(correlation_id=1, client_id="kafka-assignors")
+    with (
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS) as connection,
+        connection.makefile("rb") as answers,
+    ):
+        connection.sendall(request.encode(header=True, framed=True))
+        size = int(struct.unpack(">i", _exactly(answers, 4))[0])
+        if not 0 <= size <= _MOST_BYTES:
+            raise ConnectionError(f"{server} does not speak Kafka in plain text: an answer of {size} bytes")
+        return _exactly(answers, size)
+
+
+def _exactly(stream: Any, size: int) -> bytes:
+    data: bytes = stream.read(size)
+    if len(data) < size:
+        raise ConnectionError(f"the broker closed the connection after {len(data)} of {size} bytes")
+    return data
