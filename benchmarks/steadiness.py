@@ -165,9 +165,9 @@ _PAGE = """\
 **{runs} runs, {flakes} flakes** ({strategies}).
 
 A run: {steps} (as the same static member). After each step the
-group has to be stable, by the members' and the broker's word, with balanced loads; at the end every record must
-have been consumed, and no partition have had two owners. No run is repeated, and no sleep stands for a condition;
-a wait may take {patience:.0f} s.
+group has to be stable, by the members' and the broker's word, with balanced loads; at the end every record
+must have been consumed, and no partition have had two owners. No run is repeated, and no sleep stands for a
+condition; a wait may take {patience:.0f} s.
 `session_timeout_ms` is {session}, which is what a crash takes.
 
 `python -m benchmarks.steadiness --runs {runs} --at-once {at_once} --burners {burners}`:
