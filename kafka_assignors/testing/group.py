@@ -162,6 +162,7 @@ class ConsumerGroup:
         settings: Mapping[str, Any] | None = None,
         place: Place | None = None,
         access: Kafka | None = None,
+        held: bool = False,
     ) -> Member:
         """Start a member. Returns at once; `wait_stable` waits until it is in the group.
 
@@ -174,6 +175,8 @@ class ConsumerGroup:
             settings: Settings of its consumer, on top of the group's.
             place: A process or a thread, instead of the group's.
             access: How it reaches the cluster, if not as the group does; say through a proxy.
+            held: Start its process or thread, but let it wait for `Member.release` before it makes its
+                consumer: so that many can join at one moment.
 
         Raises:
             ValueError: There is a member of that name, an assignor cannot be made in another process, or
@@ -199,6 +202,7 @@ class ConsumerGroup:
             settings={**self._settings, **(settings or {})},
             commit=self._commit,
             poll_ms=self._poll_ms,
+            held=held,
         )
         config.to_json()  # fails before there is a process
         again = {
@@ -216,11 +220,11 @@ class ConsumerGroup:
         return member
 
     def present(self) -> list[Member]:
-        """The members that should make up the group: running, subscribed, neither frozen nor paused."""
+        """The members that should make up the group: running, subscribed, neither held, frozen nor paused."""
         return [
             member
             for member in self.members.values()
-            if member.running and member.topics and not member.frozen and not member.paused
+            if member.running and member.topics and not (member.held or member.frozen or member.paused)
         ]
 
     # Events

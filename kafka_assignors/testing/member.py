@@ -58,6 +58,7 @@ class Member:
         running: Whether it has not ended.
         frozen: Whether it was frozen and not yet thawed.
         paused: Whether it was told not to poll.
+        held: Whether it waits for `release` before it makes its consumer.
         topics: What it subscribes to; empty after `unsubscribe`.
     """
 
@@ -79,6 +80,7 @@ class Member:
         self.running = True
         self.frozen = False
         self.paused = False
+        self.held = config.held
         self.topics = topics
         self.last_event: Event | None = None
         self._told_to_end = False
@@ -95,6 +97,7 @@ class Member:
         doing = [
             word
             for word, holds in (
+                ("held", self.held),
                 ("frozen", self.frozen),
                 ("not polling", self.paused),
                 ("joining", self.joining),
@@ -171,6 +174,11 @@ class Member:
         if not found or found[0].kind != answer:
             raise RuntimeError(f"{self.name} did not {name}: {found[0] if found else 'it has ended'}")
         return found[0]
+
+    def release(self) -> None:
+        """Let a member that was held make its consumer and join."""
+        self.held = False
+        self._runner.send({"command": "release"})
 
     def state(self) -> MemberState:
         """Ask the member's consumer where it stands.

@@ -29,10 +29,10 @@ all processes of a machine, so the events of several members can be put in order
 
 `metadata`, `assign` and user data are told by members of kafka-python only.
 
-Partitions are [topic, partition] pairs. Commands are objects with `command`: `leave`, `subscribe` (topics),
-`unsubscribe`, `pause`, `resume`, `commit` and `state`. The member carries them out between two polls, but
-answers `state` at once. An application of the user's own obeys `leave`, `pause` and `resume`, and answers
-`state`.
+Partitions are [topic, partition] pairs. Commands are objects with `command`: `release`, `leave`, `subscribe`
+(with topics), `unsubscribe`, `pause`, `resume`, `commit` and `state`. The member carries them out between two
+polls, but answers `state` at once. An application of the user's own obeys `leave`, `pause` and `resume`, and
+answers `state`.
 
 Records are reported before their offsets are committed: a member that is killed never committed what it did
 not report.
@@ -95,6 +95,7 @@ class WorkerConfig:
         settings: Further settings of the consumer.
         commit: When to commit.
         poll_ms: How long one poll waits, see `POLL_MS`.
+        held: Whether to wait for the command `release` before it makes its consumer.
     """
 
     access: Access
@@ -108,6 +109,7 @@ class WorkerConfig:
     settings: Mapping[str, Any] = field(default_factory=dict)
     commit: CommitMode = "each poll"
     poll_ms: int = POLL_MS
+    held: bool = False
 
     def to_json(self) -> str:
         """One line without its end.
@@ -237,6 +239,7 @@ class Worker:
         self._seat: Seat | None = None
         self._running = threading.Event()  # clear while an application is not to poll
         self._running.set()
+        self._released = threading.Event()
         self._paused = False
         self._subscribed = True
 
@@ -244,6 +247,8 @@ class Worker:
         """Take a command, from any thread."""
         if command["command"] == "state":
             self._report_state()
+        elif command["command"] == "release":
+            self._released.set()
         elif self._seat is not None and self._client is None:
             self._tell_application(command["command"], self._seat)
         else:
@@ -257,6 +262,8 @@ class Worker:
         """
         config = self._config
         self._report("started", pid=os.getpid(), instance_id=config.instance_id, client=config.client)
+        if config.held:
+            self._released.wait()
         if config.client in clients.MODULES:
             made: Client = clients.load(cast("ClientName", config.client)).make(config.task(), self._report)
             made.subscribe(config.topics, config.pattern)
