@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kafka_assignors.testing.access import Access, Security
     from kafka_assignors.testing.broker import Broker, BrokerDiedError, ClusterUnavailableError
     from kafka_assignors.testing.cluster import Cluster, How, kafka_cluster
     from kafka_assignors.testing.group import (
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
     )
     from kafka_assignors.testing.jars import JarsUnavailableError, class_path, kafka_jars
     from kafka_assignors.testing.load import Load
+    from kafka_assignors.testing.network import Fault, Network, Traffic
     from kafka_assignors.testing.plugin import kafka_cluster_factory
     from kafka_assignors.testing.timeline import Event, Gap, Move, Overlap, Ownership, Rebalance, Timeline
     from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
 
 _HOME = {
+    "Access": "access",
     "AssignorSpec": "group",
     "Broker": "broker",
     "BrokerDiedError": "broker",
@@ -36,6 +39,7 @@ _HOME = {
     "ClusterUnavailableError": "broker",
     "ConsumerGroup": "group",
     "Event": "timeline",
+    "Fault": "network",
     "Gap": "timeline",
     "GroupNotStableError": "group",
     "How": "cluster",
@@ -44,13 +48,16 @@ _HOME = {
     "Member": "group",
     "MemberState": "group",
     "Move": "timeline",
+    "Network": "network",
     "Overlap": "timeline",
     "Ownership": "timeline",
     "Rebalance": "timeline",
+    "Security": "access",
     "Sharing": "group",
     "StableGroup": "group",
     "Timeline": "timeline",
     "Topics": "group",
+    "Traffic": "network",
     "class_path": "jars",
     "create_topic": "topics",
     "delete_topic": "topics",
@@ -61,6 +68,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Access",
     "AssignorSpec",
     "Broker",
     "BrokerDiedError",
@@ -69,6 +77,7 @@ __all__ = [
     "ClusterUnavailableError",
     "ConsumerGroup",
     "Event",
+    "Fault",
     "Gap",
     "GroupNotStableError",
     "How",
@@ -77,13 +86,16 @@ __all__ = [
     "Member",
     "MemberState",
     "Move",
+    "Network",
     "Overlap",
     "Ownership",
     "Rebalance",
+    "Security",
     "Sharing",
     "StableGroup",
     "Timeline",
     "Topics",
+    "Traffic",
     "class_path",
     "create_topic",
     "delete_topic",
