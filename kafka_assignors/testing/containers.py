@@ -24,6 +24,7 @@ from kafka_assignors.testing.broker import (
     wait_until_complete,
 )
 from kafka_assignors.testing.jars import KAFKA_VERSION
+from kafka_assignors.testing.layout import CLIENTS, PLAIN, PROXIED, Layout, joined
 from kafka_assignors.testing.ports import PortTakenError, enter_retrying, free_ports
 
 if TYPE_CHECKING:
@@ -35,9 +36,10 @@ log = logging.getLogger(__name__)
 PUBLIC_IMAGE = f"apache/kafka:{KAFKA_VERSION}"
 LOCAL_IMAGE = f"local/kafka:{KAFKA_VERSION}"  # built by .ci/docker/image.sh where there is no image registry
 
-_CLIENT_PORT = 9092
+_PORTS = {PLAIN: 9092, CLIENTS: 9094, PROXIED: 9095, "CONTROLLER": 9093, "BROKER": 19092}  # in the container
 _PORT_TAKEN = ("port is already allocated", "address already in use")  # by a container, by another process
 _ADVERTISED = "/tmp/advertised"  # noqa: S108 - in the container, which is nobody else's
+_KEY_STORE = "/tmp/key.pem"  # noqa: S108 - as above
 # The host that clients use is known once the container runs, so it waits to be told its address. It finds it
 # there when it starts again.
 _START = f"""
@@ -54,29 +56,24 @@ class ContainerBroker(Broker):
     Args:
         image: Has apache/kafka's interface: KAFKA_* variables and /etc/kafka/docker/run.
         node_id: 1, 2, ...
-        nodes: Number of nodes in the cluster.
-        port: The port of the engine's host where it answers. Chosen here and not by the engine, which would
-            choose another when the container starts again.
-        settings: For server.properties.
+        layout: The cluster.
+        ports: The ports of the engine's host where its listeners are, by name. Chosen here and not by the
+            engine, which would choose others when the container starts again.
         network: What it shares with the other nodes.
     """
 
     def __init__(
-        self,
-        image: str,
-        node_id: int,
-        *,
-        nodes: int,
-        port: int,
-        settings: Mapping[str, str | int],
-        network: Network,
+        self, image: str, node_id: int, layout: Layout, ports: Mapping[str, int], network: Network
     ) -> None:
-        super().__init__(node_id, "")  # the engine's host is known when the container runs
+        super().__init__(node_id, {})  # the engine's host is known when the container runs
+        self._layout = layout
+        self._ports = ports
         self._container = DockerContainer(image, network=network, network_aliases=[_host(node_id)])
-        self._container.with_bind_ports(_CLIENT_PORT, port)
+        for name, port in ports.items():
+            self._container.with_bind_ports(_PORTS[name], port)
         self._container.with_env("CLUSTER_ID", _CLUSTER_ID)
         self._container.with_env("KAFKA_HEAP_OPTS", "-Xms256m -Xmx256m")
-        for key, value in {**server_settings(node_id, nodes), **settings}.items():
+        for key, value in {**server_settings(node_id, layout), **layout.settings}.items():
             self._container.with_env(variable(key), str(value))
         self._container.with_command(["sh", "-c", _START])
         self._told = False
@@ -85,7 +82,10 @@ class ContainerBroker(Broker):
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             container = stack.enter_context(self._container)
-            self.bootstrap = f"{container.get_container_host_ip()}:{container.get_exposed_port(_CLIENT_PORT)}"
+            host = container.get_container_host_ip()
+            self.addresses = {
+                name: f"{host}:{container.get_exposed_port(_PORTS[name])}" for name in self._ports
+            }
             self._close = stack.pop_all()
         return self
 
@@ -111,8 +111,14 @@ class ContainerBroker(Broker):
             self._logged = len(stdout), len(stderr)
             self._docker.start()
         else:  # the container runs, and waits for its address
-            listeners = f"CLIENT://{self.bootstrap},BROKER://{_host(self.node_id)}:19092"
-            self._container.copy_into_container(listeners.encode(), _ADVERTISED)
+            if self._layout.credentials is not None and self._layout.encrypted:
+                host, _, _ = self.bootstrap.rpartition(":")
+                self._container.copy_into_container(self._layout.credentials.key_store(host), _KEY_STORE)
+            advertised = {
+                **self._layout.advertised(self.node_id, self.addresses),
+                "BROKER": f"{_host(self.node_id)}:19092",
+            }
+            self._container.copy_into_container(joined(advertised, "://").encode(), _ADVERTISED)
             self._told = True
 
     def _end(self, *, orderly: bool) -> None:
@@ -138,17 +144,16 @@ def variable(setting: str) -> str:
     return "KAFKA_" + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
 
 
-def server_settings(node_id: int, nodes: int) -> dict[str, str | int]:
+def server_settings(node_id: int, layout: Layout) -> dict[str, str | int]:
     """What makes the containers one cluster with a rack each."""
+    nodes = range(1, layout.nodes + 1)
+    protocols = {**layout.protocols, "BROKER": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
     return {
-        "process.roles": "broker,controller",
-        "node.id": node_id,
-        "broker.rack": f"rack-{node_id}",
-        "controller.quorum.voters": ",".join(f"{each}@{_host(each)}:9093" for each in range(1, nodes + 1)),
-        "controller.listener.names": "CONTROLLER",
+        **layout.node_settings(node_id, _KEY_STORE),
+        "controller.quorum.voters": ",".join(f"{node}@{_host(node)}:9093" for node in nodes),
         "inter.broker.listener.name": "BROKER",
-        "listener.security.protocol.map": "CLIENT:PLAINTEXT,BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "listeners": f"CLIENT://:{_CLIENT_PORT},BROKER://:19092,CONTROLLER://:9093",
+        "listener.security.protocol.map": joined(protocols, ":"),
+        "listeners": joined({name: f":{_PORTS[name]}" for name in protocols}, "://"),
     }
 
 
@@ -164,12 +169,11 @@ def image_available() -> bool:
 
 
 @contextlib.contextmanager
-def started_brokers(nodes: int, settings: Mapping[str, str | int]) -> Iterator[Sequence[ContainerBroker]]:
+def started_brokers(layout: Layout) -> Iterator[Sequence[ContainerBroker]]:
     """Brokers in containers with a network of their own, ready for clients; removed with the context.
 
     Args:
-        nodes: Number of brokers; each is a controller, too.
-        settings: For all nodes; listeners, racks and the like are added unless they are among them.
+        layout: What to start; listeners, racks and the like are added to its settings unless they are there.
 
     Raises:
         ClusterUnavailableError: No engine answers, there is no image, a container cannot be started, or the
@@ -181,23 +185,24 @@ def started_brokers(nodes: int, settings: Mapping[str, str | int]) -> Iterator[S
         if not _present(engine, testcontainers_config.ryuk_image):
             testcontainers_config.ryuk_disabled = True  # else the first start fails where it cannot be pulled
     with contextlib.ExitStack() as stack:
-        brokers = enter_retrying(stack, lambda: _brokers_on_free_ports(image, nodes, settings))
+        brokers = enter_retrying(stack, lambda: _brokers_on_free_ports(image, layout))
         wait_until_complete(brokers)
         yield brokers
 
 
 @contextlib.contextmanager
-def _brokers_on_free_ports(
-    image: str, nodes: int, settings: Mapping[str, str | int]
-) -> Iterator[Sequence[ContainerBroker]]:
+def _brokers_on_free_ports(image: str, layout: Layout) -> Iterator[Sequence[ContainerBroker]]:
     with contextlib.ExitStack() as stack:
         try:
             network = stack.enter_context(Network())
+            ports = iter(free_ports(len(layout.protocols) * layout.nodes))
             brokers = [
                 stack.enter_context(
-                    ContainerBroker(image, node, nodes=nodes, port=port, settings=settings, network=network)
+                    ContainerBroker(
+                        image, node, layout, {name: next(ports) for name in layout.protocols}, network
+                    )
                 )
-                for node, port in enumerate(free_ports(nodes), start=1)
+                for node in range(1, layout.nodes + 1)
             ]
             for broker in brokers:
                 broker.peers = brokers

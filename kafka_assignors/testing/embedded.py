@@ -32,6 +32,7 @@ from kafka_assignors.testing.broker import (
     wait_until_complete,
 )
 from kafka_assignors.testing.jars import class_path, kafka_jars
+from kafka_assignors.testing.layout import PLAIN, Layout, joined
 from kafka_assignors.testing.ports import LOCALHOST, PortTakenError, enter_retrying, free_ports
 
 if TYPE_CHECKING:
@@ -137,16 +138,21 @@ class EmbeddedBroker(Broker):
 
     Args:
         node_id: 1, 2, ...
-        port: Where it answers.
+        addresses: Where its listeners are to be, "host:port" by name.
         folder: For all of the node's files; its parent is the cluster's folder.
         settings: What goes into server.properties, besides the data folder.
         java: The command up to the main class.
     """
 
     def __init__(
-        self, node_id: int, port: int, folder: Path, settings: Mapping[str, str | int], java: Sequence[str]
+        self,
+        node_id: int,
+        addresses: Mapping[str, str],
+        folder: Path,
+        settings: Mapping[str, str | int],
+        java: Sequence[str],
     ) -> None:
-        super().__init__(node_id, f"{LOCALHOST}:{port}")
+        super().__init__(node_id, addresses)
         self._folder = folder
         self._java = java
         self._process: WatchedProcess | None = None
@@ -196,12 +202,11 @@ class EmbeddedBroker(Broker):
 
 
 @contextlib.contextmanager
-def started_brokers(nodes: int, settings: Mapping[str, str | int], *, progress: bool) -> Iterator[Brokers]:
+def started_brokers(layout: Layout, *, progress: bool) -> Iterator[Brokers]:
     """Brokers in processes of this machine, ready for clients; stopped and removed with the context.
 
     Args:
-        nodes: Number of brokers; each is a controller, too.
-        settings: For all nodes; ports, racks and the like are added unless they are among them.
+        layout: What to start; ports, racks and the like are added to its settings unless they are there.
         progress: Show on stderr that jars are being fetched.
 
     Raises:
@@ -212,42 +217,57 @@ def started_brokers(nodes: int, settings: Mapping[str, str | int], *, progress: 
     """
     java = _java_command(progress=progress)
     with contextlib.ExitStack() as stack:
-        yield enter_retrying(stack, lambda: _brokers_on_free_ports(nodes, settings, java))
+        yield enter_retrying(stack, lambda: _brokers_on_free_ports(layout, java))
 
 
 def server_settings(
-    client_ports: Sequence[int], controller_ports: Sequence[int]
+    layout: Layout,
+    addresses: Sequence[Mapping[str, str]],
+    controllers: Sequence[str],
+    key_stores: Sequence[Path],
 ) -> list[dict[str, str | int]]:
-    """What makes the nodes one cluster with a rack each: the settings of node 1, 2, ..."""
-    voters = ",".join(f"{node}@{LOCALHOST}:{port}" for node, port in enumerate(controller_ports, start=1))
+    """What makes the nodes one cluster with a rack each: the settings of node 1, 2, ...
+
+    Args:
+        layout: The cluster.
+        addresses: Where each node's listeners are, "host:port" by name.
+        controllers: Where each node's controller is.
+        key_stores: The file for each node's key.
+    """
+    voters = ",".join(f"{node}@{controller}" for node, controller in enumerate(controllers, start=1))
     return [
         {
-            "process.roles": "broker,controller",
-            "node.id": node,
-            "broker.rack": f"rack-{node}",
+            **layout.node_settings(node, str(key_store)),
             "controller.quorum.voters": voters,
-            "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "listeners": f"PLAINTEXT://{LOCALHOST}:{client},CONTROLLER://{LOCALHOST}:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{LOCALHOST}:{client}",
+            "inter.broker.listener.name": PLAIN,
+            "listener.security.protocol.map": joined({**layout.protocols, "CONTROLLER": "PLAINTEXT"}, ":"),
+            "listeners": joined({**own, "CONTROLLER": controller}, "://"),
+            "advertised.listeners": joined(layout.advertised(node, own), "://"),
         }
-        for node, (client, controller) in enumerate(zip(client_ports, controller_ports, strict=True), start=1)
+        for node, (own, controller, key_store) in enumerate(
+            zip(addresses, controllers, key_stores, strict=True), start=1
+        )
     ]
 
 
 @contextlib.contextmanager
-def _brokers_on_free_ports(
-    nodes: int, settings: Mapping[str, str | int], java: Sequence[str]
-) -> Iterator[Brokers]:
-    ports = free_ports(2 * nodes)
+def _brokers_on_free_ports(layout: Layout, java: Sequence[str]) -> Iterator[Brokers]:
+    names = [*layout.protocols, "CONTROLLER"]
+    ports = iter(free_ports(len(names) * layout.nodes))
+    addresses = [{name: f"{LOCALHOST}:{next(ports)}" for name in names} for _ in range(layout.nodes)]
+    controllers = [own.pop("CONTROLLER") for own in addresses]
     with contextlib.ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        key_stores = [folder / f"{node}.pem" for node in range(1, layout.nodes + 1)]
+        if layout.credentials is not None and layout.encrypted:
+            for key_store in key_stores:
+                key_store.write_bytes(layout.credentials.key_store(LOCALHOST))
         brokers = [
-            EmbeddedBroker(node, port, folder / str(node), {**own, **settings}, java)
-            for node, (port, own) in enumerate(
-                zip(ports[:nodes], server_settings(ports[:nodes], ports[nodes:]), strict=True), start=1
+            EmbeddedBroker(node, own, folder / str(node), {**settings, **layout.settings}, java)
+            for node, (own, settings) in enumerate(
+                zip(addresses, server_settings(layout, addresses, controllers, key_stores), strict=True),
+                start=1,
             )
         ]
         for broker in brokers:

@@ -43,6 +43,10 @@ class Load:
                 # Retries neither reorder nor double, so n acknowledged records have the offsets 0 to n - 1.
                 "enable.idempotence": True,
                 "delivery.timeout.ms": int(DELIVERY_SECONDS * 1000),
+                # A broker that is frozen or out of reach is given up, and another asked.
+                "request.timeout.ms": 5000,
+                "socket.timeout.ms": 10000,
+                "api.version.request.timeout.ms": 3000,
                 "linger.ms": 5,
                 "log_level": LOG_LEVEL,
             }
@@ -101,23 +105,27 @@ class Load:
         began = time.monotonic()
         look_again = began
         partitions: list[TopicPartition] = []
+        found: list[TopicPartition] | None = None
         number = 0
         while not self._stop.is_set():
             if time.monotonic() >= look_again:
-                partitions = self._partitions() or partitions
+                found = self._partitions()
+                partitions = found or partitions
                 look_again = time.monotonic() + _LOOK_SECONDS
             due = int((time.monotonic() - began) * self._rate) if partitions else number
             while number < due and self._take(number, partitions[number % len(partitions)]):
                 number += 1
             self._producer.poll(0)
             self._stop.wait(0.01)
+        if found == [] and not partitions:
+            raise LookupError(f"no broker has shown a topic {self.topic}")
 
-    def _partitions(self) -> list[TopicPartition]:
-        """The topic's partitions; none while no broker says them."""
+    def _partitions(self) -> list[TopicPartition] | None:
+        """The topic's partitions, none if the broker asked does not know it; None if none answers."""
         try:
-            return existing_partitions(self._producer, _LOOK_TIMEOUT)[self.topic]
+            return existing_partitions(self._producer, _LOOK_TIMEOUT).get(self.topic, [])
         except KafkaException:
-            return []
+            return None
 
     def _take(self, number: int, partition: TopicPartition) -> bool:
         """Whether the producer takes a record; it does not while too many are waiting for brokers."""

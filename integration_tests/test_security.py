@@ -1,0 +1,104 @@
+"""Clusters that want TLS, a user with a password, or both: who has them is let in, who has not is not."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+from confluent_kafka import Consumer, KafkaException
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from kafka_assignors.testing import Cluster, Load, create_topic, delete_topic, grow_topic
+from kafka_assignors.testing import kafka_cluster as started
+from kafka_assignors.testing.access import Access, Security
+from kafka_assignors.testing.credentials import Level
+from kafka_assignors.testing.plugin import options
+from kafka_assignors.testing.topics import admin_client, existing_partitions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE = 60.0  # seconds
+IN_VAIN = 2.0  # seconds that a client tries to get in
+
+
+@pytest.fixture(scope="module", params=[level for level in get_args(Level) if level != "plaintext"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    configured = options(request.config)
+    if configured.bootstrap is not None:
+        pytest.skip(f"the cluster at {configured.bootstrap} is given: its security is not ours to choose")
+    with started(how=configured.how, security=request.param, proxied=True) as running:
+        yield running
+
+
+def let_in(access: Access, seconds: float) -> list[str]:
+    """Which clients the cluster lets in."""
+    clients = []
+    with contextlib.suppress(KafkaError):
+        KafkaAdminClient(**access.kafka_python(), bootstrap_timeout_ms=int(seconds * 1000)).close()
+        clients.append("kafka-python")
+    with contextlib.suppress(KafkaException):
+        admin_client(access).list_topics(timeout=seconds)
+        clients.append("confluent-kafka")
+    return clients
+
+
+BOTH = ["kafka-python", "confluent-kafka"]
+
+
+def read_by_kafka_python(access: Access, topic: str, count: int) -> int:
+    settings = {**access.kafka_python(), "auto_offset_reset": "earliest"}
+    client: Any = KafkaConsumer(topic, **settings)
+    with contextlib.closing(client) as consumer:
+        return sum(1 for _, _ in zip(range(count), consumer, strict=False))
+
+
+def read_by_confluent_kafka(access: Access, topic: str, count: int) -> int:
+    client: Any = Consumer({**access.librdkafka(), "group.id": topic, "auto.offset.reset": "earliest"})
+    with contextlib.closing(client) as consumer:
+        consumer.subscribe([topic])
+        return len(consumer.consume(count, timeout=PATIENCE))
+
+
+def test_clients_with_the_credentials_produce_and_consume(cluster: Cluster) -> None:
+    topic = create_topic(cluster, 2)
+    grow_topic(cluster, topic, 3)
+    with Load(cluster, topic, rate=300) as load:
+        while len(load.produced) < 3:
+            time.sleep(0.01)
+        count = sum(load.stop().values())
+    assert read_by_kafka_python(cluster.access, topic, count) == count
+    assert read_by_confluent_kafka(cluster.access, topic, count) == count
+    assert existing_partitions(cluster)[topic] == [TopicPartition(topic, number) for number in range(3)]
+    delete_topic(cluster, topic)
+
+
+def test_clients_without_them_are_refused(cluster: Cluster) -> None:
+    servers, security = cluster.access.servers, cluster.security
+    without = [Security()]
+    if security.authenticated:
+        without.append(replace(security, password="guessed"))  # noqa: S106 - and wrong
+    if security.protocol == "SASL_SSL":
+        without.append(Security(protocol="SSL", ca_file=security.ca_file))
+    assert [let_in(Access(servers, lacking), IN_VAIN) for lacking in without] == [[]] * len(without)
+    assert let_in(cluster.access, PATIENCE) == BOTH
+
+
+def test_proxies_pass_it_on_and_see_clients_unless_it_is_encrypted(cluster: Cluster) -> None:
+    network = cluster.network
+    assert network.access.security == cluster.security
+    client: Any = KafkaConsumer(**network.access.kafka_python(), client_id="seen")
+    with contextlib.closing(client) as consumer:
+        consumer.topics()
+        assert (network.connections(client="seen") > 0) == (not cluster.security.encrypted)
+        assert network.traffic(broker=1).to_client > 0
+
+
+def test_a_restarted_broker_still_knows_its_user(cluster: Cluster) -> None:
+    cluster.broker(1).restart(kill=True)
+    cluster.wait_complete()
+    assert let_in(cluster.access, PATIENCE) == BOTH
