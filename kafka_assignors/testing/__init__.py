@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from kafka_assignors.testing.jars import JarsUnavailableError, class_path, kafka_jars
     from kafka_assignors.testing.load import Load
+    from kafka_assignors.testing.mock import MockApi, MockCluster, MockRequest
     from kafka_assignors.testing.plugin import kafka_cluster_factory
     from kafka_assignors.testing.timeline import Event, Gap, Move, Overlap, Ownership, Rebalance, Timeline
     from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
@@ -43,6 +44,9 @@ _HOME = {
     "Load": "load",
     "Member": "group",
     "MemberState": "group",
+    "MockApi": "mock",
+    "MockCluster": "mock",
+    "MockRequest": "mock",
     "Move": "timeline",
     "Overlap": "timeline",
     "Ownership": "timeline",
@@ -76,6 +80,9 @@ __all__ = [
     "Load",
     "Member",
     "MemberState",
+    "MockApi",
+    "MockCluster",
+    "MockRequest",
     "Move",
     "Overlap",
     "Ownership",
