@@ -69,7 +69,7 @@ class Member:
         if message is None:
             return
         if (error := message.error()) is None:
-            self.records.append(message.value())
+            self.records.append(message.value() or b"")
         else:
             self.errors.append(error.name())
 
@@ -366,15 +366,14 @@ def test_a_connection_is_closed_on_request() -> None:
 
 
 def test_an_error_of_fetch_is_told_and_fetching_goes_on() -> None:
-    with MockCluster(1, topics={"t": 1}) as mock, classic(mock) as member:
-        sender = Sender(mock)
-        sender.send_and_wait(b"1")
-        until(lambda: member.records == [b"1"], member)
+    with MockCluster(1, topics={"t": 1}) as mock, classic(mock, enable_partition_eof=True) as member:
+        # The client would take an error in the Fetch that first reaches the end for that end.
+        until(lambda: member.errors == ["_PARTITION_EOF"], member)
         mock.inject("Fetch", "TOPIC_AUTHORIZATION_FAILED")
-        until(lambda: member.errors, member)
-        sender.send_and_wait(b"2")
-        until(lambda: member.records == [b"1", b"2"], member)
-        assert member.errors == ["TOPIC_AUTHORIZATION_FAILED"]
+        until(lambda: len(member.errors) == 2, member)
+        assert member.errors[1] == "TOPIC_AUTHORIZATION_FAILED"
+        Sender(mock).send_and_wait(b"1")
+        until(lambda: member.records == [b"1"], member)
 
 
 def test_a_coordinator_that_is_none_any_more_is_looked_up_again_to_join() -> None:
@@ -668,11 +667,16 @@ def in_process() -> tuple[int, int]:
 
 @on_linux
 def test_nothing_is_left_of_a_closed_cluster() -> None:
+    def use() -> tuple[int, int]:
+        with MockCluster(3, topics={"t": 3}) as mock, classic(mock) as member:
+            until(lambda: member.owned == {0, 1, 2}, member)
+            return in_process()
+
     before = in_process()
     for _ in range(5):
-        with MockCluster(3, topics={"t": 3}) as mock, classic(mock) as member:
-            until(lambda member=member: member.owned == {0, 1, 2}, member)
-            assert in_process() > before
+        threads, files = use()
+        assert threads > before[0]
+        assert files > before[1]
     until(lambda: in_process() == before)
     with pytest.raises(ValueError, match="partitions=0"):
         MockCluster(3, topics={"t": 0})

@@ -221,7 +221,9 @@ class MockCluster:
         if not 1 <= replication <= self.brokers:
             raise ValueError(f"replication={replication}: the cluster has {self.brokers} brokers")
         self._check("rd_kafka_mock_topic_create", name.encode(), partitions, replication)
-        if replication > 1:  # the mock draws leaders by lot among the replicas, which it places one after another
+        if (
+            replication > 1
+        ):  # the mock draws leaders by lot among the replicas, which it places one after another
             for partition in range(partitions):
                 leader = (partition * replication + partition % replication) % self.brokers + 1
                 self.set_leader(name, partition, leader)
@@ -288,6 +290,9 @@ class MockCluster:
 
     def inject(self, api: MockApi, *errors: int | str) -> None:
         """Answer the next requests of a kind, whichever brokers they go to, with these errors in turn.
+
+        A consumer of librdkafka 2.16 takes an error in the Fetch by which it first reaches a partition's end for
+        that end, and does not tell it.
 
         Args:
             api: Which kind.
@@ -424,8 +429,8 @@ class MockCluster:
 
     def _check(self, name: str, *arguments: Any) -> None:
         code = self._call(name, *arguments)
-        # The mock's thread answers a command before it clears the wake-up that came with it. Another command in
-        # between has its wake-up cleared too, and waits for up to a second. Seen for one in ten without this.
+        # The mock's thread answers a command before it clears the wake-up that came with it. Another command
+        # in between has its wake-up cleared too, and waits for up to a second: without this, one in ten did.
         time.sleep(_SETTLE_SECONDS)
         if code:
             error = KafkaError(code)
