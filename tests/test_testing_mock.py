@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PATIENCE = 60.0  # seconds; a laden machine needs a few
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-with_kip848 = pytest.mark.skipif(libversion()[1] < 0x02100000, reason="tried with librdkafka 2.16 only")
+pytestmark = pytest.mark.skipif(libversion()[1] < 0x02100000, reason="needs confluent-kafka 2.16")
 
 
 class Member:
@@ -186,7 +186,6 @@ def test_a_topic_is_made_once() -> None:
         assert error.str().startswith("rd_kafka_mock_topic_create(b't', 2, 1): ")
 
 
-@with_kip848  # older ones show no controller, for which describe_cluster waits
 def test_racks_are_shown_to_clients_and_can_be_changed() -> None:
     with MockCluster(2, racks=["a", "b"]) as mock:
         client = admin(mock)  # must outlive the answer
@@ -502,7 +501,6 @@ def test_without_a_coordinator_nobody_joins() -> None:
             assert {request.broker for request in mock.requests("JoinGroup")} == {2}
 
 
-@with_kip848
 def test_members_of_a_kip848_group_get_what_they_are_assigned() -> None:
     with contextlib.ExitStack() as stack:
         mock = stack.enter_context(MockCluster(3, topics={"t": 6}))
@@ -524,7 +522,6 @@ def test_members_of_a_kip848_group_get_what_they_are_assigned() -> None:
         assert mock.requests("JoinGroup") == []
 
 
-@with_kip848
 def test_assigning_to_nobody_is_ignored() -> None:
     with MockCluster(1, topics={"t": 1}) as mock:
         mock.assign("nobody", {"nobody": [("t", 0)]})
@@ -650,6 +647,14 @@ def test_nothing_is_asked_of_a_closed_cluster() -> None:
     mock.close()
     with pytest.raises(RuntimeError, match="the mock cluster is closed"):
         mock.set_down(1)
+
+
+def test_a_librdkafka_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_assignors.testing.mock._OLDEST", libversion()[1] + 1)
+    with pytest.raises(
+        NotImplementedError, match=rf"librdkafka {libversion()[0]} of confluent-kafka 2.*: install"
+    ):
+        MockCluster(1)
 
 
 def test_a_function_that_librdkafka_lacks_is_named_with_its_version() -> None:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import confluent_kafka
-from confluent_kafka import cimpl
+from confluent_kafka import cimpl, libversion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,6 +65,11 @@ _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
 )
 
 
+def describe_library() -> str:
+    """Which librdkafka the clients use, for the messages of errors."""
+    return f"librdkafka {libversion()[0]} of confluent-kafka {confluent_kafka.__version__}"
+
+
 @cache
 def function(name: str) -> Any:
     """A function by its name in C; ctypes lets go of the GIL while it runs.
@@ -79,8 +84,8 @@ def function(name: str) -> Any:
         found = ctypes.CDLL(cimpl.__file__)[name]
     except AttributeError:
         raise NotImplementedError(
-            f"librdkafka {confluent_kafka.libversion()[0]} of confluent-kafka {confluent_kafka.version()} "
-            f"does not offer {name}: install a newer confluent-kafka (2.16.1 has all), on Linux or macOS"
+            f"{describe_library()} does not offer {name}: install a wheel of confluent-kafka, such as "
+            "2.16.1, on Linux or macOS"
         ) from None
     found.restype, *found.argtypes = _SIGNATURES[name]
     return found

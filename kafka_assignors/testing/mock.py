@@ -6,7 +6,6 @@ an error. It is driven through the functions of rdkafka_mock.h.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import time
 from ctypes import c_char_p, c_int, c_size_t, c_void_p
@@ -14,10 +13,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, libversion
 
 from kafka_assignors.testing.access import Access
-from kafka_assignors.testing.librdkafka import function, new_client, new_partition_list
+from kafka_assignors.testing.librdkafka import describe_library, function, new_client, new_partition_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,6 +70,7 @@ _KEYS: Final[Mapping[MockApi, int]] = MappingProxyType(
 )
 _NAMES: Final = MappingProxyType({key: name for name, key in _KEYS.items()})
 
+_OLDEST: Final = 0x02100000  # 2.16.0, as librdkafka writes it
 _NOBODY: Final = -1  # librdkafka's broker id for none
 _ERRORS: Final[Mapping[str, int]] = MappingProxyType(
     {name: code for name, code in vars(KafkaError).items() if isinstance(code, int)}
@@ -88,7 +88,7 @@ class MockRequest:
 
     Attributes:
         broker: The broker that it was sent to.
-        api: Which kind: an `MockApi`; "ApiKey 71" if it is none.
+        api: Which kind: a `MockApi`; "ApiKey 71" if it is none.
         time: When it was received, in seconds of librdkafka's clock; on Linux that of `time.monotonic`.
     """
 
@@ -117,8 +117,8 @@ class MockCluster:
     - is of little use to kafka-python, which needs ``api_version=(2, 3)`` and must catch the INVALID_REQUEST
       above as it comes out of `poll`, and poll again.
 
-    The functions behind it are experimental, say their makers. They were tried on Linux, with librdkafka 2.16
-    and 2.6 (which lacks those for KIP-848, and a controller for `AdminClient.describe_cluster`).
+    The functions behind it are experimental, say their makers. They were tried on Linux with librdkafka 2.16.
+    Older ones are refused: the mock of 2.6 aborts the process for a group without a coordinator.
 
     Close clients before their cluster: without it, a consumer cannot leave its group. Methods may be called
     from any thread, but not while another one closes. After `close` they raise RuntimeError. They raise
@@ -138,7 +138,7 @@ class MockCluster:
         bootstrap_servers: "host:port" of each.
 
     Raises:
-        NotImplementedError: This librdkafka lacks a function. Every method can raise it.
+        NotImplementedError: Librdkafka is older than 2.16, or lacks a function. Every method can raise it.
         OSError: Librdkafka can start no brokers.
     """
 
@@ -155,6 +155,10 @@ class MockCluster:
             raise ValueError(f"brokers={brokers}: a cluster has at least one")
         if racks and len(racks) != brokers:
             raise ValueError(f"racks={list(racks)}: name one for each of the {brokers} brokers, or none")
+        if libversion()[1] < _OLDEST:
+            raise NotImplementedError(
+                f"the mock brokers of {describe_library()} can abort the process: install 2.16 or newer"
+            )
         self.brokers = brokers
         self._leaderless = leaderless
         self._own_errors: set[tuple[int, str]] = set()
@@ -168,8 +172,7 @@ class MockCluster:
             self.bootstrap_servers = servers.decode().split(",")
             self._call("rd_kafka_mock_start_request_tracking")
             self._call("rd_kafka_mock_group_initial_rebalance_delay_ms", _milliseconds(rebalance_delay))
-            with contextlib.suppress(NotImplementedError):  # without a controller, admin clients wait for one
-                self._call("rd_kafka_mock_set_controller_id", 1)
+            self._call("rd_kafka_mock_set_controller_id", 1)  # with none, admin clients wait for one
             if leaderless:
                 self.set_api_version("Fetch", 0, _LEADERLESS_FETCH)
                 self.set_api_version("Produce", 0, _LEADERLESS_PRODUCE)
@@ -291,8 +294,8 @@ class MockCluster:
     def inject(self, api: MockApi, *errors: int | str) -> None:
         """Answer the next requests of a kind, whichever brokers they go to, with these errors in turn.
 
-        A consumer of librdkafka 2.16 takes an error in the Fetch by which it first reaches a partition's end for
-        that end, and does not tell it.
+        A consumer of librdkafka 2.16 takes an error in the Fetch by which it first reaches a partition's end
+        for that end, and does not tell it.
 
         Args:
             api: Which kind.
