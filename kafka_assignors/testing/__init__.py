@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kafka_assignors.testing.jars import JarsUnavailableError, class_path, kafka_jars
     from kafka_assignors.testing.load import Load
     from kafka_assignors.testing.member import Member, MemberState
+    from kafka_assignors.testing.mock import MockApi, MockCluster, MockRequest
     from kafka_assignors.testing.network import Fault, Network, Traffic
     from kafka_assignors.testing.plugin import kafka_cluster_factory
     from kafka_assignors.testing.runners import NotInAThreadError, Place
@@ -50,6 +51,9 @@ _HOME = {
     "Load": "load",
     "Member": "member",
     "MemberState": "member",
+    "MockApi": "mock",
+    "MockCluster": "mock",
+    "MockRequest": "mock",
     "Move": "timeline",
     "Network": "network",
     "NotInAThreadError": "runners",
@@ -93,6 +97,9 @@ __all__ = [
     "Load",
     "Member",
     "MemberState",
+    "MockApi",
+    "MockCluster",
+    "MockRequest",
     "Move",
     "Network",
     "NotInAThreadError",
