@@ -49,7 +49,7 @@ def undecodable(topic: str) -> dict[str, bytes]:
     """What kafka-python cannot decode, and Kafka 4.3.1's coordinator can.
 
     That reads topics and user data as well, and fails for the whole group where a length there is beyond the
-    end, or a null is a topic.
+    end, or a null is a topic (KAFKA-20570).
     """
     whole = subscription(3, [topic], generation=5)
     return {

@@ -65,7 +65,12 @@ def test_what_cannot_be_read_is_nothing(raw: bytes) -> None:
 @pytest.mark.parametrize("version", range(4))
 def test_names_that_no_topic_can_have_are_left_out_and_the_rest_stays(version: int, name: str) -> None:
     legal = ["...", "-", "A.b_c-9", "x" * 249]
-    rest: dict[str, Any] = {"user_data": b"u", "owned": partition_list([("a/b", [3])]), "generation": 7, "rack": "r"}
+    rest: dict[str, Any] = {
+        "user_data": b"u",
+        "owned": partition_list([("a/b", [3])]),
+        "generation": 7,
+        "rack": "r",
+    }
     found = repaired(subscription(version, [*legal, name], **rest))
     assert found is not None
     assert found[0] == subscription(
