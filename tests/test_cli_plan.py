@@ -329,6 +329,13 @@ def test_what_is_wrong_in_a_file_is_named(
         ("g.yaml", "topics: !!python/object:os.system {}", "topics: YAML of the kind tag:yaml.org,2002"),
         (
             "g.yaml",
+            "topics: !!map text",
+            "topics: YAML of the kind tag:yaml.org,2002:map is not allowed here",
+        ),
+        ("g.yaml", "members: !!seq text", "members: YAML of the kind tag:yaml.org,2002:seq is not allowed"),
+        ("g.yaml", "members: !!str [text]", "members: YAML of the kind tag:yaml.org,2002:str is not allowed"),
+        (
+            "g.yaml",
             "topics: {a: 1}\nmembers: {c: {weight: 010}}",
             "from 1 to 1000, not 010 (as YAML reads it without quotes)",
         ),

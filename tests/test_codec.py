@@ -3,7 +3,7 @@
 import struct
 import time
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -15,9 +15,17 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from kafka_assignors.protocol import codec
 from kafka_assignors.protocol.codec import NOT_SAID, UNREADABLE
-
-Entries = list[tuple[str, list[int]]]
-"""A partition list: topics in the order in which they come, with their ids."""
+from tests.wire import (
+    ENTRIES,
+    INT32,
+    NAMES,
+    SUBSCRIPTIONS,
+    TOPICS,
+    Entries,
+    any_of,
+    partition_list,
+    subscription,
+)
 
 IN_PYTHON = None
 needs_compiler = pytest.mark.skipif(codec._compiled is None, reason="installed without a compiler")
@@ -29,73 +37,12 @@ each_way = pytest.mark.parametrize(
     ],
 )
 
-INT32 = st.integers(-(2**31), 2**31 - 1)
-NAMES = st.text(max_size=9)
-ENTRIES = st.lists(st.tuples(NAMES, st.lists(INT32, max_size=6)), max_size=5)
-TOPICS = st.lists(st.none() | NAMES, max_size=4)
-
 
 @contextmanager
 def using(way: Any) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codec, "_compiled", way)
         yield
-
-
-def string(text: str | bytes | None) -> bytes:
-    if text is None:
-        return b"\xff\xff"
-    raw = text.encode() if isinstance(text, str) else text
-    return struct.pack(">h", len(raw)) + raw
-
-
-def partition_list(entries: Sequence[tuple[str | bytes, list[int]]]) -> bytes:
-    return struct.pack(">i", len(entries)) + b"".join(
-        string(name) + struct.pack(f">{len(ids) + 1}i", len(ids), *ids) for name, ids in entries
-    )
-
-
-def subscription(
-    version: int,
-    topics: Sequence[str | bytes | None],
-    *,
-    user_data: bytes | None = None,
-    owned: bytes = b"\0\0\0\0",
-    generation: int = -1,
-    rack: str | bytes | None = None,
-) -> bytes:
-    raw = struct.pack(">hi", version, len(topics)) + b"".join(map(string, topics))
-    raw += b"\xff\xff\xff\xff" if user_data is None else struct.pack(">i", len(user_data)) + user_data
-    raw += owned if version >= 1 else b""
-    raw += struct.pack(">i", generation) if version >= 2 else b""
-    return raw + (string(rack) if version >= 3 else b"")
-
-
-SUBSCRIPTIONS = st.builds(
-    subscription,
-    st.integers(-1, 4),
-    TOPICS,
-    user_data=st.none() | st.binary(max_size=9),
-    owned=ENTRIES.map(partition_list),
-    generation=INT32,
-    rack=st.none() | NAMES,
-)
-
-
-@st.composite
-def damaged(draw: st.DrawFn, intact: st.SearchStrategy[bytes]) -> bytes:
-    """Bytes that were right until some were changed, cut off, left out or put in."""
-    raw = bytearray(draw(intact))
-    for _ in range(draw(st.integers(1, 3))):
-        start = draw(st.integers(0, len(raw)))
-        stop = draw(st.sampled_from([start, start + 1, start + 2, start + 4, len(raw)]))
-        few = st.sampled_from([b"\0", b"\1", b"\x7f", b"\x80", b"\xff", b"\xff\xff", b"\x7f\xff\xff\xff"])
-        raw[start:stop] = draw(st.just(b"") | few | st.binary(max_size=4))
-    return bytes(raw)
-
-
-def any_of(intact: st.SearchStrategy[bytes]) -> st.SearchStrategy[list[bytes]]:
-    return st.lists(intact | damaged(intact) | st.binary(max_size=40), max_size=6)
 
 
 class Subscription(NamedTuple):

@@ -1,6 +1,7 @@
 """What all assignors share: kafka-python's plug-in contract on one side, Group and Plan on the other."""
 
 import logging
+import time
 import weakref
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from kafka_assignors.members import NO_GENERATION, Members
 from kafka_assignors.plan import Plan, check
 from kafka_assignors.protocol import membership
 from kafka_assignors.protocol.codec import Subscriptions
+from kafka_assignors.protocol.repair import repairs
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +30,9 @@ METADATA_TRIES: Final = 10
 
 RECORD_LIMIT: Final = 1_048_588
 """The most bytes that a group's record may have by default (`max.message.bytes` of `__consumer_offsets`)."""
+
+TOPICS_SHOWN: Final = 10
+"""How many topics a message names."""
 
 _OVERHEAD: Final = 24
 """Bytes of a member in the group's record beside its strings, subscription and assignment (Kafka 4.3)."""
@@ -80,6 +85,11 @@ class Assignor(AbstractPartitionAssignor):
         self._memory = Claim()  # the last assignment that is known to have been real
         self._untrusted: frozenset[TopicPartition] | None = None  # what the consumer had when it fell out
         self._tries: dict[str, int] = {}
+        self._wait = (
+            NO_GENERATION,
+            0.0,
+        )  # until when, in which generation, topics without metadata may be waited for
+        self._faults: dict[str, str] = {}  # of other members' subscriptions, as last warned of
 
     @abstractmethod
     def plan(self, group: Group) -> Plan:
@@ -144,6 +154,7 @@ class Assignor(AbstractPartitionAssignor):
             # and the view changes back before all others have joined. It then never takes its assignment,
             # and hangs until it is expelled (kafka-python 3.0.12). This mark stays until it has it.
             host.request_rejoin()
+            host.show_members_first(self._repair)
         claim = self._claim(host).within(topics)
         return membership.make_subscription(
             topics,
@@ -166,7 +177,8 @@ class Assignor(AbstractPartitionAssignor):
         Raises:
             LeaderNotAvailableError: A topic has no metadata yet. kafka-python takes this as "ask again":
                 it joins again after `retry_backoff_ms` into the same generation. At most
-                `METADATA_TRIES` times for a topic; one that still has none is left out.
+                `METADATA_TRIES` times for a topic, and for a third of the time for which the consumer may be
+                silent; one that still has none is left out.
             InvalidPlanError: The planner's result must not be sent.
         """
         subscriptions = membership.subscriptions([member.metadata for member in members])
@@ -233,6 +245,22 @@ class Assignor(AbstractPartitionAssignor):
         self._memory = Claim(membership.by_topic(assignment.partitions()), generation)
         self._untrusted = None
 
+    def _repair(self, members: Sequence[Any]) -> None:
+        """Put right the subscriptions that kafka-python would fail on, with a warning for each."""
+        sent = [member.metadata for member in members]
+        if not all(isinstance(subscription, bytes) for subscription in sent):
+            return  # decoded already: then there is nothing left to fail
+        found = repairs(sent)
+        faults = {}
+        for number, (subscription, fault) in found.items():
+            member = members[number]
+            member.metadata = subscription
+            faults[member.member_id] = fault
+            # The coordinator may ask the leader more than once about the same subscriptions.
+            if self._faults.get(member.member_id) != fault:
+                log.warning("Member %s %s", member.member_id, fault)
+        self._faults = faults
+
     def _belong_to(self, host: Host) -> None:
         if host.has_namesakes:
             raise _namesakes(host.repeated_names or host.strategies)
@@ -283,11 +311,23 @@ class Assignor(AbstractPartitionAssignor):
                 missing.append(topic)
         self._tries = {topic: self._tries.get(topic, 0) + 1 for topic in missing}
         waiting = [topic for topic, tries in self._tries.items() if tries <= METADATA_TRIES]
-        if waiting and Host.calling() is not None:
-            raise LeaderNotAvailableError(f"no metadata yet for {', '.join(waiting)}")
+        host = Host.calling()
+        if waiting and host is not None and self._may_wait(host):
+            raise LeaderNotAvailableError(f"no metadata yet for {_some_of(waiting)}")
         if missing:
-            log.warning("Leaving out topics without metadata: %s", ", ".join(missing))
+            log.warning("Leaving out topics without metadata: %s", _some_of(missing))
         return known
+
+    def _may_wait(self, host: Host) -> bool:
+        """Whether there is time to ask again in this generation; a leader sends no heartbeats meanwhile.
+
+        With 30,000 topics that do not exist, the client takes half a second for each time.
+        """
+        generation, end = self._wait
+        if generation != host.generation:
+            end = time.monotonic() + host.patience / 3
+            self._wait = host.generation, end
+        return time.monotonic() < end
 
 
 def _warn_of_size(
@@ -315,6 +355,12 @@ def _warn_of_size(
             size,
             RECORD_LIMIT,
         )
+
+
+def _some_of(topics: Sequence[str]) -> str:
+    """Topics for a message: any member may name thousands."""
+    more = len(topics) - TOPICS_SHOWN
+    return ", ".join(topics[:TOPICS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _namesakes(names: Iterable[str]) -> KafkaConfigurationError:

@@ -7,8 +7,10 @@ is known to the consumer's coordinator, and that is always the caller: so it is 
 in this module and nowhere else.
 """
 
+import inspect
 import sys
-from collections.abc import Collection
+import weakref
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -23,6 +25,9 @@ _MAX_FRAMES: Final = 16
 """How far up the stack to look: the coordinator calls directly, subclasses and wrappers add a few frames."""
 
 _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
+
+_DECODES: Final = "_perform_assignment"
+_DECODES_GIVEN: Final = ("self", "leader_id", "protocol_name", "members")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +114,25 @@ class Host:
     def request_rejoin(self) -> None:
         """Let the consumer join the group again with its next poll."""
         self.coordinator.request_rejoin()
+
+    def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
+        """Let a function see and change the group's members before this consumer decodes what they sent.
+
+        The consumer decodes before it calls an assignor, and what fails there is nobody's to catch but the
+        application's. So its coordinator gets that method anew, once. A release of kafka-python that has
+        no such method, or another, is left as it is.
+
+        Args:
+            look: Called on the leader, with members whose `metadata` is still bytes.
+        """
+        kind, own = type(self.coordinator), vars(self.coordinator)
+        decode = getattr(kind, _DECODES, None)
+        if decode is None or _DECODES in own or tuple(inspect.signature(decode).parameters) != _DECODES_GIVEN:
+            return
+        coordinator = weakref.ref(self.coordinator)  # which would otherwise be kept by what it keeps
+
+        def look_and_decode(leader_id: str, protocol_name: str, members: Sequence[Any]) -> Any:
+            look(members)
+            return decode(coordinator(), leader_id, protocol_name, members)
+
+        own[_DECODES] = look_and_decode

@@ -15,6 +15,9 @@ STDIN: Final = "-"
 """The name that stands for the standard input."""
 
 _YAML_NAMES: Final = (".yaml", ".yml")
+_STANDS_BEFORE: Final = {"map": "MappingNode", "seq": "SequenceNode"}
+"""What these tags of YAML may stand before, as PyYAML's classes; all others stand before scalars."""
+
 _SIMPLE_NAME: Final = re.compile(r"[\w-]+")
 _DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _FLAGS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -223,6 +226,8 @@ class _Yaml:
 
     def _convert(self, node: "yaml.Node", at: Node) -> Any:
         tag = node.tag.removeprefix(self._PREFIX)
+        if type(node).__name__ != _STANDS_BEFORE.get(tag, "ScalarNode"):  # as in `!!seq text`
+            at.fail(f"YAML of the kind {node.tag} is not allowed here")
         if tag == "map":
             return Pairs(self._pairs(node, at))
         if tag == "seq":

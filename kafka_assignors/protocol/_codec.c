@@ -413,7 +413,7 @@ static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names 
         if (!read_int32(&r, &count) || count < 0 || count > (r.end - r.at) / 2)
             return 0;
         for (int32_t i = 0; i < count; i++)
-            if (!read_string(&r, &name, &length))
+            if (!read_string(&r, &name, &length) || length < 0) /* of a null the Python version tells more */
                 return 0;
         bool is_new;
         field[SECTION] = number_of(sections, from, r.at - from, &is_new);
@@ -423,8 +423,6 @@ static int read_subscription(const unsigned char *bytes, Py_ssize_t size, Names 
             Reader again = {from + 4, r.at};
             for (int32_t i = 0; i < count; i++) {
                 read_string(&again, &name, &length);
-                if (length < 0) /* null is no topic */
-                    continue;
                 int64_t number = number_of(names, name, length, &is_new);
                 if (number < 0 || (is_new && add_name(texts, name, length) < 0) ||
                     !append(&column[ENTRIES], number))

@@ -220,6 +220,8 @@ class Subscriptions:
         generations: (M,) the generation of each, `NOT_SAID` below v2.
         racks: The rack of each, None if there is none.
         unreadable: The numbers of those that cannot be read; they subscribe to nothing.
+        strange: The numbers of those that can, with something in them that Kafka never writes: a null among
+            the topics, or owned partitions that cannot be read.
     """
 
     topics: TopicSets
@@ -229,6 +231,7 @@ class Subscriptions:
     generations: IntArray
     racks: Sequence[str | None]
     unreadable: Sequence[int] = ()
+    strange: Sequence[int] = ()
 
 
 def read_subscriptions(blobs: list[bytes]) -> Subscriptions:
@@ -244,20 +247,29 @@ def read_subscriptions(blobs: list[bytes]) -> Subscriptions:
         rack_names = [rack.decode() or None for rack in racks]
     except UnicodeDecodeError:
         return _put_together([_read_subscription(blob) for blob in blobs])
+    table, strange = _read_owned(owned)
     return Subscriptions(
         topics=TopicSets(names=names, bounds=bounds, entries=entries),
         topics_of=of_section,
         user_data=user_data,
-        owned=read_partition_lists(owned).table
-        if any(map(_OWNS_NOTHING.__ne__, owned))
-        else replace(_NO_CLAIMS, claimants=len(blobs)),
+        owned=table,
         generations=np.where(said < NOT_SAID, NOT_SAID, said),
         racks=rack_names,
+        strange=strange,
     )
 
 
 _OWNS_NOTHING: Final = bytes(4)
 _NO_CLAIMS: Final = ClaimTable.of([])
+
+
+def _read_owned(owned: list[bytes]) -> tuple[ClaimTable, list[int]]:
+    """The owned partitions, and the numbers of those that cannot be read. No bytes: below v1."""
+    if not any(map(_OWNS_NOTHING.__ne__, owned)):
+        return replace(_NO_CLAIMS, claimants=len(owned)), []
+    lists = read_partition_lists(owned)
+    unreadable = np.flatnonzero(lists.lengths == UNREADABLE).tolist()
+    return lists.table, [number for number in unreadable if owned[number]]
 
 
 class _Subscription(NamedTuple):
@@ -266,20 +278,23 @@ class _Subscription(NamedTuple):
     owned: bytes
     generation: int
     rack: str | None
+    has_nulls: bool = False
 
 
 def _put_together(read: Sequence[_Subscription | None]) -> Subscriptions:
     nothing = _Subscription(frozenset(), b"", b"", NOT_SAID, None)
     each = [one or nothing for one in read]
     topics: dict[frozenset[str], int] = {}
+    table, strange = _read_owned([one.owned for one in each])
     return Subscriptions(
         topics_of=np.array([topics.setdefault(one.topics, len(topics)) for one in each], dtype=np.int64),
         topics=TopicSets.of(topics),
         user_data=[one.user_data for one in each],
-        owned=read_partition_lists([one.owned for one in each]).table,
+        owned=table,
         generations=np.array([one.generation for one in each], dtype=np.int64),
         racks=[one.rack for one in each],
         unreadable=[number for number, one in enumerate(read) if one is None],
+        strange=sorted({*strange, *(number for number, one in enumerate(each) if one.has_nulls)}),
     )
 
 
@@ -303,4 +318,4 @@ def _read_subscription(blob: bytes) -> _Subscription | None:
             rack = reader.string("the rack") or None
     except UnreadableError:
         return None
-    return _Subscription(topics, user_data, owned, generation, rack)
+    return _Subscription(topics, user_data, owned, generation, rack, has_nulls=None in listed)

@@ -1,0 +1,245 @@
+"""A member of a group that is no consumer: it sends whatever bytes it is given, and obeys or does not."""
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from kafka.errors import for_code
+from kafka.protocol.consumer.group import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
+
+if TYPE_CHECKING:
+    from kafka import TopicPartition
+
+_TIMEOUT: Final = 30.0
+_HEARTBEAT: Final = 0.1
+
+# The newest versions without tagged fields: their headers are all alike.
+_FIND, _JOIN, _SYNC, _BEAT, _LEAVE = 2, 5, 3, 3, 3
+
+_ILLEGAL_GENERATION, _UNKNOWN_MEMBER, _REBALANCE_IN_PROGRESS, _MEMBER_ID_REQUIRED = 22, 25, 27, 79
+
+
+class RawMember:
+    """A member in a thread of its own, from entering the context until leaving it.
+
+    Args:
+        bootstrap_server: A broker, "host:port".
+        group_id: The group.
+        strategies: The names of the assignors that it offers.
+        subscription: The bytes that it sends at its n-th join, n from 0, for every strategy.
+        session_timeout: Seconds after which the coordinator expels it if it is silent.
+        syncs: Whether it asks for its assignment.
+        lives: Whether it sends heartbeats, and leaves the group in the end.
+        rejoins: Whether it joins anew after every assignment, without being told to.
+
+    Attributes:
+        joins: How often it joined.
+        assigned: What it was assigned in each generation that it synced in.
+    """
+
+    def __init__(
+        self,
+        bootstrap_server: str,
+        group_id: str,
+        strategies: Sequence[str],
+        subscription: Callable[[int], bytes],
+        *,
+        session_timeout: float = 6.0,
+        syncs: bool = True,
+        lives: bool = True,
+        rejoins: bool = False,
+    ) -> None:
+        self.joins = 0
+        self.assigned: dict[int, frozenset[TopicPartition]] = {}
+        self._bootstrap_server = bootstrap_server
+        self._group_id = group_id
+        self._strategies = strategies
+        self._subscription = subscription
+        self._session_ms = round(session_timeout * 1000)
+        self._syncs, self._lives, self._rejoins = syncs, lives, rejoins
+        self._member_id, self._generation = "", -1
+        self._stop = threading.Event()
+        self._changed = threading.Condition()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="raw member", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._failure is not None and error is None:
+            raise self._failure
+
+    def wait_for(self, predicate: Callable[[Self], bool]) -> None:
+        """Wait until something holds of this member.
+
+        Raises:
+            TimeoutError: It did not come to hold.
+            Exception: What ended the member's thread.
+        """
+        with self._changed:
+            held = self._changed.wait_for(lambda: self._failure or predicate(self), _TIMEOUT)
+        if self._failure is not None:
+            raise self._failure
+        if not held:
+            raise TimeoutError(
+                f"waited {_TIMEOUT:g} s in vain: {self.joins} joins, generation {self._generation}, "
+                f"assigned {self.assigned}"
+            )
+
+    def _run(self) -> None:
+        try:
+            with self._connect() as connection:
+                self._be_a_member(_Requests(connection))
+        except Exception as failure:  # noqa: BLE001 - whatever it is, who waits is told
+            self._failure = failure
+        with self._changed:
+            self._changed.notify_all()
+
+    def _connect(self) -> socket.socket:
+        host, _, port = self._bootstrap_server.rpartition(":")
+        with socket.create_connection((host, int(port)), _TIMEOUT) as connection:
+            found = _Requests(connection).send(
+                FindCoordinatorRequest(key=self._group_id, key_type=0), FindCoordinatorResponse, _FIND
+            )
+        _check(found.error_code)
+        return socket.create_connection((found.host, found.port), _TIMEOUT)
+
+    def _be_a_member(self, requests: "_Requests") -> None:
+        while not self._stop.is_set():
+            self._join(requests)
+            if self._syncs and not self._sync(requests):
+                continue
+            if not self._lives:
+                self._stop.wait()
+                return
+            self._stop.wait(_HEARTBEAT)
+            while not self._rejoins and not self._stop.is_set() and self._heartbeat(requests):
+                self._stop.wait(_HEARTBEAT)
+        identity = LeaveGroupRequest.MemberIdentity(member_id=self._member_id, group_instance_id=None)
+        requests.send(
+            LeaveGroupRequest(group_id=self._group_id, members=[identity]), LeaveGroupResponse, _LEAVE
+        )
+
+    def _join(self, requests: "_Requests") -> None:
+        raw = self._subscription(self.joins)
+        while True:
+            joined = requests.send(
+                JoinGroupRequest(
+                    group_id=self._group_id,
+                    session_timeout_ms=self._session_ms,
+                    rebalance_timeout_ms=round(_TIMEOUT * 1000),
+                    member_id=self._member_id,
+                    group_instance_id=None,
+                    protocol_type="consumer",
+                    protocols=[
+                        JoinGroupRequest.JoinGroupRequestProtocol(name=name, metadata=raw)
+                        for name in self._strategies
+                    ],
+                ),
+                JoinGroupResponse,
+                _JOIN,
+            )
+            if joined.error_code != _UNKNOWN_MEMBER:
+                self._member_id = joined.member_id
+            else:
+                self._member_id = ""
+            if joined.error_code not in (_MEMBER_ID_REQUIRED, _UNKNOWN_MEMBER, _REBALANCE_IN_PROGRESS):
+                break
+        _check(joined.error_code)
+        if joined.leader == joined.member_id:
+            raise RuntimeError("the raw member leads the group; let another one join first")
+        with self._changed:
+            self._generation = joined.generation_id
+            self.joins += 1
+            self._changed.notify_all()
+
+    def _sync(self, requests: "_Requests") -> bool:
+        """Ask for the assignment; whether there was one, and not the next rebalance."""
+        synced = requests.send(
+            SyncGroupRequest(
+                group_id=self._group_id,
+                generation_id=self._generation,
+                member_id=self._member_id,
+                group_instance_id=None,
+                assignments=[],
+            ),
+            SyncGroupResponse,
+            _SYNC,
+        )
+        if not self._goes_on(synced.error_code):
+            return False
+        partitions = ConsumerProtocolAssignment.decode(bytes(synced.assignment)).partitions()
+        with self._changed:
+            self.assigned[self._generation] = frozenset(partitions)
+            self._changed.notify_all()
+        return True
+
+    def _heartbeat(self, requests: "_Requests") -> bool:
+        """Send a heartbeat; whether the membership goes on without another join."""
+        beat = requests.send(
+            HeartbeatRequest(
+                group_id=self._group_id,
+                generation_id=self._generation,
+                member_id=self._member_id,
+                group_instance_id=None,
+            ),
+            HeartbeatResponse,
+            _BEAT,
+        )
+        return self._goes_on(beat.error_code)
+
+    @staticmethod
+    def _goes_on(error_code: int) -> bool:
+        if error_code in (_ILLEGAL_GENERATION, _UNKNOWN_MEMBER, _REBALANCE_IN_PROGRESS):
+            return False
+        _check(error_code)
+        return True
+
+
+class _Requests:
+    """Requests and their responses, one after the other."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._stream = connection.makefile("rb")
+        self._count = 0
+
+    def send(self, request: Any, response: Any, version: int) -> Any:
+        """Send a request and wait for its response."""
+        self._count += 1
+        request.API_VERSION = version
+        request.with_header(self._count, "raw")
+        self._connection.sendall(bytes(request.encode(version=version, header=True, framed=True)))
+        (size,) = struct.unpack(">i", self._read(4))
+        return response.decode(self._read(size), version=version, header=True)
+
+    def _read(self, size: int) -> bytes:
+        read = self._stream.read(size)
+        if len(read) < size:
+            raise ConnectionError("the broker has closed the connection")
+        return read
+
+
+def _check(error_code: int) -> None:
+    if error_code:
+        raise for_code(error_code)

@@ -1,0 +1,297 @@
+"""What holds for every decoder whatever bytes come: functions of bytes that raise where it does not."""
+
+import json
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.util import ensure_valid_topic_name
+
+from kafka_assignors.cli.group_file import read_group
+from kafka_assignors.cli.tree import FileError
+from kafka_assignors.leader import lead
+from kafka_assignors.members import MAX_WEIGHT
+from kafka_assignors.protocol import codec
+from kafka_assignors.protocol.repair import repairs
+from kafka_assignors.protocol.user_data import (
+    UserDataError,
+    decode_all,
+    decode_generation,
+    decode_sticky,
+    encode_generation,
+    encode_sticky,
+)
+from tests.wire import NULL, partition_list, subscription
+
+_T = TypeVar("_T")
+
+SEPARATOR: Final = b"\xfa\xce\xb0\x0c"
+"""Stands between blobs where a target takes several; a mutation can make one of two, and two of one."""
+
+TOPICS: Final = {"t": range(3), "u": [0, 1, 5, 9]}
+STRATEGIES: Final = ("broadcast", "cooperative-sticky", "random", "range", "roundrobin", "sticky")
+RACKS: Final = {("t", 0): frozenset({"r"}), ("t", 1): frozenset({"r", "s"}), ("u", 9): frozenset({"s"})}
+
+
+class Target(NamedTuple):
+    """A property of bytes.
+
+    Attributes:
+        check: Raises where it does not hold.
+        seeds: Bytes that go deep, for a fuzzer to begin with.
+    """
+
+    check: Callable[[bytes], None]
+    seeds: Callable[[], list[bytes]]
+
+
+def compiled() -> bool:
+    """Whether the codec's C part is there, so that the two can be compared."""
+    return codec._compiled is not None
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Without the codec's C part."""
+    kept, codec._compiled = codec._compiled, None
+    try:
+        yield
+    finally:
+        codec._compiled = kept
+
+
+def _both_ways(read: Callable[[], _T]) -> _T:
+    """What something returns, which must not depend on whether the codec is compiled."""
+    result = read()
+    with in_python():
+        assert read() == result
+    return result
+
+
+# What is read, put so that it can be compared.
+
+
+def _lists(blobs: list[bytes]) -> list[Any]:
+    read = codec.read_partition_lists(blobs)
+    return [
+        *([*claim.items()] for claim in read.table.claims()),
+        read.lengths.tolist(),
+        read.tails.tolist(),
+    ]
+
+
+def _subscriptions(blobs: list[bytes]) -> list[Any]:
+    read = codec.read_subscriptions(blobs)
+    return [
+        *(read.topics[number] for number in read.topics_of.tolist()),
+        *([*claim.items()] for claim in read.owned.claims()),
+        [bytes(data) for data in read.user_data],
+        read.generations.tolist(),
+        list(read.racks),
+        list(read.unreadable),
+        list(read.strange),
+    ]
+
+
+def _user_data(blobs: list[bytes]) -> list[Any]:
+    read = decode_all(blobs)
+    return [
+        *([*claim.items()] for claim in read.table.claims()),
+        read.generations.tolist(),
+        read.weights.tolist(),
+        {number: str(fault) for number, fault in read.faults.items()},
+    ]
+
+
+# The properties.
+
+
+def check_partition_lists(data: bytes) -> None:
+    """Both ways read the same; each list as if it were alone."""
+    blobs = data.split(SEPARATOR)
+    *claims, lengths, _ = _both_ways(lambda: _lists(blobs))
+    for number, blob in enumerate(blobs):
+        alone, (length,), _ = _lists([blob])
+        assert (alone, length) == (claims[number], lengths[number])
+
+
+def check_subscriptions(data: bytes) -> None:
+    """Both ways read the same; what is left after repairs kafka-python decodes, and it says the same."""
+    blobs = data.split(SEPARATOR)
+    read = _both_ways(lambda: _subscriptions(blobs))
+    left = [*blobs]
+    for number, repair in repairs(blobs).items():
+        left[number] = repair.subscription
+    for raw in left:
+        for topic in ConsumerProtocolSubscription.decode(raw).topics:
+            ensure_valid_topic_name(topic)
+    again = _subscriptions(left)
+    assert again[len(blobs) : -2] == read[len(blobs) : -2]
+    assert again[-2:] == [[], []]
+    assert all(new <= old for new, old in zip(again[: len(blobs)], read[: len(blobs)], strict=True))
+
+
+def check_user_data(data: bytes) -> None:
+    """Both ways read the same; all at once as one by one; what was read can be written and read again."""
+    blobs = data.split(SEPARATOR)
+    *claims, generations, weights, faults = _both_ways(lambda: _user_data(blobs))
+    for number, blob in enumerate(blobs):
+        assert 1 <= weights[number] <= MAX_WEIGHT
+        short = decode_generation(blob)
+        if short is not None:
+            generation, weight = short
+            assert decode_generation(encode_generation(generation, weight)) in (
+                short,
+                None,  # generation 0 with a weight, which no member can have
+            )
+        prior = None
+        with suppress(UserDataError):
+            prior = decode_sticky(blob)
+        if prior is None:
+            assert (number in faults) == bool(blob)
+            assert claims[number] == []
+            continue
+        assert number not in faults
+        assert (dict(claims[number]), generations[number], weights[number]) == (
+            prior.claims,
+            prior.generation,
+            prior.weight,
+        )
+        raw = encode_sticky(prior.claims, prior.generation, prior.weight)
+        sorted_claims = {topic: sorted(ids) for topic, ids in prior.claims.items()}
+        assert decode_sticky(raw) == replace(prior, claims=sorted_claims)
+
+
+def check_assignments(data: bytes) -> None:
+    """Both ways write the same, and kafka-python reads it as it was meant."""
+    names = ["", "t", "ü", "n" * 300]
+    numbers = np.frombuffer(data[: len(data) // 2 * 2], dtype=">i2").astype(np.int64)
+    topics, ids = numbers % len(names), numbers << 16
+    cuts = np.sort(np.abs(numbers[: numbers.size // 4]) % (numbers.size + 1))
+    bounds = np.concatenate(([0], cuts, [numbers.size]))
+    written = _both_ways(
+        lambda: codec.write_partition_lists(names, topics, ids, bounds, head=b"\0\3", tail=NULL)
+    )
+    meant = [(names[topic], number) for topic, number in zip(topics.tolist(), ids.tolist(), strict=True)]
+    for raw, (start, stop) in zip(written, pairwise(bounds.tolist()), strict=True):
+        assert ConsumerProtocolAssignment.decode(raw).partitions() == meant[start:stop]
+
+
+def check_leader(data: bytes) -> None:
+    """Members that send anything get a valid plan beside good ones, who get all that nobody else holds."""
+    strategy = STRATEGIES[data[0] % len(STRATEGIES)] if data else "range"
+    blobs = data[1:].split(SEPARATOR)[:6]
+    good = [
+        subscription(3, ["t", "u"], owned=partition_list([("t", [0, 1])]), generation=3),
+        subscription(1, ["t", "u"], user_data=encode_sticky({"u": [5]}, 2)),
+    ]
+    members = [(f"m{number}", None, raw) for number, raw in enumerate([*blobs[:3], *good, *blobs[3:]])]
+    given: list[tuple[str, int]] = []
+    assigned = lead(TOPICS, members, strategy, RACKS)
+    assert assigned.keys() == {member_id for member_id, _, _ in members}
+    for raw in assigned.values():
+        given += ConsumerProtocolAssignment.decode(raw).partitions()
+    every = {(topic, partition) for topic, ids in TOPICS.items() for partition in ids}
+    assert set(given) <= every
+    if strategy != "broadcast":
+        assert len(set(given)) == len(given)
+    if strategy != "cooperative-sticky":  # which waits for what a member says that it holds
+        assert set(given) == every
+    if strategy != "random":
+        with in_python():
+            assert lead(TOPICS, members, strategy, RACKS) == assigned
+
+
+def check_group_file(data: bytes) -> None:
+    """A file is read, or refused in words."""
+    name, _, text = data.partition(b"\n")
+    with tempfile.NamedTemporaryFile(suffix=".yaml" if name == b"yaml" else ".json") as file:
+        file.write(text)
+        file.flush()
+        with suppress(FileError):
+            read_group(file.name)
+
+
+# What to begin with.
+
+
+def seed_subscriptions() -> list[bytes]:
+    owned = partition_list([("t", [0, 1]), ("u", [5])])
+    prior = encode_sticky({"t": [2], "u": [0, 9]}, 4, weight=7)
+    whole = [
+        *(
+            subscription(version, ["t", "u"], user_data=prior, owned=owned, generation=4, rack="r")
+            for version in (0, 1, 2, 3, 4)
+        ),
+        subscription(3, []),
+        subscription(3, ["t"], user_data=encode_generation(4, 2), owned=owned, generation=4),
+        subscription(3, ["t"], user_data=b"\0\1" + encode_sticky({"t": [0]}, 4)),
+        subscription(3, ["t", None, "", "a/b"], rack=""),
+        subscription(1, ["t"], owned=NULL),
+        subscription(1, ["t"], owned=partition_list([(b"\xff", [1])])),
+    ]
+    return [*whole, SEPARATOR.join(whole), SEPARATOR.join([whole[0][:9], b"", whole[3][:-1], whole[1]])]
+
+
+def seed_user_data() -> list[bytes]:
+    claims = {"t": [0, 1], "u": [5], "ü": []}
+    prior = encode_sticky(claims, 4)
+    layouts = [
+        prior,
+        prior[:-4],
+        encode_sticky(claims, 4, weight=7),
+        b"\0\1" + prior,
+        encode_generation(4),
+        encode_generation(4, 1000),
+        b"",
+        partition_list([("t", [0]), ("t", [1, -1])]),
+        partition_list([(b"\xff", [1])]),
+    ]
+    return [*layouts, SEPARATOR.join(layouts)]
+
+
+def seed_leaders() -> list[bytes]:
+    return [bytes([number]) + seed for number in range(len(STRATEGIES)) for seed in seed_subscriptions()]
+
+
+def seed_assignments() -> list[bytes]:
+    return [b"", bytes(range(64)), b"\x7f\xff\x80\0" * 9, struct.pack(">40h", *range(-20, 20))]
+
+
+def seed_group_files() -> list[bytes]:
+    members = {
+        "c1": {
+            "topics": ["t"],
+            "rack": "r",
+            "weight": 2,
+            "owns": {"t": [0, 1]},
+            "generation": 4,
+            "holds": True,
+        },
+        "c2": {"instance_id": "i", "owns": {"u": [7], "gone": [0]}},
+        "c3": None,
+    }
+    topics = {"t": 3, "u": {"partitions": [0, 7], "racks": [["r"], []]}}
+    whole = json.dumps({"topics": topics, "members": members})
+    return [
+        b"json\n" + whole.encode(),
+        b"yaml\n" + whole.encode(),
+        b"yaml\ntopics: {t: 3}\nmembers:\n  c1: &a\n    owns: {t: [0, 1]}\n    holds: no\n  c2: *a\n  c3:\n",
+        b"yaml\ntopics:\n  t: !!int '3'\nmembers: {c1: {<<: {weight: 0x2}}}\n",
+    ]
+
+
+TARGETS: Final = {
+    "partition-lists": Target(check_partition_lists, seed_user_data),
+    "subscriptions": Target(check_subscriptions, seed_subscriptions),
+    "user-data": Target(check_user_data, seed_user_data),
+    "assignments": Target(check_assignments, seed_assignments),
+    "leader": Target(check_leader, seed_leaders),
+    "group-file": Target(check_group_file, seed_group_files),
+}

@@ -1,0 +1,72 @@
+"""Subscriptions written by hand, so that they can also be wrong; and any number of them, for hypothesis."""
+
+import struct
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+Entries = list[tuple[str, list[int]]]
+"""A partition list: topics in the order in which they come, with their ids."""
+
+NOTHING = struct.pack(">i", 0)
+NULL = struct.pack(">i", -1)
+
+
+def string(text: str | bytes | None) -> bytes:
+    if text is None:
+        return b"\xff\xff"
+    raw = text.encode() if isinstance(text, str) else text
+    return struct.pack(">h", len(raw)) + raw
+
+
+def partition_list(entries: Sequence[tuple[str | bytes | None, Sequence[int]]]) -> bytes:
+    return struct.pack(">i", len(entries)) + b"".join(
+        string(name) + struct.pack(f">{len(ids) + 1}i", len(ids), *ids) for name, ids in entries
+    )
+
+
+def subscription(
+    version: int,
+    topics: Sequence[str | bytes | None],
+    *,
+    user_data: bytes | None = None,
+    owned: bytes = NOTHING,
+    generation: int = -1,
+    rack: str | bytes | None = None,
+) -> bytes:
+    raw = struct.pack(">hi", version, len(topics)) + b"".join(map(string, topics))
+    raw += NULL if user_data is None else struct.pack(">i", len(user_data)) + user_data
+    raw += owned if version >= 1 else b""
+    raw += struct.pack(">i", generation) if version >= 2 else b""
+    return raw + (string(rack) if version >= 3 else b"")
+
+
+INT32 = st.integers(-(2**31), 2**31 - 1)
+NAMES = st.text(max_size=9)
+ENTRIES = st.lists(st.tuples(NAMES, st.lists(INT32, max_size=6)), max_size=5)
+TOPICS = st.lists(st.none() | NAMES, max_size=4)
+SUBSCRIPTIONS = st.builds(
+    subscription,
+    st.integers(-1, 4),
+    TOPICS,
+    user_data=st.none() | st.binary(max_size=9),
+    owned=ENTRIES.map(partition_list),
+    generation=INT32,
+    rack=st.none() | NAMES,
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn, intact: st.SearchStrategy[bytes]) -> bytes:
+    """Bytes that were right until some were changed, cut off, left out or put in."""
+    raw = bytearray(draw(intact))
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(raw)))
+        stop = draw(st.sampled_from([start, start + 1, start + 2, start + 4, len(raw)]))
+        few = st.sampled_from([b"\0", b"\1", b"\x7f", b"\x80", b"\xff", b"\xff\xff", b"\x7f\xff\xff\xff"])
+        raw[start:stop] = draw(st.just(b"") | few | st.binary(max_size=4))
+    return bytes(raw)
+
+
+def any_of(intact: st.SearchStrategy[bytes]) -> st.SearchStrategy[list[bytes]]:
+    return st.lists(intact | damaged(intact) | st.binary(max_size=40), max_size=6)
