@@ -1,7 +1,6 @@
 """Timelines of hand-made events: what follows from them, figure by figure."""
 
 import json
-from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -15,33 +14,7 @@ from kafka_assignors.testing.timeline import (
     Timeline,
     format_partitions,
 )
-
-P0, P1, P2 = (TopicPartition("t", number) for number in range(3))
-
-
-def event(time: float, member: str, kind: str, *partitions: TopicPartition, **rest: Any) -> Event:
-    generation = rest.pop("generation", -1)
-    return Event(
-        time=time,
-        member=member,
-        kind=kind,
-        generation=generation,
-        partitions=frozenset(partitions),
-        details=rest,
-    )
-
-
-def joined(time: float, member: str, generation: int, *partitions: TopicPartition) -> list[Event]:
-    """What an eager member reports of a rebalance that gives it these partitions."""
-    return [
-        event(time - 0.5, member, "metadata"),
-        event(time, member, "assignment", *partitions, generation=generation),
-        event(time, member, "assigned", *partitions, generation=generation),
-    ]
-
-
-def records(time: float, member: str, *ranges: tuple[TopicPartition, int, int]) -> Event:
-    return Event(time=time, member=member, kind="records", records=ranges)
+from tests.timelines import P0, P1, P2, event, joined, records
 
 
 def owned(
