@@ -199,6 +199,8 @@ def test_a_restarted_static_member_is_the_same_owner() -> None:
     assert timeline.double_assigned() == {}
     assert timeline.moves() == ()
     assert timeline.ownership("generation") == (owned(P0, "a", 1, 2, 1), owned(P0, "a.2", 4, None, 1))
+    # What it comes back to is an old generation.
+    assert [(one.generation, one.start, one.end) for one in timeline.rebalances] == [(1, 0.5, 1)]
 
 
 def test_two_members_of_different_instances_are_two_owners() -> None:

@@ -114,7 +114,7 @@ def test_a_static_member_keeps_its_letter_when_it_restarts() -> None:
     )
     lines = timeline.chart(31).splitlines()
     assert lines[3] == "t-0        AAAAAAAAAA.....AAAAA"
-    assert lines[4].startswith("A a, a.2   B b")
+    assert lines[4].startswith("A a, a.2   . nobody")
 
 
 def test_a_timeline_without_owners_has_no_chart() -> None:

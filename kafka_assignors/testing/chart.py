@@ -66,7 +66,13 @@ def chart(
         *([("members", columns.signs(shown))] if shown else []),
         *((name_of(one), columns.row(owned.get(one, ()), overlaps.get(one, ()), letters)) for one in rows),
     ]
-    key = _key(groups, letters, shown, width)
+    present = {
+        timeline.identity[one.member]
+        for row in rows
+        for one in owned.get(row, ())
+        if one.start <= end and (one.end is None or one.end >= begin)
+    }
+    key = _key({name: names for name, names in groups.items() if name in present}, letters, shown, width)
     return "\n".join([*(f"{name:<{label}} {text}".rstrip() for name, text in lines), *key])
 
 
@@ -141,7 +147,7 @@ class _Columns:
 def _key(
     groups: Mapping[str, list[str]], letters: Mapping[str, str], marks: Sequence[Mark], width: int
 ) -> list[str]:
-    """What letters and signs mean, in lines of the width."""
+    """What the letters and signs in the rows mean, in lines of the width."""
     words = [
         f"{letters[name]} {', '.join(names)}" for name, names in groups.items() if letters[name] != OTHERS
     ]

@@ -8,23 +8,24 @@ from kafka_assignors.testing.events import Event
 
 
 class Sign(NamedTuple):
-    """How a kind of mark is written: a letter in text, a word in a picture."""
+    """How a kind of mark is written: a letter in text, what one member does and what several do."""
 
     letter: str
     word: str
+    plural: str
 
 
 SIGNS: Final[Mapping[str, Sign]] = {
-    "started": Sign("+", "joins"),
-    "closed": Sign("-", "leaves"),
-    "crashed": Sign("x", "crashes"),
-    "exited": Sign("x", "ends"),
-    "frozen": Sign("f", "freezes"),
-    "thawed": Sign("t", "thaws"),
-    "paused": Sign("p", "stops polling"),
-    "resumed": Sign("r", "polls again"),
-    "subscribed": Sign("s", "subscribes anew"),
-    "unsubscribed": Sign("u", "unsubscribes"),
+    "started": Sign("+", "joins", "join"),
+    "closed": Sign("-", "leaves", "leave"),
+    "crashed": Sign("x", "crashes", "crash"),
+    "exited": Sign("x", "ends", "end"),
+    "frozen": Sign("f", "freezes", "freeze"),
+    "thawed": Sign("t", "thaws", "thaw"),
+    "paused": Sign("p", "stops polling", "stop polling"),
+    "resumed": Sign("r", "polls again", "poll again"),
+    "subscribed": Sign("s", "subscribes anew", "subscribe anew"),
+    "unsubscribed": Sign("u", "unsubscribes", "unsubscribe"),
 }
 """The kinds of events that are marked."""
 

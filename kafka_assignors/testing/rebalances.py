@@ -33,7 +33,7 @@ class Rebalance:
         generation: Its number.
         start: When the first of its members asked to join; of clients that do not say, when the first of
             them had its assignment.
-        end: When the last of its members had its assignment.
+        end: When the last of its members had its assignment; a restarted static member has it again later.
         leader: The member that assigned, None if that was not seen.
         claims: What each member told the leader, by member id, as the leader reported it.
         assignments: The partitions of each member.
@@ -49,11 +49,15 @@ class Rebalance:
     subscriptions: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def find_rebalances(events: Iterable[Event]) -> tuple[Rebalance, ...]:
+def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tuple[Rebalance, ...]:
     """The generations in ascending order. Those that no member lived to see assigned are left out.
 
     A member subscribes to what it named when it asked to join, or else to what it was told to subscribe to;
     if neither was reported, to all topics.
+
+    Args:
+        events: In the order of time.
+        identity: Who each member is to the group.
     """
     asked: dict[str, float] = {}
     topics: dict[str, Event] = {}
@@ -75,8 +79,9 @@ def find_rebalances(events: Iterable[Event]) -> tuple[Rebalance, ...]:
                 leaders[number] = event
             case "assignment":
                 start = asked.pop(member, event.time)
-                starts[number] = min(start, starts.get(number, start))
-                ends[number] = event.time
+                if identity[member] not in {identity[other] for other in assignments[number]}:
+                    starts[number] = min(start, starts.get(number, start))
+                    ends[number] = event.time
                 assignments[number][member] = event.partitions
                 subscribed[number][member] = topics.get(member)
     found = []

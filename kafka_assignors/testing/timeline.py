@@ -9,6 +9,7 @@ Times are seconds on the clock of the events (`time.monotonic()` where `group` r
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
+from pathlib import Path
 
 from kafka import TopicPartition
 
@@ -96,7 +97,7 @@ class Timeline:
     @cached_property
     def rebalances(self) -> tuple[Rebalance, ...]:
         """The generations in ascending order. Those that no member lived to see assigned are left out."""
-        return find_rebalances(self.events)
+        return find_rebalances(self.events, self.identity)
 
     def ownership(self, reading: Reading = "callback") -> tuple[Ownership, ...]:
         """Who had what when, by start time."""
@@ -325,3 +326,34 @@ class Timeline:
             until: Where to end; by default at the end of the record.
         """
         return chart(self, width=width, reading=reading, partitions=partitions, since=since, until=until)
+
+    def draw(self, path: str | Path, *, reading: Reading = "callback", title: str = "") -> Path:
+        """Who had which partition when, as a picture: partitions down, time across, a colour for each member.
+
+        Times are seconds from the first event. A black line is a time without an owner; two owners at once
+        share the row in a black frame; grey bands are rebalances, with the generations above, and what was
+        done to members above those. Members that are one static instance have one colour.
+
+        Args:
+            path: Where to write it; ".png" or ".svg" says as what. Its folder must exist.
+            reading: By whose word.
+            title: Stands above.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: The path ends otherwise.
+            ImportError: matplotlib is not installed.
+        """
+        path = Path(path)
+        if path.suffix not in {".png", ".svg"}:
+            raise ValueError(f"{path}: a timeline is drawn as .png or .svg")
+        try:
+            from kafka_assignors.testing.picture import draw  # noqa: PLC0415 - optional, and slow to import
+        except ImportError as error:
+            raise ImportError(
+                f"drawing a timeline needs matplotlib ({error}): pip install 'kafka-assignors[testing]'"
+            ) from error
+        draw(self, path, reading=reading, title=title)
+        return path
