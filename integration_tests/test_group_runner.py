@@ -226,7 +226,7 @@ def test_a_wait_in_vain_tells_who_holds_the_group_up(topic: str, consumer_group:
     (held,) = re.findall(r"^  b: frozen, generation \d+, topic-\w+:([\d,]+);", message, re.MULTILINE)
     for number in held.split(","):
         assert f"- {topic}-{number} is owned by nobody" in message
-    assert re.search(r"coordinator: STABLE range\n  a: topic-\w+:[\d,]+\n  b: topic-\w+:", message)
+    assert re.search(r"coordinator: Stable range\n  a: topic-\w+:[\d,]+\n  b: topic-\w+:", message)
     assert re.search(r"\d+\.\d{3} b +frozen$", message, re.MULTILINE)
 
 

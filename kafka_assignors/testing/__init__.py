@@ -9,29 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafka_assignors.testing.broker import Broker, BrokerDiedError, ClusterUnavailableError
+    from kafka_assignors.testing.clients import ClientUnavailableError
     from kafka_assignors.testing.cluster import Cluster, How, kafka_cluster
     from kafka_assignors.testing.group import (
         AssignorSpec,
-        BrokersView,
+        ClientSpec,
         ConsumerGroup,
         GroupNotStableError,
-        Member,
-        MemberState,
-        Sharing,
         StableGroup,
-        Topics,
     )
     from kafka_assignors.testing.jars import JarsUnavailableError, class_path, kafka_jars
     from kafka_assignors.testing.load import Load
+    from kafka_assignors.testing.member import Member, MemberState
     from kafka_assignors.testing.plugin import kafka_cluster_factory
+    from kafka_assignors.testing.runners import NotInAThreadError, Place
+    from kafka_assignors.testing.stability import BrokersView, Sharing, Topics
     from kafka_assignors.testing.timeline import Event, Gap, Move, Overlap, Ownership, Rebalance, Timeline
     from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
+    from kafka_assignors.testing.worker import Seat
 
 _HOME = {
     "AssignorSpec": "group",
     "Broker": "broker",
     "BrokerDiedError": "broker",
-    "BrokersView": "group",
+    "BrokersView": "stability",
+    "ClientSpec": "group",
+    "ClientUnavailableError": "clients",
     "Cluster": "cluster",
     "ClusterUnavailableError": "broker",
     "ConsumerGroup": "group",
@@ -41,16 +44,19 @@ _HOME = {
     "How": "cluster",
     "JarsUnavailableError": "jars",
     "Load": "load",
-    "Member": "group",
-    "MemberState": "group",
+    "Member": "member",
+    "MemberState": "member",
     "Move": "timeline",
+    "NotInAThreadError": "runners",
     "Overlap": "timeline",
     "Ownership": "timeline",
+    "Place": "runners",
     "Rebalance": "timeline",
-    "Sharing": "group",
+    "Seat": "worker",
+    "Sharing": "stability",
     "StableGroup": "group",
     "Timeline": "timeline",
-    "Topics": "group",
+    "Topics": "stability",
     "class_path": "jars",
     "create_topic": "topics",
     "delete_topic": "topics",
@@ -65,6 +71,8 @@ __all__ = [
     "Broker",
     "BrokerDiedError",
     "BrokersView",
+    "ClientSpec",
+    "ClientUnavailableError",
     "Cluster",
     "ClusterUnavailableError",
     "ConsumerGroup",
@@ -77,9 +85,12 @@ __all__ = [
     "Member",
     "MemberState",
     "Move",
+    "NotInAThreadError",
     "Overlap",
     "Ownership",
+    "Place",
     "Rebalance",
+    "Seat",
     "Sharing",
     "StableGroup",
     "Timeline",

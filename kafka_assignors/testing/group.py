@@ -1,51 +1,54 @@
-"""Consumer groups to test with: members are processes that really crash, freeze, leave and come back.
+"""Consumer groups to test with: members that really join, crash, freeze, leave and come back.
 
     with ConsumerGroup(["localhost:9092"], "orders", ["my_package.assignor:MyAssignor"]) as group:
         a, b = group.join("a"), group.join("b")
         group.wait_stable()
         b.crash()
         group.wait_stable()
-        assert not group.timeline.double_assigned()
+        group.timeline.assert_never_owned_twice()
 
-The members (`kafka_assignors.testing.member`) report all that happens to them. A group is *stable* when its
+The members (`kafka_assignors.testing.worker`) report all that happens to them. A group is *stable* when its
 members, by their own word, and the brokers, asked by a second client, agree on it. Whatever is waited for
 is a condition, and a wait that ends in vain says who held it up and how.
 """
 
-import contextlib
-import json
-import os
+from __future__ import annotations
+
 import re
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from kafka import TopicPartition
-
-from kafka_assignors.testing.load import Load
-from kafka_assignors.testing.member import POLL_MS, CommitMode, MemberConfig
+from kafka_assignors.testing import stability
+from kafka_assignors.testing.access import Access
+from kafka_assignors.testing.clients import MODULES, STRATEGIES, ClientName
+from kafka_assignors.testing.imports import path_of
+from kafka_assignors.testing.member import Member
+from kafka_assignors.testing.stability import BrokersView, Sharing, Topics, names_of
 from kafka_assignors.testing.timeline import NO_GENERATION, Event, Timeline, format_partitions
-from kafka_assignors.testing.topics import REQUEST_SECONDS, admin_client, existing_partitions, servers
+from kafka_assignors.testing.topics import admin_client, existing_partitions
+from kafka_assignors.testing.worker import POLL_MS, CommitMode, WorkerConfig
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from confluent_kafka.admin import AdminClient
+    from kafka import TopicPartition
+
+    from kafka_assignors.testing.access import Kafka
+    from kafka_assignors.testing.load import Load
+    from kafka_assignors.testing.runners import Place
 
 AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]] | Mapping[str, Any]
-"""An assignor for a member's process to make: a class or its path "package.module:Class", alone or in a pair
-with its arguments by name; or {"class": path, "options": arguments}."""
+"""A member's assignor: a strategy's name, for the client's own ("range"), or for kafka-python one to make: a
+class or its path "package.module:Class", alone or in a pair with its arguments by name; or {"class": path,
+"options": arguments}."""
 
-Topics = str | Collection[str] | re.Pattern[str]
-"""What to subscribe to: a topic, topics, or a pattern that topics match from the start of their names."""
-
-Sharing = Literal["exclusive", "broadcast"]
-"""Whether each partition is to have one owner, or to be owned by every subscriber of its topic."""
+ClientSpec = ClientName | Callable[..., Any] | str
+"""What a member is made of: a client library, or a function that takes a `Seat` (see there), or its path."""
 
 SETTINGS: Mapping[str, Any] = {
     "auto_offset_reset": "earliest",
@@ -57,49 +60,11 @@ SETTINGS: Mapping[str, Any] = {
 
 _LOOK_SECONDS = 0.05  # between two looks at what sends no word: the brokers, the caller's predicate
 _SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
-_COMMAND_SECONDS = 15.0
 _EVENTS_SHOWN = 30
-_LOG_LINES_SHOWN = 15
 
 
 class GroupNotStableError(TimeoutError):
     """A group did not become what was waited for; the message says who held it up and how."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberState:
-    """A member's consumer at one moment.
-
-    Attributes:
-        generation: The generation that it is in, -1 if in none.
-        member_id: The id that the coordinator gave it; may be empty.
-        coordinator: The state of its membership: "stable", "rebalancing" or "unjoined".
-        assignment: The partitions that it has.
-        subscription: The topics that it subscribes to.
-    """
-
-    generation: int
-    member_id: str
-    coordinator: str
-    assignment: frozenset[TopicPartition]
-    subscription: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokersView:
-    """A group as its coordinator describes it.
-
-    Attributes:
-        state: "STABLE", "PREPARING_REBALANCING", "COMPLETING_REBALANCING", "EMPTY", "DEAD" or "UNKNOWN".
-        protocol: The name of the chosen assignor; empty during a rebalance.
-        assignments: The partitions of each member, by member id.
-        error: Why there is no view, if there is none.
-    """
-
-    state: str
-    protocol: str
-    assignments: Mapping[str, frozenset[TopicPartition]]
-    error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,344 +82,55 @@ class StableGroup:
     assignments: Mapping[str, frozenset[TopicPartition]]
 
 
-class Member:
-    """One process of a group; made by `ConsumerGroup.join`.
-
-    Attributes:
-        name: Its name in the group and in the timeline; also its client id.
-        instance_id: Its `group.instance.id`, None for a dynamic member.
-        pid: The process.
-        member_id: The id that the coordinator gave it, by its own last word.
-        generation: The generation of its newest assignment; -1 once it lost it or left.
-        assignment: The partitions of that assignment.
-        joining: Whether it asked to join and has no answer yet.
-        joined_topics: The topics that it named when it last asked to join.
-        running: Whether the process lives.
-        frozen: Whether it was frozen and not yet thawed.
-        paused: Whether it was told not to poll.
-        topics: What it subscribes to; empty after `unsubscribe`.
-    """
-
-    def __init__(
-        self, group: "ConsumerGroup", config: MemberConfig, topics: Topics, join: Mapping[str, Any]
-    ) -> None:
-        self.name = config.name
-        self.instance_id: str | None = config.settings.get("group_instance_id")
-        self.member_id = ""
-        self.generation = NO_GENERATION
-        self.assignment: frozenset[TopicPartition] = frozenset()
-        self.joining = False
-        self.joined_topics: frozenset[str] = frozenset()
-        self.running = True
-        self.frozen = False
-        self.paused = False
-        self.topics = topics
-        self.last_event: Event | None = None
-        self._told_to_end = False
-        self._group = group
-        self._join = join
-        self._sending = threading.Lock()
-        # Without a name in any folder, so that nothing is left of it, however this process ends.
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
-        self._log_end = ""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "kafka_assignors.testing.member"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            # Whatever the parent can import, tests' own assignors too.
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-            # A process group of its own: Ctrl-C in a terminal does not reach it, and should the parent
-            # die while the member is frozen, the system wakes it and hangs up on it.
-            process_group=0,
-        )
-        self.pid = self._process.pid
-        self._reader = threading.Thread(target=self._read, name=f"events of {self.name}", daemon=True)
-        self._reader.start()
-        self._write(config.to_json())
-
-    def __repr__(self) -> str:
-        return f"<Member {self.name} pid {self.pid}: {self.describe()}>"
-
-    def describe(self) -> str:
-        """Where it stands by its own last word, in a line."""
-        doing = [
-            word
-            for word, holds in (
-                ("frozen", self.frozen),
-                ("not polling", self.paused),
-                ("joining", self.joining),
-            )
-            if holds
-        ]
-        if not self.running:
-            doing = ["ended"]
-        partitions = format_partitions(self.assignment)
-        return f"{', '.join(doing) or 'running'}, generation {self.generation}, {partitions}"
-
-    @property
-    def ended_by_itself(self) -> bool:
-        """Whether the process ended without having been told to."""
-        return not self.running and not self._told_to_end
-
-    def log_tail(self) -> str:
-        """The last lines that the process wrote to its standard error."""
-        if self._log.closed:
-            return self._log_end
-        # The process writes at the end by the same open file: read without moving it.
-        text = os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
-        return "\n".join(text.decode(errors="replace").splitlines()[-_LOG_LINES_SHOWN:])
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
-        with self._process.stdout as lines:
-            for line in lines:
-                # A killed process may leave half a line.
-                if line.endswith(b"\n"):
-                    self._group.record(Event.from_report(self.name, json.loads(line)))
-        status = self._process.wait()
-        self._record("exited", status=status)
-
-    def _record(self, kind: str, **details: Any) -> None:
-        self._group.record(Event(time=time.monotonic(), member=self.name, kind=kind, details=details))
-
-    def take(self, event: Event) -> None:
-        """Follow an event; the group calls it, under its lock."""
-        self.last_event = event
-        match event.kind:
-            case "metadata":
-                self.joining = True
-                self.joined_topics = frozenset(event.details.get("topics", ()))
-            case "assignment":
-                self.joining = False
-                self.generation = event.generation
-                self.member_id = event.details["member_id"]
-                self.assignment = event.partitions
-            case "lost" | "unsubscribed" | "closed":
-                self.generation = NO_GENERATION
-                self.assignment = frozenset()
-            case "exited":
-                self.running = self.frozen = False
-
-    def _write(self, line: str) -> None:
-        assert self._process.stdin is not None  # noqa: S101 - for the type checker: it is a pipe
-        # A process that has ended does not read, but its end is an event of its own.
-        with contextlib.suppress(BrokenPipeError), self._sending:
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
-
-    def _ask(self, answer: str, **command: Any) -> Event:
-        """Send a command and wait for the event that answers it.
-
-        Raises:
-            RuntimeError: The member could not do it, or has ended.
-            GroupNotStableError: No answer came, for instance because the member is frozen.
-        """
-        name = command["command"]
-        seen = self._group.event_count
-        self._write(json.dumps(command))
-
-        def answers() -> list[Event]:
-            return [
-                event
-                for event in self._group.events_since(seen)
-                if event.member == self.name
-                and (event.kind in {answer, "exited"} or event.details.get("command") == name)
-            ]
-
-        self._group.wait_for(
-            lambda: answers() or not self.running, timeout=_COMMAND_SECONDS, what=f"{self.name} to {name}"
-        )
-        found = answers()
-        if not found or found[0].kind != answer:
-            raise RuntimeError(f"{self.name} did not {name}: {found[0] if found else 'it has ended'}")
-        return found[0]
-
-    def state(self) -> MemberState:
-        """Ask the member's consumer where it stands.
-
-        Raises:
-            RuntimeError: The member has ended.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
-        answer = self._ask("state", command="state")
-        return MemberState(
-            generation=answer.generation,
-            member_id=answer.details["member_id"],
-            coordinator=answer.details["coordinator"],
-            assignment=answer.partitions,
-            subscription=frozenset(answer.details["subscription"]),
-        )
-
-    def subscribe(self, topics: str | Collection[str]) -> None:
-        """Change the subscription to these topics.
-
-        Raises:
-            RuntimeError: The member could not.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
-        self._ask(
-            "subscribed", command="subscribe", topics=[topics] if isinstance(topics, str) else [*topics]
-        )
-        self.topics = topics
-
-    def unsubscribe(self) -> None:
-        """Give up all topics, and with them the membership.
-
-        Raises:
-            RuntimeError: The member could not.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
-        self._ask("unsubscribed", command="unsubscribe")
-        self.topics = ()
-
-    def commit(self) -> None:
-        """Commit the positions.
-
-        Raises:
-            RuntimeError: The member could not, for instance because a rebalance is on.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
-        self._ask("committed", command="commit")
-
-    def pause_polling(self) -> None:
-        """Make the member stop to poll, as an application that hangs; its heartbeats go on.
-
-        Raises:
-            RuntimeError: The member could not.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
-        self._ask("paused", command="pause")
-        self.paused = True
-
-    def resume_polling(self) -> None:
-        """Make the member poll again.
-
-        Raises:
-            RuntimeError: The member could not.
-            GroupNotStableError: It does not answer, as when it is frozen.
-        """
-        self._ask("resumed", command="resume")
-        self.paused = False
-
-    def leave(self) -> None:
-        """Close the consumer and end the process. A dynamic member leaves the group, a static one does not.
-
-        Raises:
-            GroupNotStableError: The process does not end.
-        """
-        self._told_to_end = True
-        self._write(json.dumps({"command": "leave"}))
-        self._group.wait_for(lambda: not self.running, timeout=_COMMAND_SECONDS, what=f"{self.name} to leave")
-
-    def crash(self) -> None:
-        """Kill the process, frozen or not; it has ended on return."""
-        self.kill()
-        self._process.wait()
-        self._record("crashed")
-        # The last it wrote before may still be on its way.
-        self._reader.join()
-
-    def freeze(self) -> None:
-        """Stop the process with all its threads, as a long pause of the machine would; stopped on return."""
-        os.kill(self.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        self.frozen = True
-        self._record("frozen")
-
-    def thaw(self) -> None:
-        """Let the process go on after `freeze`."""
-        self.frozen = False
-        self._record("thawed")
-        os.kill(self.pid, signal.SIGCONT)
-
-    def restart(
-        self,
-        *,
-        crash: bool = False,
-        assignors: Sequence[AssignorSpec] | None = None,
-        topics: Topics | None = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> "Member":
-        """End this process and start another in its place, with the same instance id if it has one.
-
-        Args:
-            crash: Kill the process instead of closing its consumer.
-            assignors: Other assignors than this member's.
-            topics: Other topics than this member's.
-            settings: Other settings than this member's.
-
-        Returns:
-            The new member; its name is this one's with a count.
-
-        Raises:
-            GroupNotStableError: The process does not end.
-        """
-        if crash:
-            self.crash()
-        else:
-            self.leave()
-        changes = {"assignors": assignors, "topics": topics or self.topics or None, "settings": settings}
-        base, _, count = self.name.partition(".")
-        return self._group.join(
-            f"{base}.{int(count or 1) + 1}",
-            **{**self._join, **{key: value for key, value in changes.items() if value is not None}},
-        )
-
-    def kill(self) -> None:
-        """Send the process its end, without waiting for it."""
-        self._told_to_end = True
-        self._process.kill()
-
-    def close(self) -> None:
-        """Wait for the end of a process that was told to end, and clear up after it."""
-        self._process.wait()
-        self._reader.join()
-        if self._process.stdin is not None:
-            # What a dead process did not read is of no use.
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
-        self._log_end = self.log_tail()
-        self._log.close()
-
-
 class ConsumerGroup:
     """A consumer group whose members are started, observed and disturbed from here.
 
     A context manager: on leaving it all members are killed. Not for use from several threads.
 
     Args:
-        bootstrap_servers: The brokers, "host:port" each.
+        kafka: The cluster: its servers, "host:port" each, or a `Cluster` that was started here.
         topics: What members subscribe to, unless told otherwise when they join.
-        assignors: Their assignors in order of preference, unless told otherwise when they join.
+        assignors: Their assignors in order of preference, unless told otherwise when they join; None for
+            the client's own choice.
         group_id: The group's id; a new one by default.
-        settings: Settings of their KafkaConsumers, on top of `SETTINGS`. Must have JSON.
+        client: The client library of members, or a function of yours, unless told otherwise when they join.
+        place: Whether members are processes, or threads, which start at once but neither crash nor freeze.
+        settings: Settings of their consumers in kafka-python's spelling, on top of `SETTINGS`. Must have
+            JSON.
         commit: When they commit offsets: after each poll, by the client's timer, or on command.
-        poll_ms: How long one poll waits; see `kafka_assignors.testing.member.POLL_MS` before shortening it.
+        poll_ms: How long one poll waits; see `kafka_assignors.testing.worker.POLL_MS` before shortening it.
+        timeout: How long waits last at most, in seconds, unless told otherwise.
     """
 
     def __init__(
         self,
-        bootstrap_servers: str | Sequence[str],
+        kafka: Kafka,
         topics: Topics,
-        assignors: Sequence[AssignorSpec],
+        assignors: Sequence[AssignorSpec] | None = None,
         *,
         group_id: str | None = None,
+        client: ClientSpec = "kafka-python",
+        place: Place = "process",
         settings: Mapping[str, Any] | None = None,
         commit: CommitMode = "each poll",
         poll_ms: int = POLL_MS,
+        timeout: float = 30.0,
     ) -> None:
-        self.bootstrap_servers = servers(bootstrap_servers)
+        self.access = Access.to(kafka)
         self.topics = topics
         self.group_id = f"group-{uuid.uuid4().hex[:8]}" if group_id is None else group_id
         self.members: dict[str, Member] = {}
+        self.timeout = timeout
         self._assignors = assignors
+        self._client_spec = client
+        self._place: Place = place
         self._settings = {**SETTINGS, **(settings or {})}
         self._commit: CommitMode = commit
         self._poll_ms = poll_ms
         self._events: list[Event] = []
         self._changed = threading.Condition(threading.RLock())
-        self._admin: AdminClient | None = admin_client(self.bootstrap_servers)
+        # Directly to the brokers, whatever is between them and the members.
+        self._admin: AdminClient | None = admin_client(getattr(kafka, "admin_access", self.access))
 
     def __enter__(self) -> Self:
         return self
@@ -479,45 +155,65 @@ class ConsumerGroup:
         self,
         name: str | None = None,
         *,
+        client: ClientSpec | None = None,
         assignors: Sequence[AssignorSpec] | None = None,
         topics: Topics | None = None,
         instance_id: str | None = None,
         settings: Mapping[str, Any] | None = None,
+        place: Place | None = None,
+        access: Kafka | None = None,
     ) -> Member:
         """Start a member. Returns at once; `wait_stable` waits until it is in the group.
 
         Args:
             name: Its name, unique in the group; "m1", "m2"... by default.
+            client: Its client library or function, instead of the group's.
             assignors: Its assignors, instead of the group's.
             topics: What it subscribes to, instead of the group's.
             instance_id: Makes it a static member (KIP-345).
-            settings: Settings of its KafkaConsumer, on top of the group's.
+            settings: Settings of its consumer, on top of the group's.
+            place: A process or a thread, instead of the group's.
+            access: How it reaches the cluster, if not as the group does; say through a proxy.
 
         Raises:
-            ValueError: There is a member of that name, or an assignor cannot be made in another process.
+            ValueError: There is a member of that name, an assignor cannot be made in another process, or
+                the client has none of that name.
             TypeError: A setting or an assignor's argument has no JSON.
         """
         name = f"m{len(self.members) + 1}" if name is None else name
         if name in self.members:
             raise ValueError(f"the group has a member named {name!r} already")
         topics = self.topics if topics is None else topics
-        own = dict(settings or {}) | ({} if instance_id is None else {"group_instance_id": instance_id})
-        config = MemberConfig(
-            bootstrap_servers=self.bootstrap_servers,
+        made_of = self._client_spec if client is None else client
+        library = made_of if isinstance(made_of, str) else path_of(made_of)
+        chosen = self._assignors if assignors is None else assignors
+        config = WorkerConfig(
+            access=self.access if access is None else Access.to(access),
             group_id=self.group_id,
             name=name,
-            topics=() if isinstance(topics, re.Pattern) else _names(topics),
+            topics=() if isinstance(topics, re.Pattern) else names_of(topics),
             pattern=topics.pattern if isinstance(topics, re.Pattern) else None,
-            assignors=[_assignor(spec) for spec in (self._assignors if assignors is None else assignors)],
-            settings={**self._settings, **own},
+            client=library,
+            assignors=None if chosen is None else [_assignor(spec, library) for spec in chosen],
+            instance_id=instance_id,
+            settings={**self._settings, **(settings or {})},
             commit=self._commit,
             poll_ms=self._poll_ms,
         )
         config.to_json()  # fails before there is a process
-        again = {"assignors": assignors, "topics": topics, "instance_id": instance_id, "settings": settings}
+        again = {
+            "client": client,
+            "assignors": assignors,
+            "topics": topics,
+            "instance_id": instance_id,
+            "settings": settings,
+            "place": place,
+            "access": access,
+        }
         with self._changed:
-            self.members[name] = Member(self, config, topics, again)
-        return self.members[name]
+            self.members[name] = member = Member(self, config, topics, place or self._place, again)
+        member.start()
+        return member
 
     def present(self) -> list[Member]:
         """The members that should make up the group: running, subscribed, neither frozen nor paused."""
@@ -553,17 +249,18 @@ class ConsumerGroup:
 
     # Waiting
 
-    def wait_for(self, predicate: Callable[[], object], timeout: float = 30.0, what: str = "") -> None:
+    def wait_for(self, predicate: Callable[[], object], timeout: float | None = None, what: str = "") -> None:
         """Wait until the predicate holds. It is asked again after every event, and often without.
 
         Args:
             predicate: Asked while new events are held back, so it sees one moment of the group.
-            timeout: In seconds.
+            timeout: In seconds; the group's by default.
             what: What is waited for, for the message.
 
         Raises:
             GroupNotStableError: It did not come to hold, or a member ended by itself meanwhile.
         """
+        timeout = self.timeout if timeout is None else timeout
         deadline = time.monotonic() + timeout
         with self._changed:
             while not predicate():
@@ -577,7 +274,7 @@ class ConsumerGroup:
         ownership: Sharing = "exclusive",
         expect: Mapping[str, int] | None = None,
         members: Collection[Member] | None = None,
-        timeout: float = 30.0,
+        timeout: float | None = None,
     ) -> StableGroup:
         """Wait until the group is at rest and its partitions are owned as they should be.
 
@@ -592,25 +289,27 @@ class ConsumerGroup:
                 its topic is to own it.
             expect: How many partitions certain members are to have, by their names.
             members: The members that make up the group; by default `present()`.
-            timeout: In seconds.
+            timeout: In seconds; the group's by default.
 
         Raises:
             GroupNotStableError: It did not happen, or a member ended by itself. The message says what each
                 member and the coordinator said at last.
         """
+        timeout = self.timeout if timeout is None else timeout
         began = time.monotonic()
         stable: tuple[float, StableGroup] | None = None
         while True:
             with self._changed:
                 awaited = self.present() if members is None else [*members]
-                wrong = _disagreements(awaited)
+                wrong = stability.among_members(awaited)
                 words = {member.name: (member.generation, member.assignment) for member in awaited}
             if not wrong:
                 view = self.describe()
+                existing = existing_partitions(self._client)
                 wrong = [
-                    *self._against_brokers(awaited, view),
-                    *self._against_topics(awaited, partitions, ownership),
-                    *_unexpected(awaited, expect or {}),
+                    *stability.against_brokers(awaited, view, self._names),
+                    *stability.against_topics(awaited, view, existing, partitions, ownership),
+                    *stability.against_expectation(awaited, expect or {}),
                 ]
             now = time.monotonic()
             if wrong:
@@ -629,13 +328,14 @@ class ConsumerGroup:
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
 
-    def wait_consumed(self, load: Load, timeout: float = 30.0) -> None:
+    def wait_consumed(self, load: Load, timeout: float | None = None) -> None:
         """Wait until members have reported every record of the load that the brokers acknowledged up to now.
 
         Raises:
             GroupNotStableError: They have not; the message counts what is missing.
         """
         produced = load.produced
+        timeout = self.timeout if timeout is None else timeout
         deadline = time.monotonic() + timeout
         while missing := self.timeline.missing(produced):
             wrong = [
@@ -649,21 +349,7 @@ class ConsumerGroup:
 
     def describe(self) -> BrokersView:
         """Ask the coordinator about the group, by a client that is no member."""
-        try:
-            future = self._client.describe_consumer_groups([self.group_id], request_timeout=REQUEST_SECONDS)
-            found = future[self.group_id].result(timeout=REQUEST_SECONDS)
-        except (KafkaException, TimeoutError) as error:
-            return BrokersView(state="UNKNOWN", protocol="", assignments={}, error=str(error))
-        return BrokersView(
-            state=found.state.name,
-            protocol=found.partition_assignor,
-            assignments={
-                member.member_id: frozenset(
-                    TopicPartition(one.topic, one.partition) for one in member.assignment.topic_partitions
-                )
-                for member in found.members
-            },
-        )
+        return stability.describe(self._client, self.group_id)
 
     @property
     def _client(self) -> AdminClient:
@@ -671,56 +357,10 @@ class ConsumerGroup:
             raise RuntimeError(f"group {self.group_id} is closed")
         return self._admin
 
-    def _against_brokers(self, awaited: Collection[Member], view: BrokersView) -> Iterator[str]:
-        if view.error:
-            yield f"the coordinator cannot be asked: {view.error}"
-            return
-        if view.state not in ({"STABLE"} if awaited else {"EMPTY", "DEAD"}):
-            yield f"the coordinator says {view.state}"
-        for member in awaited:
-            assigned = view.assignments.get(member.member_id)
-            if assigned is None:
-                yield f"the coordinator does not list {member.name}"
-            elif assigned != member.assignment:
-                yield (
-                    f"the coordinator says that {member.name} has {format_partitions(assigned)},"
-                    f" {member.name} says {format_partitions(member.assignment)}"
-                )
-        expected = {member.member_id for member in awaited}
-        for member_id in view.assignments.keys() - expected:
-            yield f"the coordinator still lists {self._name(member_id)}"
-
-    def _name(self, member_id: str) -> str:
-        known = (member.name for member in self.members.values() if member.member_id == member_id)
-        return next(known, member_id)
-
-    def _against_topics(
-        self,
-        awaited: Collection[Member],
-        partitions: Collection[TopicPartition] | None,
-        ownership: Sharing,
-    ) -> Iterator[str]:
-        """What is wrong with the members' words in view of the topics that exist."""
-        existing = existing_partitions(self._client)
-        subscribed = {
-            member.name: {topic for topic in existing if _subscribes(member.topics, topic)}
-            for member in awaited
-        }
-        for member in awaited:
-            if subscribed[member.name] != member.joined_topics & existing.keys():
-                yield f"{member.name} has not joined with its new topics yet"
-        if partitions is None:
-            topics = set[str]().union(*subscribed.values())
-            partitions = [partition for topic in topics for partition in existing[topic]]
-        owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
-        for member in awaited:
-            for partition in member.assignment:
-                owners.setdefault(partition, []).append(member.name)
-        for partition, names in sorted(owners.items()):
-            subscribers = [name for name, topics in subscribed.items() if partition.topic in topics]
-            right = names == subscribers if ownership == "broadcast" else len(names) == 1
-            if not right or partition not in partitions:
-                yield f"{partition.topic}-{partition.partition} is owned by {', '.join(names) or 'nobody'}"
+    @property
+    def _names(self) -> Mapping[str, str]:
+        """Member id -> the name of the member that had it last."""
+        return {member.member_id: member.name for member in self.members.values()}
 
     def _give_up_if(self, what: str, wrong: Sequence[str], deadline: float, timeout: float) -> None:
         dead = [member for member in self.members.values() if member.ended_by_itself]
@@ -732,7 +372,7 @@ class ConsumerGroup:
         reasons = [*(f"{member.name} ended by itself" for member in dead), *wrong]
         view = self.describe()
         brokers = [
-            f"  {self._name(member_id)}: {format_partitions(assignment)}"
+            f"  {self._names.get(member_id, member_id)}: {format_partitions(assignment)}"
             for member_id, assignment in sorted(view.assignments.items())
         ]
         raise GroupNotStableError(
@@ -760,43 +400,20 @@ class ConsumerGroup:
         return f"{member.describe()}; {heard}"
 
 
-def _disagreements(members: Collection[Member]) -> list[str]:
-    wrong = [f"{member.name} ended" for member in members if not member.running]
-    wrong += [f"{member.name} is joining" for member in members if member.joining]
-    wrong += [
-        f"{member.name} is in no generation"
-        for member in members
-        if member.generation == NO_GENERATION and not member.joining and member.running
-    ]
-    if len({member.generation for member in members}) > 1:
-        said = ", ".join(f"{member.name} {member.generation}" for member in members)
-        wrong.append(f"the members are in different generations: {said}")
-    return wrong
-
-
-def _unexpected(members: Collection[Member], expect: Mapping[str, int]) -> Iterator[str]:
-    sizes = {member.name: len(member.assignment) for member in members}
-    for name, count in expect.items():
-        if sizes.get(name) != count:
-            yield f"{name} has {sizes.get(name, 'no')} partitions instead of {count}"
-
-
-def _subscribes(topics: Topics, topic: str) -> bool:
-    if isinstance(topics, re.Pattern):
-        # kafka-python leaves internal topics out of what a pattern matches.
-        return not topic.startswith("__") and topics.match(topic) is not None
-    return topic in _names(topics)
-
-
-def _names(topics: str | Collection[str]) -> list[str]:
-    return [topics] if isinstance(topics, str) else [*topics]
-
-
-def _assignor(spec: AssignorSpec) -> tuple[str, Mapping[str, Any]]:
+def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any]]:
+    """What a member of a client needs to know of an assignor: its name, or what to import and call."""
     if isinstance(spec, Mapping):
         spec = (spec["class"], spec.get("options", {}))
     target, options = spec if isinstance(spec, tuple) else (spec, {})
-    path = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
-    if ":" not in path or "<locals>" in path or path.startswith("__main__:"):
-        raise ValueError(f"another process cannot import {path!r}; give the path 'package.module:Class'")
-    return path, dict(options)
+    foreign = client in MODULES and client != "kafka-python"
+    if not isinstance(target, str):
+        if not foreign:
+            return path_of(target), dict(options)
+        target = str(getattr(target, "name", target.__name__))
+    if ":" in target and not foreign:
+        return target, dict(options)
+    own = STRATEGIES.get(cast("ClientName", client), STRATEGIES["kafka-python"])
+    # Java takes any class of its own by its full name.
+    if target not in own and not (client == "java" and "." in target):
+        raise ValueError(f"{client} has no assignor {target!r}: it has {', '.join(sorted(own))}")
+    return target

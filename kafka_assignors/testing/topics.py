@@ -11,6 +11,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 from kafka import TopicPartition
 
+from kafka_assignors.testing.access import Access, Kafka
+
 REQUEST_SECONDS: Final = 10.0
 """How long one request may take."""
 
@@ -25,9 +27,9 @@ def servers(bootstrap_servers: str | Sequence[str]) -> list[str]:
     return bootstrap_servers.split(",") if isinstance(bootstrap_servers, str) else [*bootstrap_servers]
 
 
-def admin_client(bootstrap_servers: Sequence[str]) -> AdminClient:
+def admin_client(kafka: Kafka) -> AdminClient:
     """A client that is no member of any group, and logs errors only."""
-    return AdminClient({"bootstrap.servers": ",".join(bootstrap_servers), "log_level": LOG_LEVEL})
+    return AdminClient({**Access.to(kafka).librdkafka(), "log_level": LOG_LEVEL})
 
 
 def existing_partitions(client: AdminClient | Producer) -> dict[str, list[TopicPartition]]:

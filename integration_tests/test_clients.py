@@ -1,0 +1,309 @@
+"""Members of every client library, and of a user's own making."""
+
+import asyncio
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from confluent_kafka import Consumer
+from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+
+from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load, NotInAThreadError, Seat, grow_topic
+
+MakeGroup = Callable[..., ConsumerGroup]
+MakeTopic = Callable[..., str]
+
+CLIENTS = ["kafka-python", "confluent-kafka", "aiokafka", "java"]
+OF_CLIENT = {
+    "kafka-python": ["range", "roundrobin", "sticky", "cooperative-sticky"],
+    "confluent-kafka": ["range", "roundrobin", "cooperative-sticky"],
+    "aiokafka": ["range", "roundrobin", "sticky"],
+    "java": ["range", "roundrobin", "sticky", "cooperative-sticky"],
+}
+QUICK = {"session_timeout_ms": 3000}
+
+
+def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
+    return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_members_of_each_client_join_crash_freeze_leave_and_come_back(
+    client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, ["range"], client=client, settings=QUICK, timeout=60)
+    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+        for name in "abc":
+            group.join(name)
+        assert sizes(group) == {"a": 2, "b": 2, "c": 2}
+        group.members["b"].crash()
+        assert sizes(group) == {"a": 3, "c": 3}
+        group.members["a"].freeze()
+        assert sizes(group) == {"c": 6}
+        group.members["a"].thaw()
+        assert sizes(group) == {"a": 3, "c": 3}
+        group.members["c"].leave()
+        assert sizes(group) == {"a": 6}
+        group.members["a"].restart()
+        assert sizes(group) == {"a.2": 6}
+        load.stop()
+        group.wait_consumed(load)
+    timeline = group.timeline
+    assert timeline.double_assigned() == {}
+    assert timeline.overlaps("generation") == ()
+    # Only while it was frozen did two applications have a partition.
+    assert {overlap.members for overlap in timeline.overlaps()} <= {("a", "c")}
+
+
+@pytest.mark.parametrize(
+    ("client", "strategy"), [(client, name) for client in CLIENTS for name in OF_CLIENT[client]]
+)
+def test_every_strategy_that_a_client_brings_can_be_named(
+    client: str, strategy: str, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, [strategy], client=client, timeout=60)
+    group.join("a")
+    group.wait_stable()
+    group.join("b")
+    stable = group.wait_stable(expect={"a": 3, "b": 3})
+    assert stable.protocol == strategy
+    assert group.timeline.double_assigned() == {}
+
+
+def test_a_strategy_that_a_client_does_not_have_is_refused_with_those_it_has(
+    consumer_group: MakeGroup,
+) -> None:
+    group = consumer_group("orders", [CooperativeStickyAssignor])
+    with pytest.raises(
+        ValueError, match="aiokafka has no assignor 'cooperative-sticky': it has range, roundrobin, sticky"
+    ):
+        group.join(client="aiokafka")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_static_member_of_each_client_restarts_without_a_rebalance(
+    client: str, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, ["range"], client=client, timeout=60)
+    a, b = group.join("a", instance_id="one"), group.join("b", instance_id="two")
+    before = group.wait_stable()
+    restarted = [b.restart(crash=True)]
+    group.wait_stable()
+    restarted.append(a.restart())
+    after = group.wait_stable()
+    assert after.generation == before.generation
+    assert [after.assignments[member.name] for member in restarted] == [
+        before.assignments[member.name[0]] for member in restarted
+    ]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_member_of_each_client_that_does_not_poll_is_replaced_until_it_polls_again(
+    client: str, topic: str, consumer_group: MakeGroup
+) -> None:
+    settings = {"max_poll_interval_ms": 3000, "session_timeout_ms": 3000}
+    group = consumer_group(topic, ["range"], client=client, settings=settings, timeout=60)
+    group.join("a")
+    b = group.join("b")
+    group.wait_stable()
+    b.pause_polling()
+    assert sizes(group) == {"a": 6}
+    b.resume_polling()
+    assert sizes(group) == {"a": 3, "b": 3}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_members_of_each_client_change_their_topics(
+    client: str, topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    one, two = topic_factory(4), topic_factory(2)
+    group = consumer_group(one, ["range"], client=client, timeout=60)
+    a, b = group.join("a"), group.join("b")
+    assert sizes(group) == {"a": 2, "b": 2}
+    b.unsubscribe()
+    assert sizes(group) == {"a": 4}
+    b.subscribe([one, two])
+    assert sizes(group) == {"a": 2, "b": 4}
+    assert b.state().assignment == b.assignment
+    a.leave()
+    assert sizes(group) == {"b": 6}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_pattern_finds_topics_and_new_partitions_with_each_client(
+    client: str, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    topic = topic_factory(2)
+    group = consumer_group(re.compile(topic[:-1]), ["range"], client=client, timeout=60)
+    group.join("a")
+    assert sizes(group) == {"a": 2}
+    grow_topic(kafka_cluster.bootstrap_servers, topic, 3)
+    assert sizes(group) == {"a": 3}
+
+
+def test_threads_start_at_once_and_neither_crash_nor_freeze(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, [CooperativeStickyAssignor], place="thread")
+    a, b = group.join("a"), group.join("b")
+    group.wait_stable()
+    for verb in (a.crash, a.freeze):
+        with pytest.raises(
+            NotInAThreadError, match=r"a cannot .*: it is a thread; join it with place='process'"
+        ):
+            verb()
+    assert a.pid == b.pid
+    b.leave()
+    assert sizes(group) == {"a": 6}
+    c = group.join("c", place="process")
+    assert sizes(group) == {"a": 3, "c": 3}
+    c.crash()
+
+
+# Functions of a user's own
+
+
+def note(what: str, partitions: Any) -> None:
+    print(what, len(partitions), file=sys.stderr)  # noqa: T201 - a member's log is its standard error
+
+
+class Notes(ConsumerRebalanceListener):
+    """What an application's own listener was told, on its standard error."""
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        note("assigned", assigned)
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        note("revoked", revoked)
+
+
+def consumer_with_its_own_settings(seat: Seat) -> Any:
+    return KafkaConsumer(*seat.topics, **{**seat.kafka_python(), "max_poll_records": 3})
+
+
+def application(seat: Seat) -> None:
+    consumer = seat.observe(KafkaConsumer(**seat.kafka_python()))
+    consumer.subscribe(seat.topics, listener=Notes())
+    while not seat.leaving:
+        consumer.poll(timeout_ms=300)
+    consumer.close()
+
+
+def confluent_application(seat: Seat) -> None:
+    consumer = seat.observe(Consumer(seat.librdkafka()))
+    consumer.subscribe(list(seat.topics), on_assign=lambda _, given: note("assigned", given))
+    while not seat.leaving:
+        consumer.poll(0.3)
+    consumer.close()
+
+
+async def asynchronous_application(seat: Seat) -> None:
+    consumer = seat.observe(AIOKafkaConsumer(**seat.aiokafka()))
+    consumer.subscribe(list(seat.topics))
+    await consumer.start()
+    while not seat.leaving:
+        await consumer.getmany(timeout_ms=300)
+        await asyncio.sleep(0)
+    await consumer.stop()
+
+
+async def asynchronous_consumer(seat: Seat) -> Any:
+    consumer = AIOKafkaConsumer(**seat.aiokafka())
+    await consumer.start()
+    return consumer
+
+
+def returns_nothing_at_once(seat: Seat) -> None:
+    del seat
+
+
+def returns_no_consumer(seat: Seat) -> str:
+    return seat.name
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        consumer_with_its_own_settings,
+        application,
+        confluent_application,
+        asynchronous_application,
+        asynchronous_consumer,
+    ],
+)
+def test_a_function_of_the_users_is_a_member(
+    function: Any, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, ["range"], client=function, settings=QUICK, commit="auto", timeout=60)
+    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+        for name in "ab":
+            group.join(name)
+        assert sizes(group) == {"a": 3, "b": 3}
+        group.members["b"].crash()
+        assert sizes(group) == {"a": 6}
+        assert group.members["a"].state().assignment == {TopicPartition(topic, number) for number in range(6)}
+        load.stop()
+        group.wait_consumed(load)
+        group.members["a"].leave()
+    assert group.timeline.double_assigned() == {}
+    (closed,) = group.timeline.of("closed")
+    assert (closed.member, closed.details["reason"]) == ("a", "left")
+
+
+@pytest.mark.parametrize("function", [application, confluent_application])
+def test_an_applications_own_listener_is_called(function: Any, topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, ["range"], client=function)
+    member = group.join("a")
+    group.wait_stable()
+    group.wait_for(lambda: "assigned 6" in member.log_tail(), what="the listener's note")
+
+
+@pytest.mark.parametrize("function", [application, asynchronous_application])
+def test_an_application_can_be_made_to_hang_and_decides_its_topics_itself(
+    function: Any, topic: str, consumer_group: MakeGroup
+) -> None:
+    settings = {"max_poll_interval_ms": 3000, "session_timeout_ms": 3000}
+    group = consumer_group(topic, ["range"], client=function, settings=settings, timeout=60)
+    group.join("a")
+    b = group.join("b")
+    group.wait_stable()
+    b.pause_polling()
+    assert sizes(group) == {"a": 6}
+    b.resume_polling()
+    assert sizes(group) == {"a": 3, "b": 3}
+    with pytest.raises(RuntimeError, match="decides by itself when to subscribe"):
+        b.subscribe("other")
+
+
+def test_a_function_that_returns_early_or_no_consumer_is_told_of(
+    topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, None, client=returns_nothing_at_once)
+    group.join("a")
+    with pytest.raises(TimeoutError, match="a ended by itself"):
+        group.wait_stable()
+    other = consumer_group(topic, None, client=returns_no_consumer)
+    other.join("b")
+    with pytest.raises(TimeoutError, match="'b' is no consumer of kafka-python, confluent-kafka or aiokafka"):
+        other.wait_stable()
+
+
+USERS = """
+from kafka import KafkaConsumer
+
+def billing(seat):
+    return KafkaConsumer(**seat.kafka_python())
+"""
+
+
+def test_a_function_is_found_by_its_file(tmp_path: Path, topic: str, consumer_group: MakeGroup) -> None:
+    file = tmp_path / "users.py"
+    file.write_text(USERS, encoding="utf-8")
+    group = consumer_group(topic, ["range"], client=f"{file}:billing")
+    group.join("a")
+    assert sizes(group) == {"a": 6}
+    with pytest.raises(ValueError, match="another process cannot import"):
+        group.join(client=lambda seat: seat)

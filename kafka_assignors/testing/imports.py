@@ -1,0 +1,75 @@
+"""Classes and functions of the user's, named so that another process finds them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def path_of(target: Any) -> str:
+    """The path by which `imported` finds a class or function: "package.module:name", or "/a/file.py:name".
+
+    Raises:
+        ValueError: No other process can find it, as it was made within a function or on a command line.
+    """
+    module, name = target.__module__, target.__qualname__
+    if "<" in name:
+        raise ValueError(
+            f"another process cannot import {module}:{name}; define it at the top of a module, or give a path"
+            " ('package.module:name')"
+        )
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if module != "__main__" and _findable(module):
+        return f"{module}:{name}"
+    if file is None:
+        raise ValueError(f"another process cannot import {module}:{name}; it is in no file")
+    return f"{Path(file).resolve()}:{name}"
+
+
+def imported(path: str) -> Any:
+    """What a path names.
+
+    Raises:
+        ValueError: It is no path of the form "package.module:name" or "file.py:name".
+        ImportError: There is no such module.
+        AttributeError: The module has no such name.
+    """
+    module, colon, name = path.rpartition(":")
+    if not colon or not name:
+        raise ValueError(f"{path!r} is no path of the form 'package.module:name' or 'file.py:name'")
+    target: Any = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+    for part in name.split("."):
+        target = getattr(target, part)
+    return target
+
+
+def _from_file(file: Path) -> Any:
+    """A module from its file, once for each process."""
+    name = f"_from_{file.stem}_{abs(hash(str(file)))}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, file)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"no Python module: {file}")
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+def _findable(module: str) -> bool:
+    """Whether a fresh process that has our path finds this very module by its name.
+
+    Not so for what pytest or `runpy` loaded from a file whose folder is on no path.
+    """
+    parent: Any = None
+    spec: Any = None
+    for end in range(1, module.count(".") + 2):
+        name = ".".join(module.split(".")[:end])
+        spec = next((found for finder in sys.meta_path if (found := finder.find_spec(name, parent))), None)
+        if spec is None:
+            return False
+        parent = spec.submodule_search_locations
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is None or spec.origin == file
