@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from kafka_assignors.testing.jars import JarsUnavailableError, class_path, kafka_jars
     from kafka_assignors.testing.load import Load
     from kafka_assignors.testing.member import Member, MemberState
-    from kafka_assignors.testing.plugin import kafka_cluster_factory
+    from kafka_assignors.testing.plugin import (
+        GroupFactory,
+        TopicFactory,
+        consumer_group_factory,
+        kafka_cluster_factory,
+        topic_factory_factory,
+    )
     from kafka_assignors.testing.runners import NotInAThreadError, Place
     from kafka_assignors.testing.stability import BrokersView, Sharing, Topics
     from kafka_assignors.testing.timeline import Event, Gap, Move, Overlap, Ownership, Rebalance, Timeline
@@ -40,6 +46,7 @@ _HOME = {
     "ConsumerGroup": "group",
     "Event": "timeline",
     "Gap": "timeline",
+    "GroupFactory": "plugin",
     "GroupNotStableError": "group",
     "How": "cluster",
     "JarsUnavailableError": "jars",
@@ -56,14 +63,17 @@ _HOME = {
     "Sharing": "stability",
     "StableGroup": "group",
     "Timeline": "timeline",
+    "TopicFactory": "plugin",
     "Topics": "stability",
     "class_path": "jars",
+    "consumer_group_factory": "plugin",
     "create_topic": "topics",
     "delete_topic": "topics",
     "grow_topic": "topics",
     "kafka_cluster": "cluster",
     "kafka_cluster_factory": "plugin",
     "kafka_jars": "jars",
+    "topic_factory_factory": "plugin",
 }
 
 __all__ = [
@@ -78,6 +88,7 @@ __all__ = [
     "ConsumerGroup",
     "Event",
     "Gap",
+    "GroupFactory",
     "GroupNotStableError",
     "How",
     "JarsUnavailableError",
@@ -94,14 +105,17 @@ __all__ = [
     "Sharing",
     "StableGroup",
     "Timeline",
+    "TopicFactory",
     "Topics",
     "class_path",
+    "consumer_group_factory",
     "create_topic",
     "delete_topic",
     "grow_topic",
     "kafka_cluster",
     "kafka_cluster_factory",
     "kafka_jars",
+    "topic_factory_factory",
 ]
 
 
