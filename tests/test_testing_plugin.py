@@ -586,6 +586,16 @@ def test_pytest_htmls_report_has_the_picture(pytester: pytest.Pytester) -> None:
     assert list(pytester.path.rglob("*.png")) == []
 
 
+def test_a_report_of_pytest_html_in_several_files_has_the_picture_among_them(
+    pytester: pytest.Pytester,
+) -> None:
+    run(pytester, FAILS, "--html=report.html").assert_outcomes(failed=1)
+    (picture,) = pytester.path.rglob("*.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    page = html.unescape((pytester.path / "report.html").read_text(encoding="utf-8"))
+    assert picture.relative_to(pytester.path).as_posix() in page
+
+
 # Beside other plug-ins --------------------------------------------------------------------------------
 
 

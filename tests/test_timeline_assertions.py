@@ -26,13 +26,21 @@ def test_loads_that_could_be_closer_are_not_balanced() -> None:
     said = message(history({"a": "0123", "b": "4"}).assert_balanced)
     assert said.splitlines()[:4] == [
         "generation 1 is not balanced: the subscriptions allow loads of 3, 2, and it has 4, 1:",
+        "  it would be balanced if t:3 went to others",
         "  a has 4",
         "  b has 1",
-        "  it would be balanced if t:3 went to others",
     ]
     # The rows, and the events of the generation.
     assert f"t-4        {49 * '.'}{40 * 'B'}\nA a   B b   . nobody" in said
     assert "   1.000 a          assignment generation 1 t:0,1,2,3" in said
+
+
+def test_the_loads_of_many_members_are_counted() -> None:
+    members = "bcdefghijkl"
+    said = message(history({**dict.fromkeys(members, ""), "a": "0123"}).assert_balanced)
+    assert "the subscriptions allow loads of 4 x 1, 8 x 0, and it has 1 x 4, 11 x 0:" in said
+    assert said.splitlines()[2] == "  a has 4"
+    assert said.splitlines()[11] == "  … and 3 more"
 
 
 def test_the_newest_generation_is_looked_at_unless_another_is_named() -> None:

@@ -3,6 +3,7 @@
 Each raises an `AssertionError` that says what was wrong, and shows the part of the timeline in which it was.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, Never
 
@@ -20,6 +21,7 @@ PauseMeasure = Literal["ownership", "records"]
 """A pause of a partition is a time without an owner, or one without records."""
 
 _FAULTS_SHOWN: Final = 10
+_LOADS_SHOWN: Final = 10
 _ROWS_SHOWN: Final = 12
 _EVENTS_SHOWN: Final = 40
 _AROUND: Final = 0.1  # of the time in question, shown before and after it
@@ -62,9 +64,10 @@ def assert_balanced(
                 f"generation {rebalance.generation} is not balanced: the subscriptions allow loads of"
                 f" {_loads(best.values())}, and it has {_loads(loads.values())}"
             )
-            faults = [f"{names[member]} has {load}" for member, load in loads.items()]
+            most_first = sorted(loads.items(), key=lambda item: -item[1])
+            faults = [f"{names[member]} has {load}" for member, load in most_first]
             moved = [TopicPartition(*plan.group.name_of(number)) for number in plan.moved.tolist()]
-            faults.append(f"it would be balanced if {format_partitions(moved)} went to others")
+            faults.insert(0, f"it would be balanced if {format_partitions(moved)} went to others")
     if faults:
         _fail(timeline, headline, faults, since=rebalance.start, until=rebalance.end, partitions=owners)
 
@@ -283,7 +286,11 @@ def _fail(
 
 
 def _loads(loads: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(loads, reverse=True)))
+    """Loads from the highest: "3, 2", or of many members "20 x 5, 30 x 4"."""
+    ordered = sorted(loads, reverse=True)
+    if len(ordered) <= _LOADS_SHOWN:
+        return ", ".join(map(str, ordered))
+    return ", ".join(f"{count} x {load}" for load, count in Counter(ordered).items())
 
 
 def _numbers(generations: Sequence[int]) -> str:
