@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from kafka_assignors.testing.member import Member, MemberState
     from kafka_assignors.testing.mock import MockApi, MockCluster, MockRequest
     from kafka_assignors.testing.network import Fault, Network, Traffic
-    from kafka_assignors.testing.plugin import kafka_cluster_factory
+    from kafka_assignors.testing.plugin import (
+        GroupFactory,
+        TopicFactory,
+        consumer_group_factory,
+        kafka_cluster_factory,
+        topic_factory_factory,
+    )
     from kafka_assignors.testing.runners import NotInAThreadError, Place
     from kafka_assignors.testing.stability import BrokersView, Sharing, Topics
     from kafka_assignors.testing.timeline import Event, Gap, Move, Overlap, Ownership, Rebalance, Timeline
@@ -45,6 +51,7 @@ _HOME = {
     "Event": "timeline",
     "Fault": "network",
     "Gap": "timeline",
+    "GroupFactory": "plugin",
     "GroupNotStableError": "group",
     "How": "cluster",
     "JarsUnavailableError": "jars",
@@ -66,15 +73,18 @@ _HOME = {
     "Sharing": "stability",
     "StableGroup": "group",
     "Timeline": "timeline",
+    "TopicFactory": "plugin",
     "Topics": "stability",
     "Traffic": "network",
     "class_path": "jars",
+    "consumer_group_factory": "plugin",
     "create_topic": "topics",
     "delete_topic": "topics",
     "grow_topic": "topics",
     "kafka_cluster": "cluster",
     "kafka_cluster_factory": "plugin",
     "kafka_jars": "jars",
+    "topic_factory_factory": "plugin",
 }
 
 __all__ = [
@@ -91,6 +101,7 @@ __all__ = [
     "Event",
     "Fault",
     "Gap",
+    "GroupFactory",
     "GroupNotStableError",
     "How",
     "JarsUnavailableError",
@@ -112,15 +123,18 @@ __all__ = [
     "Sharing",
     "StableGroup",
     "Timeline",
+    "TopicFactory",
     "Topics",
     "Traffic",
     "class_path",
+    "consumer_group_factory",
     "create_topic",
     "delete_topic",
     "grow_topic",
     "kafka_cluster",
     "kafka_cluster_factory",
     "kafka_jars",
+    "topic_factory_factory",
 ]
 
 
