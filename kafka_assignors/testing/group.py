@@ -129,8 +129,7 @@ class ConsumerGroup:
         self._poll_ms = poll_ms
         self._events: list[Event] = []
         self._changed = threading.Condition(threading.RLock())
-        # Directly to the brokers, whatever is between them and the members.
-        self._admin: AdminClient | None = admin_client(getattr(kafka, "admin_access", self.access))
+        self._admin: AdminClient | None = admin_client(self.access)
 
     def __enter__(self) -> Self:
         return self

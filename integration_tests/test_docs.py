@@ -1,0 +1,62 @@
+"""The listings of docs/testing.md do what the page says."""
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[1] / "docs" / "testing.md"
+LISTINGS = {
+    match["name"]: match["code"]
+    for match in re.finditer(
+        r"^```python\n(?P<code># (?P<name>\w+\.py)\n.*?)^```",
+        PAGE.read_text(encoding="utf-8"),
+        re.DOTALL | re.MULTILINE,
+    )
+}
+TESTS = sorted(name for name in LISTINGS if name.startswith("test_"))
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> tuple[Counter[tuple[str, bool]], str]:
+    """How often each listing's tests passed (True) or not, and what pytest printed."""
+    folder = tmp_path_factory.mktemp("listings")
+    for name, code in LISTINGS.items():
+        (folder / name).write_text(code, encoding="utf-8")
+    way = pytestconfig.getoption("kafka") or pytestconfig.getini("kafka")
+    if way == "given":
+        pytest.skip("the listings start clusters of their own")
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "--junitxml=report.xml", "-p", "no:cacheprovider"),
+            *([f"--kafka={way}"] if way else []),
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=380,
+    )
+    counts: Counter[tuple[str, bool]] = Counter()
+    for case in ET.parse(folder / "report.xml").iter("testcase"):  # noqa: S314 - pytest wrote it just now
+        counts[f"{case.attrib['classname']}.py", len(case) == 0] += 1
+    return counts, run.stdout + run.stderr
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("name", TESTS)
+def test_a_listing_passes(name: str, outcomes: tuple[Counter[tuple[str, bool]], str]) -> None:
+    counts, printed = outcomes
+    assert counts[name, False] == 0, printed
+    assert counts[name, True] == LISTINGS[name].count("def test_")
+
+
+def test_every_listing_of_python_is_run() -> None:
+    blocks = re.findall(r"^```python$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(blocks) == len(LISTINGS) == len(TESTS) + 1  # the conftest
