@@ -153,7 +153,7 @@ def kafka_cluster_factory(
         settings: Broker settings besides the configured and built-in ones; not for a given cluster.
         image: The container image; default: what is configured.
         scope: The fixture's scope. Starting costs seconds, so clusters are best kept for the session.
-        **more: Further arguments of `kafka_cluster`.
+        **more: Further arguments of `kafka_cluster`: security, proxied...
     """
 
     @pytest.fixture(scope=scope)
@@ -257,7 +257,7 @@ def consumer_group_factory(
                     **more,
                 }
                 group = ConsumerGroup(
-                    _kafka(kafka),
+                    kafka,
                     create(partitions) if topics is None else topics,
                     assignors,
                     settings={**base, **(settings or {})},
@@ -307,19 +307,14 @@ def _topics(request: pytest.FixtureRequest, cluster: str) -> Iterator[Callable[.
     made: list[str] = []
 
     def make(partitions: int, **more: Any) -> str:
-        made.append(create_topic(_kafka(kafka), partitions, **{"timeout": timeout, **more}))
+        made.append(create_topic(kafka, partitions, **{"timeout": timeout, **more}))
         return made[-1]
 
     yield make
     for name in made:
         # The test may have deleted it, or have ended the cluster.
         with contextlib.suppress(KafkaException, TimeoutError):
-            delete_topic(_kafka(kafka), name, timeout=_DELETE_SECONDS)
-
-
-def _kafka(cluster: Cluster) -> list[str]:
-    """What the kit's other parts take for the cluster."""
-    return cluster.bootstrap_servers
+            delete_topic(kafka, name, timeout=_DELETE_SECONDS)
 
 
 def _group_id(test: str) -> str:
