@@ -153,7 +153,7 @@ def kafka_cluster_factory(
         settings: Broker settings besides the configured and built-in ones; not for a given cluster.
         image: The container image; default: what is configured.
         scope: The fixture's scope. Starting costs seconds, so clusters are best kept for the session.
-        **more: Further arguments of `kafka_cluster`.
+        **more: Further arguments of `kafka_cluster`: security, proxied...
     """
 
     @pytest.fixture(scope=scope)
