@@ -4,8 +4,9 @@ Everything here is imported when it is first used: pytest loads the plug-in of t
 in those that start no Kafka.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafka_assignors.lazy import getter
 
 if TYPE_CHECKING:
     from kafka_assignors.testing.access import Access, Security
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
     from kafka_assignors.testing.worker import Seat
 
-_HOME = {
+_HOMES = {
     "Access": "access",
     "AssignorSpec": "group",
     "Broker": "broker",
@@ -137,12 +138,5 @@ __all__ = [
     "topic_factory_factory",
 ]
 
-
 if not TYPE_CHECKING:  # to a type checker, a name that is not above is an error
-
-    def __getattr__(name: str) -> Any:
-        try:
-            home = _HOME[name]
-        except KeyError:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-        return getattr(import_module(f"{__name__}.{home}"), name)
+    __getattr__ = getter(__name__, _HOMES)
