@@ -501,34 +501,6 @@ def test_without_a_coordinator_nobody_joins() -> None:
             assert {request.broker for request in mock.requests("JoinGroup")} == {2}
 
 
-def test_members_of_a_kip848_group_get_what_they_are_assigned() -> None:
-    with contextlib.ExitStack() as stack:
-        mock = stack.enter_context(MockCluster(3, topics={"t": 6}))
-        mock.set_consumer_group(heartbeat_interval=0.05, session_timeout=20)
-        first, second = (stack.enter_context(Member(mock, group_protocol="consumer")) for _ in range(2))
-        until(lambda: (len(first.owned), len(second.owned)) == (3, 3), first, second)
-        assert first.owned | second.owned == set(range(6))
-        mock.assign(
-            "g",
-            {
-                first.consumer.memberid(): [("t", 4)],
-                second.consumer.memberid(): [("t", number) for number in (0, 1, 2, 3)],
-            },
-        )
-        until(lambda: (first.owned, second.owned) == ({4}, {0, 1, 2, 3}), first, second)
-        mock.assign("g", None)
-        until(lambda: (len(first.owned), len(second.owned)) == (3, 3), first, second)
-        assert first.owned | second.owned == set(range(6))
-        assert mock.requests("JoinGroup") == []
-
-
-def test_assigning_to_nobody_is_ignored() -> None:
-    with MockCluster(1, topics={"t": 1}) as mock:
-        mock.assign("nobody", {"nobody": [("t", 0)]})
-        mock.assign("nobody", {})
-        mock.assign("nobody", None)
-
-
 # Requests ---------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ import confluent_kafka
 from confluent_kafka import cimpl, libversion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 _PRODUCER: Final = 0  # RD_KAFKA_PRODUCER
 _REASON_BYTES: Final = 512
@@ -27,9 +27,6 @@ _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "rd_kafka_conf_destroy": (None, c_void_p),
         "rd_kafka_new": (c_void_p, c_int, c_void_p, c_char_p, c_size_t),
         "rd_kafka_destroy": (None, c_void_p),
-        "rd_kafka_topic_partition_list_new": (c_void_p, c_int),
-        "rd_kafka_topic_partition_list_add": (c_void_p, c_void_p, c_char_p, c_int32),
-        "rd_kafka_topic_partition_list_destroy": (None, c_void_p),
         "rd_kafka_mock_cluster_new": (c_void_p, c_void_p, c_int),
         "rd_kafka_mock_cluster_destroy": (None, c_void_p),
         "rd_kafka_mock_cluster_bootstraps": (c_char_p, c_void_p),
@@ -56,11 +53,6 @@ _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "rd_kafka_mock_request_api_key": (c_int16, c_void_p),
         "rd_kafka_mock_request_timestamp": (c_int64, c_void_p),
         "rd_kafka_mock_request_destroy_array": (None, c_void_p, c_size_t),
-        "rd_kafka_mock_set_group_consumer_heartbeat_interval_ms": (None, c_void_p, c_int),
-        "rd_kafka_mock_set_group_consumer_session_timeout_ms": (None, c_void_p, c_int),
-        "rd_kafka_mock_cgrp_consumer_target_assignment_new": (c_void_p, c_void_p, c_int, c_void_p),
-        "rd_kafka_mock_cgrp_consumer_target_assignment": (None, c_void_p, c_char_p, c_void_p),
-        "rd_kafka_mock_cgrp_consumer_target_assignment_destroy": (None, c_void_p),
     }
 )
 
@@ -105,11 +97,3 @@ def new_client() -> int:
         function("rd_kafka_conf_destroy")(settings)
         raise OSError(f"librdkafka cannot make a client: {reason.value.decode()}")
     return client
-
-
-def new_partition_list(partitions: Sequence[tuple[str, int]]) -> int:
-    """A list of topics' partitions; rd_kafka_topic_partition_list_destroy frees it."""
-    made: int = function("rd_kafka_topic_partition_list_new")(len(partitions))
-    for topic, partition in partitions:
-        function("rd_kafka_topic_partition_list_add")(made, topic.encode(), partition)
-    return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from ctypes import c_char_p, c_int, c_size_t, c_void_p
+from ctypes import c_int, c_size_t, c_void_p
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from confluent_kafka import KafkaError, KafkaException, libversion
 
 from kafka_assignors.testing.access import Access
-from kafka_assignors.testing.librdkafka import describe_library, function, new_client, new_partition_list
+from kafka_assignors.testing.librdkafka import describe_library, function, new_client
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,6 @@ MockApi = Literal[
     "AddOffsetsToTxn",
     "EndTxn",
     "TxnOffsetCommit",
-    "ConsumerGroupHeartbeat",
 ]
 """A kind of request that the mock answers, by the protocol's name."""
 
@@ -65,7 +64,6 @@ _KEYS: Final[Mapping[MockApi, int]] = MappingProxyType(
         "AddOffsetsToTxn": 25,
         "EndTxn": 26,
         "TxnOffsetCommit": 28,
-        "ConsumerGroupHeartbeat": 68,
     }
 )
 _NAMES: Final = MappingProxyType({key: name for name, key in _KEYS.items()})
@@ -379,49 +377,6 @@ class MockCluster:
         found = [_request(request) for request in (c_void_p * count.value).from_address(array)]
         function("rd_kafka_mock_request_destroy_array")(array, count)
         return found
-
-    # Groups of KIP-848 --------------------------------------------------------------------------------
-
-    def set_consumer_group(
-        self, *, heartbeat_interval: float | None = None, session_timeout: float | None = None
-    ) -> None:
-        """What members with ``group.protocol=consumer`` (KIP-848) are told, and held to.
-
-        Args:
-            heartbeat_interval: In seconds; 3 by default. Takes effect with a member's next heartbeat.
-            session_timeout: In seconds; 30 by default.
-        """
-        if heartbeat_interval is not None:
-            self._call(
-                "rd_kafka_mock_set_group_consumer_heartbeat_interval_ms", _milliseconds(heartbeat_interval)
-            )
-        if session_timeout is not None:
-            self._call("rd_kafka_mock_set_group_consumer_session_timeout_ms", _milliseconds(session_timeout))
-
-    def assign(self, group_id: str, assignment: Mapping[str, Sequence[tuple[str, int]]] | None) -> None:
-        """Set what each member of a group with ``group.protocol=consumer`` (KIP-848) is to have.
-
-        A group starts with ranges, made anew when members come and go; after this they are not, until it is
-        given None. A partition comes to its new member when the old one has given it up.
-
-        Args:
-            group_id: The group. One without members is ignored by librdkafka, without a word.
-            assignment: Topics and partitions by member id (`Consumer.memberid`). Members left out keep what
-                they have; ids that are no member's are ignored. None: ranges again.
-        """
-        if assignment is None:
-            self._call("rd_kafka_mock_cgrp_consumer_target_assignment", group_id.encode(), None)
-            return
-        lists = [new_partition_list(partitions) for partitions in assignment.values()]
-        target = function("rd_kafka_mock_cgrp_consumer_target_assignment_new")(
-            (c_char_p * len(lists))(*(member.encode() for member in assignment)),
-            len(lists),
-            (c_void_p * len(lists))(*lists),
-        )
-        for copied in lists:
-            function("rd_kafka_topic_partition_list_destroy")(copied)
-        self._call("rd_kafka_mock_cgrp_consumer_target_assignment", group_id.encode(), target)
-        function("rd_kafka_mock_cgrp_consumer_target_assignment_destroy")(target)
 
     # Calls --------------------------------------------------------------------------------------------
 
