@@ -241,16 +241,17 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
         from kafka_assignors.testing import consumer_group_factory
 
         other = consumer_group_factory(settings={"b": "factory", "c": "factory"}, timeout=5, commit="never")
+        base = {"client": "kafka-python", "place": "process"}
 
         def test(consumer_group, other):
             group = consumer_group("orders")
             assert group.settings == {"a": 1, "b": True, "c": [2]}
-            assert (group.timeout, group.more) == (7.5, {})
+            assert (group.timeout, group.more) == (7.5, {**base})
             group = other("orders", settings={"c": "call"})
             assert group.settings == {"a": 1, "b": "factory", "c": "call"}
-            assert (group.timeout, group.more) == (5, {"commit": "never"})
+            assert (group.timeout, group.more) == (5, {**base, "commit": "never"})
             group = other("orders", timeout=3, commit="auto", client="java")
-            assert (group.timeout, group.more) == (3, {"commit": "auto", "client": "java"})
+            assert (group.timeout, group.more) == (3, {**base, "commit": "auto", "client": "java"})
         """,
         "--kafka-consumer-settings=c=[2]",
         "--kafka-timeout=7.5",
@@ -321,7 +322,8 @@ def test_a_factory_hands_on_what_else_a_cluster_takes(pytester: pytest.Pytester)
         kafka = kafka_cluster_factory(image="mine", progress=False)
 
         def test(kafka):
-            assert (kafka.image, kafka.asked[1], kafka.more) == ("mine", "docker", {"progress": False})
+            assert (kafka.image, kafka.asked[1]) == ("mine", "docker")
+            assert kafka.more == {"progress": False, "security": "plaintext"}
         """,
     )
     result.assert_outcomes(passed=1)
@@ -655,3 +657,41 @@ def test_the_plug_in_imports_nothing_that_only_a_cluster_needs() -> None:
     code = f"import sys, kafka_assignors.testing.plugin; print(sorted({heavy!r} & sys.modules.keys()))"
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert output == "[]\n"
+
+
+def test_clients_places_and_security_are_settings(pytester: pytest.Pytester) -> None:
+    pytester.makeini(
+        "[pytest]\nkafka_client = confluent-kafka\nkafka_place = process\nkafka_security = tls\n"
+    )
+    test = """
+def test(kafka_cluster, consumer_group):
+    print("security", kafka_cluster.more["security"])
+    print("group", sorted(consumer_group().more.items()))
+    print("other", consumer_group(client="java").more["client"])
+"""
+    result = run(pytester, test, "--kafka-place=thread", "--kafka-security=sasl")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*security sasl",
+            "*group [[]('client', 'confluent-kafka'), ('place', 'thread')]",
+            "*other java",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kafka-security=ssl"], "kafka_security=ssl: must be one of plaintext, tls, sasl, sasl_tls"),
+        (["--kafka-place=coroutine"], "kafka_place=coroutine: must be one of process, thread"),
+        (
+            ["--kafka-security=tls", "--kafka-bootstrap=there:1"],
+            "kafka_security=tls: the cluster at there:1 is running already",
+        ),
+    ],
+)
+def test_clients_places_and_security_that_make_no_sense_are_refused(
+    arguments: list[str], message: str, pytester: pytest.Pytester
+) -> None:
+    assert message in usage_error(pytester, *arguments)

@@ -33,7 +33,11 @@ option                        ini                         meaning
 ``--kafka-nodes``             ``kafka_nodes``             number of brokers to start, 1 (default) or 3
 ``--kafka-image``             ``kafka_image``             container image to start (default: $KAFKA_IMAGE)
 ``--kafka-broker-settings``   ``kafka_broker_settings``   several: KEY=VALUE for the brokers to start
+``--kafka-security``          ``kafka_security``          what brokers to start require: plaintext (default),
+                                                          tls, sasl or sasl_tls
 ``--kafka-timeout``           ``kafka_timeout``           seconds that groups are waited for (default: 30)
+``--kafka-client``            ``kafka_client``            client library of groups' members (kafka-python)
+``--kafka-place``             ``kafka_place``             what members run in: process (default) or thread
 ``--kafka-consumer-settings`` ``kafka_consumer_settings`` several: KEY=VALUE for consumers, in kafka-python's
                                                           spelling; values are JSON, or else text
 ``--kafka-timelines``         ``kafka_timelines``         a folder: pictures of failed tests' groups (default:
@@ -172,7 +176,11 @@ def kafka_cluster_factory(
                 if named := image or configured.image:
                     environment.setenv("KAFKA_IMAGE", named)
                 context = started(
-                    nodes or configured.nodes, how=way, bootstrap=bootstrap, settings=merged or None, **more
+                    nodes or configured.nodes,
+                    how=way,
+                    bootstrap=bootstrap,
+                    settings=merged or None,
+                    **{"security": configured.security, **more},
                 )
                 kafka = stack.enter_context(context)
             running.append(kafka)
@@ -253,6 +261,8 @@ def consumer_group_factory(
                 asked: dict[str, Any] = {
                     "group_id": _group_id(request.node.name),
                     "timeout": configured.timeout,
+                    "client": configured.client,
+                    "place": configured.place,
                     **defaults,
                     **more,
                 }

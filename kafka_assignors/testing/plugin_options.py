@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafka_assignors.testing.cluster import How
+    from kafka_assignors.testing.credentials import Level
+    from kafka_assignors.testing.runners import Place
 
 WAYS: Final = ("given", "docker", "embedded")
 NODES: Final = ("1", "3")
+LEVELS: Final = ("plaintext", "tls", "sasl", "sasl_tls")
+PLACES: Final = ("process", "thread")
 
 
 class Options(NamedTuple):
@@ -28,7 +32,10 @@ class Options(NamedTuple):
         nodes: Number of brokers.
         image: The container image, or None for the usual one.
         broker_settings: Broker settings besides the built-in ones.
+        security: What the brokers require of clients.
         timeout: How long groups are waited for, in seconds.
+        client: The client library of groups' members, or the path of a function.
+        place: What members run in.
         consumer_settings: Settings of all groups' consumers.
         timelines: The folder for pictures of failed tests' groups, or None.
     """
@@ -38,7 +45,10 @@ class Options(NamedTuple):
     nodes: int
     image: str | None
     broker_settings: Mapping[str, str]
+    security: Level
     timeout: float
+    client: str
+    place: Place
     consumer_settings: Mapping[str, Any]
     timelines: Path | None
 
@@ -58,7 +68,10 @@ _SETTINGS: Final = (
     _Setting(
         "kafka_broker_settings", "KEY=VALUE", "a setting of the Kafka brokers; may be repeated", several=True
     ),
+    _Setting("kafka_security", "|".join(LEVELS), "what the Kafka brokers require (default: plaintext)"),
     _Setting("kafka_timeout", "SECONDS", "how long to wait for consumer groups at most (default: 30)"),
+    _Setting("kafka_client", "NAME", "client library of groups' members (default: kafka-python)"),
+    _Setting("kafka_place", "|".join(PLACES), "what groups' members run in (default: process)"),
     _Setting(
         "kafka_consumer_settings",
         "KEY=VALUE",
@@ -122,6 +135,12 @@ def read(config: pytest.Config) -> Options:
             f"kafka_broker_settings={', '.join(broker_settings)}: the cluster at {bootstrap} is running"
             " already; have one started (kafka=embedded or kafka=docker), or leave them out"
         )
+    security = _option(config, "kafka_security", LEVELS) or "plaintext"
+    if bootstrap and security != "plaintext":
+        raise pytest.UsageError(
+            f"kafka_security={security}: the cluster at {bootstrap} is running already; have one started"
+            " (kafka=embedded or kafka=docker), or leave it out"
+        )
     consumer_settings = _pairs(config, "kafka_consumer_settings", "session_timeout_ms=3000")
     return Options(
         how=cast("How", how) if how else None,
@@ -129,7 +148,10 @@ def read(config: pytest.Config) -> Options:
         nodes=int(nodes),
         image=image or None,
         broker_settings=broker_settings,
+        security=cast("Level", security),
         timeout=_seconds(config, "kafka_timeout"),
+        client=_option(config, "kafka_client") or "kafka-python",
+        place=cast("Place", _option(config, "kafka_place", PLACES) or "process"),
         consumer_settings={key: _json_or_text(value) for key, value in consumer_settings.items()},
         timelines=_folder(config, "kafka_timelines"),
     )
