@@ -11,7 +11,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
@@ -23,6 +23,7 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors.assignors.adapter import METADATA_TRIES
 from tests.wire import subscription
 
 MakeConsumer = Callable[..., KafkaConsumer]
@@ -167,3 +168,26 @@ def test_a_leader_warns_once_of_a_subscription_that_it_asks_for_again_and_again(
         "Member odd names a null as a topic, or owns what cannot be read: that does not count",
         "Member bad gets nothing: its subscription (1 bytes) cannot be read",
     ]
+
+
+@pytest.mark.parametrize(("milliseconds", "tries"), [(10_000, METADATA_TRIES), (1e-6, 0)])
+def test_a_leader_asks_again_for_topics_without_metadata_as_long_as_it_may_be_silent(
+    consumer: MakeConsumer, topic_factory: Callable[..., str], milliseconds: float, tries: int
+) -> None:
+    topic = topic_factory(1)
+    made = consumer(RangeAssignor)
+    made.subscribe([topic])
+    made.partitions_for_topic(topic)
+    made._coordinator.group_protocols()
+    made._coordinator.config["session_timeout_ms"] = milliseconds
+
+    def assigned() -> Any:
+        member = JoinGroupResponse.JoinGroupResponseMember(
+            member_id="m", group_instance_id=None, metadata=subscription(3, [topic, "absent"])
+        )
+        return made._coordinator._perform_assignment("m", "range", [member])["m"].partitions()
+
+    for _ in range(tries):
+        with pytest.raises(LeaderNotAvailableError, match="no metadata yet for absent"):
+            assigned()
+    assert assigned() == [(topic, 0)]

@@ -85,10 +85,7 @@ class Assignor(AbstractPartitionAssignor):
         self._memory = Claim()  # the last assignment that is known to have been real
         self._untrusted: frozenset[TopicPartition] | None = None  # what the consumer had when it fell out
         self._tries: dict[str, int] = {}
-        self._wait = (
-            NO_GENERATION,
-            0.0,
-        )  # until when, in which generation, topics without metadata may be waited for
+        self._wait: tuple[int | None, float] = None, 0.0  # in which generation, until when for metadata
         self._faults: dict[str, str] = {}  # of other members' subscriptions, as last warned of
 
     @abstractmethod

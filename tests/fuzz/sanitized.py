@@ -6,6 +6,7 @@ one byte that Python puts behind it.
 """
 
 import importlib.util
+import logging
 import mmap
 import os
 import resource
@@ -123,6 +124,7 @@ def _child(name: str, seconds: int, corpus: str, library: str, last: str) -> Non
     from kafka_assignors.protocol import codec  # noqa: PLC0415 - only under the sanitizer
     from tests.fuzz.targets import TARGETS  # noqa: PLC0415
 
+    logging.disable(logging.WARNING)
     spec = importlib.util.spec_from_file_location("_codec", library)
     assert spec is not None
     assert spec.loader is not None
