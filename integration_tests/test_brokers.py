@@ -20,7 +20,14 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
-from kafka_assignors.testing import BrokerDiedError, Cluster, How, embedded, kafka_cluster
+from kafka_assignors.testing import (
+    BrokerDiedError,
+    Cluster,
+    ClusterUnavailableError,
+    How,
+    embedded,
+    kafka_cluster,
+)
 from kafka_assignors.testing.cluster import choose_way
 from kafka_assignors.testing.jars import kafka_jars
 from kafka_assignors.testing.layout import PLAIN, Layout
@@ -67,6 +74,9 @@ def test_one_node_is_a_cluster(how: How) -> None:
     with kafka_cluster(how=how) as cluster:
         assert (cluster.how, cluster.nodes, len(cluster.bootstrap_servers)) == (how, 1, 1)
         assert racks(cluster) == [(1, "rack-1")]
+        assert cluster.coordinator_of("g") == 1
+        with pytest.raises(ClusterUnavailableError, match=r"has no replica in sync besides node 1's"):
+            cluster.move_coordinator("g")
 
 
 def test_three_nodes_are_a_cluster_with_a_rack_each(how: How) -> None:
@@ -91,14 +101,22 @@ def test_the_session_has_the_cluster_that_is_configured(
         assert len(admin.describe_cluster()["brokers"]) == kafka_cluster.nodes
 
 
-def test_a_port_taken_by_another_process_means_a_start_on_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
+def test_a_port_taken_by_another_process_means_a_start_on_others(
+    how: How, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = in_docker() if how == "docker" else set()
+    with socket.create_server(("", 0)) as other:
         taken = other.getsockname()[1]
-        choices = iter([[taken, *free_ports(1)], free_ports(2)])
-        monkeypatch.setattr(embedded, "free_ports", lambda _: next(choices))
-        with kafka_cluster(how="embedded") as cluster:
-            assert cluster.bootstrap_servers != [f"127.0.0.1:{taken}"]
-        assert next(choices, None) is None
+        first = iter([[taken]])
+        monkeypatch.setattr(
+            f"kafka_assignors.testing.{'embedded' if how == 'embedded' else 'containers'}.free_ports",
+            lambda count: [*next(first, []), *free_ports(count)][:count],
+        )
+        with kafka_cluster(how=how) as cluster:
+            assert next(first, None) is None
+            assert not cluster.bootstrap_servers[0].endswith(f":{taken}")
+    if how == "docker":
+        assert in_docker() == before
 
 
 def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors.testing import Cluster, ConsumerGroup, Load
+from kafka_assignors.testing import Cluster, ClusterUnavailableError, ConsumerGroup, Load
 from kafka_assignors.testing import kafka_cluster as started
 from kafka_assignors.testing.plugin import options
 from kafka_assignors.testing.topics import admin_client
@@ -172,6 +172,19 @@ def test_a_coordinator_that_has_it_already_keeps_the_group(kafka_cluster: Cluste
     assert kafka_cluster.coordinator_of("somebody") == node
 
 
+def test_the_coordinator_moves_on_a_given_cluster_too_but_its_brokers_are_left_alone(
+    kafka_cluster: Cluster,
+) -> None:
+    with started(3, bootstrap=kafka_cluster.bootstrap_servers[0]) as given:
+        given.wait_complete()
+        before = given.coordinator_of("somebody")
+        after = given.move_coordinator("somebody")
+        assert after != before
+        assert kafka_cluster.coordinator_of("somebody") == after
+        with pytest.raises(ClusterUnavailableError, match="is given: not ours to stop or kill"):
+            given.broker(1)
+
+
 # Network ----------------------------------------------------------------------------------------------
 
 
@@ -249,3 +262,37 @@ def test_a_member_that_nobody_hears_is_expelled_and_comes_back(
         assert {name: len(owned) for name, owned in together.assignments.items()} == {"a": 3, "b": 3}
         load.stop()
         group.wait_consumed(load, timeout=PATIENCE)
+
+
+# Load -------------------------------------------------------------------------------------------------
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_load_says_how_much_the_brokers_did_not_acknowledge(
+    kafka_cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka_assignors.testing.load.DELIVERY_SECONDS", 2.0)
+    load = Load(kafka_cluster.network.access, topic, rate=500)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(load)
+        wait_until(lambda: load.produced)
+        kafka_cluster.network.half_open()
+        wait_until(lambda: len(load._producer) > 100)  # more than acknowledgements on their way
+        said = rf"load on {topic}: \d+ records were not acknowledged besides \d+ that were; .*timed out"
+        with pytest.raises(RuntimeError, match=said):
+            stack.close()
+    assert sum(load.produced.values()) > 0
+
+
+def test_a_load_without_topic_or_brokers_says_so(kafka_cluster: Cluster) -> None:
+    said = "load on unknown ended by itself: .*no broker "
+    with pytest.raises(RuntimeError, match=f"{said}shows such a topic"), Load(kafka_cluster, "unknown"):
+        pass
+    with pytest.raises(RuntimeError, match=f"{said}answers"), Load("127.0.0.1:1", "unknown"):
+        pass

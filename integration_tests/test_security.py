@@ -98,6 +98,7 @@ def test_proxies_pass_it_on_and_see_clients_unless_it_is_encrypted(cluster: Clus
         assert network.traffic(broker=1).to_client > 0
 
 
+@pytest.mark.parametrize("cluster", ["sasl_tls"], indirect=True)
 def test_a_restarted_broker_still_knows_its_user(cluster: Cluster) -> None:
     cluster.broker(1).restart(kill=True)
     cluster.wait_complete()

@@ -79,7 +79,7 @@ class Load:
 
         Raises:
             RuntimeError: Records were not acknowledged, though the brokers had `DELIVERY_SECONDS`; says how
-                many and why. Or there is no such topic.
+                many and why. Or there is no such topic, or no broker.
         """
         self._stop.set()
         self._thread.join()
@@ -107,7 +107,8 @@ class Load:
         partitions: list[TopicPartition] = []
         found: list[TopicPartition] | None = None
         number = 0
-        while not self._stop.is_set():
+        stopped = False
+        while not stopped:
             if time.monotonic() >= look_again:
                 found = self._partitions()
                 partitions = found or partitions
@@ -116,9 +117,9 @@ class Load:
             while number < due and self._take(number, partitions[number % len(partitions)]):
                 number += 1
             self._producer.poll(0)
-            self._stop.wait(0.01)
-        if found == [] and not partitions:
-            raise LookupError(f"no broker has shown a topic {self.topic}")
+            stopped = self._stop.wait(0.01)
+        if not partitions:
+            raise LookupError("no broker answers" if found is None else "no broker shows such a topic")
 
     def _partitions(self) -> list[TopicPartition] | None:
         """The topic's partitions, none if the broker asked does not know it; None if none answers."""
