@@ -50,7 +50,6 @@ class Member:
         name: Its name in the group and in the timeline; also its client id.
         client: Its client library, or the function of the user's that it runs.
         instance_id: Its `group.instance.id`, None for a dynamic member.
-        pid: The process that it runs in.
         member_id: The id that the coordinator gave it, by its own last word.
         generation: The generation of its newest assignment; -1 once it lost it or left.
         assignment: The partitions of that assignment.
@@ -87,7 +86,11 @@ class Member:
         self._group = group
         self._join = join
         self._runner: Runner = (ProcessRunner if place == "process" else ThreadRunner)(config, self._pass_on)
-        self.pid = self._runner.pid
+
+    @property
+    def pid(self) -> int:
+        """The process that it runs in."""
+        return self._runner.pid
 
     def __repr__(self) -> str:
         return f"<Member {self.name} pid {self.pid}: {self.describe()}>"
@@ -119,7 +122,7 @@ class Member:
         return self._runner.log_tail()
 
     def start(self) -> None:
-        """Begin to follow it; the group calls this once it knows the member."""
+        """Begin; the group calls this once it knows the member, so that no process is left over."""
         self._runner.start()
 
     def _pass_on(self, report: Mapping[str, Any]) -> None:

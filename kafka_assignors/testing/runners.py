@@ -36,13 +36,13 @@ class Runner(Protocol):
     """Runs a member's work, and passes on what it reports; the last report is `exited`.
 
     Attributes:
-        pid: The process that it runs in.
+        pid: The process that it runs in, 0 before the start.
     """
 
     pid: int
 
     def start(self) -> None:
-        """Begin to pass on; whoever gets the reports must know the member by now."""
+        """Begin. Whoever gets the reports, and is to end the process, must know the member by now."""
 
     def send(self, command: Mapping[str, Any]) -> None:
         """Give the member a command. One that has ended does not hear it."""
@@ -86,11 +86,18 @@ class ProcessRunner:
     """
 
     def __init__(self, config: WorkerConfig, passed_on: Callable[[Mapping[str, Any]], None]) -> None:
+        self.pid = 0
+        self._config = config
         self._passed_on = passed_on
         self._sending = threading.Lock()
         # Without a name in any folder, so that nothing is left of it, however this process ends.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
         self._log_end = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
+
+    def start(self) -> None:
+        """See `Runner`."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "kafka_assignors.testing.worker"],
             stdin=subprocess.PIPE,
@@ -103,12 +110,8 @@ class ProcessRunner:
             process_group=0,
         )
         self.pid = self._process.pid
-        self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
-        self._write(config.to_json())
-
-    def start(self) -> None:
-        """See `Runner`."""
         self._reader.start()
+        self._write(self._config.to_json())
 
     def send(self, command: Mapping[str, Any]) -> None:
         """See `Runner`."""
@@ -116,12 +119,14 @@ class ProcessRunner:
 
     def kill(self) -> None:
         """See `Runner`."""
-        self._process.kill()
+        if self._process is not None:
+            self._process.kill()
 
     def crash(self) -> None:
         """See `Runner`."""
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def drain(self) -> None:
         """See `Runner`."""
@@ -138,12 +143,13 @@ class ProcessRunner:
 
     def wait(self) -> None:
         """See `Runner`."""
-        self._process.wait()
-        self._reader.join()
-        if self._process.stdin is not None:
-            # What a dead process did not read is of no use.
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
+        if self._process is not None:
+            self._process.wait()
+            self._reader.join()
+            if self._process.stdin is not None:
+                # What a dead process did not read is of no use.
+                with contextlib.suppress(BrokenPipeError):
+                    self._process.stdin.close()
         self._log_end = self.log_tail()
         self._log.close()
 
@@ -156,16 +162,19 @@ class ProcessRunner:
         return "\n".join(text.decode(errors="replace").splitlines()[-_LOG_LINES_SHOWN:])
 
     def _read(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
-        with self._process.stdout as lines:
+        process = self._process
+        assert process is not None  # noqa: S101 - for the type checker: it has started
+        assert process.stdout is not None  # noqa: S101 - as above: it is a pipe
+        with process.stdout as lines:
             for line in lines:
                 # A killed process may leave half a line.
                 if line.endswith(b"\n"):
                     self._passed_on(json.loads(line))
-        self._passed_on({"event": "exited", "time": time.monotonic(), "status": self._process.wait()})
+        self._passed_on({"event": "exited", "time": time.monotonic(), "status": process.wait()})
 
     def _write(self, line: str) -> None:
-        assert self._process.stdin is not None  # noqa: S101 - for the type checker: it is a pipe
+        if self._process is None or self._process.stdin is None:
+            return
         # A process that has ended does not read, but its end is an event of its own.
         with contextlib.suppress(BrokenPipeError, ValueError), self._sending:
             self._process.stdin.write(line.encode() + b"\n")
@@ -206,7 +215,7 @@ class ThreadRunner:
 
     def drain(self) -> None:
         """See `Runner`."""
-        self._thread.join(_END_SECONDS)
+        self.wait()
 
     def freeze(self) -> None:
         """See `Runner`."""
@@ -218,7 +227,8 @@ class ThreadRunner:
 
     def wait(self) -> None:
         """See `Runner`."""
-        self._thread.join(_END_SECONDS)
+        if self._thread.is_alive():
+            self._thread.join(_END_SECONDS)
 
     def log_tail(self) -> str:
         """See `Runner`."""

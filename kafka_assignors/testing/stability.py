@@ -68,7 +68,8 @@ def describe(client: AdminClient, group_id: str) -> BrokersView:
         return _no_view(str(error))
     if not listed:
         return _no_view("the coordinator does not answer")
-    (found,) = listed
+    # While its coordinator moves, two brokers may list a group.
+    found = next((group for group in listed if group.error is None and group.state != "Dead"), listed[0])
     if found.error is not None:
         return _no_view(str(found.error))
     return BrokersView(
