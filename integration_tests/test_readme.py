@@ -72,3 +72,9 @@ def test_a_group_under_test(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert printed.count("TopicPartition") == 6
     assert all(repr(TopicPartition(names["topic"], number)) in printed for number in range(6))
+
+
+def test_a_whole_test(consumer_group: Any) -> None:
+    names: dict[str, Any] = {}
+    exec(block("consumer_group(members=3)"), names)  # noqa: S102 - as above
+    names["test_a_crash_leaves_no_partition_without_an_owner"](consumer_group)
