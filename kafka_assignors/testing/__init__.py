@@ -33,10 +33,10 @@ if TYPE_CHECKING:
         topic_factory_factory,
     )
     from kafka_assignors.testing.runners import NotInAThreadError, Place
+    from kafka_assignors.testing.seat import Seat
     from kafka_assignors.testing.stability import BrokersView, Sharing, Topics
     from kafka_assignors.testing.timeline import Event, Gap, Move, Overlap, Ownership, Rebalance, Timeline
     from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
-    from kafka_assignors.testing.worker import Seat
 
 _HOMES = {
     "Access": "access",
@@ -69,7 +69,7 @@ _HOMES = {
     "Ownership": "timeline",
     "Place": "runners",
     "Rebalance": "timeline",
-    "Seat": "worker",
+    "Seat": "seat",
     "Security": "access",
     "Sharing": "stability",
     "StableGroup": "group",
