@@ -1,7 +1,6 @@
 """Timelines of hand-made events: what follows from them, figure by figure."""
 
 import json
-from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -15,33 +14,7 @@ from kafka_assignors.testing.timeline import (
     Timeline,
     format_partitions,
 )
-
-P0, P1, P2 = (TopicPartition("t", number) for number in range(3))
-
-
-def event(time: float, member: str, kind: str, *partitions: TopicPartition, **rest: Any) -> Event:
-    generation = rest.pop("generation", -1)
-    return Event(
-        time=time,
-        member=member,
-        kind=kind,
-        generation=generation,
-        partitions=frozenset(partitions),
-        details=rest,
-    )
-
-
-def joined(time: float, member: str, generation: int, *partitions: TopicPartition) -> list[Event]:
-    """What an eager member reports of a rebalance that gives it these partitions."""
-    return [
-        event(time - 0.5, member, "metadata"),
-        event(time, member, "assignment", *partitions, generation=generation),
-        event(time, member, "assigned", *partitions, generation=generation),
-    ]
-
-
-def records(time: float, member: str, *ranges: tuple[TopicPartition, int, int]) -> Event:
-    return Event(time=time, member=member, kind="records", records=ranges)
+from tests.timelines import P0, P1, P2, event, joined, records
 
 
 def owned(
@@ -226,6 +199,8 @@ def test_a_restarted_static_member_is_the_same_owner() -> None:
     assert timeline.double_assigned() == {}
     assert timeline.moves() == ()
     assert timeline.ownership("generation") == (owned(P0, "a", 1, 2, 1), owned(P0, "a.2", 4, None, 1))
+    # What it comes back to is an old generation.
+    assert [(one.generation, one.start, one.end) for one in timeline.rebalances] == [(1, 0.5, 1)]
 
 
 def test_two_members_of_different_instances_are_two_owners() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.text import Text
 
-from kafka_assignors.cli.results import Holdings, Run, Step
+from kafka_assignors.cli.results import Run, Step
 from kafka_assignors.cli.show import Screen, show_comparison, show_run, show_step
 from kafka_assignors.testing import (
     BrokerDiedError,
@@ -28,6 +28,8 @@ from kafka_assignors.testing import (
 
 if TYPE_CHECKING:
     from kafka import TopicPartition
+
+    from kafka_assignors.testing.rebalances import Holdings
 
 TOPICS: Final = {"orders": 6, "payments": 4}
 """Topics and their partitions to begin with."""

@@ -6,13 +6,10 @@ from typing import Any
 
 from kafka import TopicPartition
 
-from kafka_assignors.group import Group, Member
-from kafka_assignors.planners import plan_kip54
 from kafka_assignors.protocol.membership import by_topic
+from kafka_assignors.testing.best import best_plan
+from kafka_assignors.testing.rebalances import Holdings
 from kafka_assignors.testing.timeline import Overlap, Rebalance, format_partitions
-
-Holdings = Mapping[str, frozenset[TopicPartition]]
-"""The partitions of each member."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,23 +49,12 @@ class Step:
 
     @property
     def least_moves(self) -> int:
-        """How many must move at the least for balanced loads.
-
-        All members subscribe to all topics here, for which Kafka's constrained algorithm is optimal.
-        """
+        """How many must move at the least for balanced loads: all members subscribe to all topics here."""
         if self.shared:
             return 0
-        topics = by_topic(tp for partitions in self.after.values() for tp in partitions)
-        members = [
-            Member(
-                member_id=member,
-                topics=frozenset(topics),
-                claims=by_topic(self.before.get(member, ())),
-                generation=0,
-            )
-            for member in self.after
-        ]
-        return plan_kip54(Group.of(topics, members)).moves
+        partitions = frozenset[TopicPartition]().union(*self.after.values())
+        topics = {tp.topic for tp in partitions}
+        return best_plan(partitions, dict.fromkeys(self.after, topics), self.before).moves
 
     @property
     def longest_silence(self) -> float:

@@ -1,156 +1,64 @@
 """What happened in a consumer group, worked out from the events that its members reported.
 
 All data here is plain and all functions are pure: a `Timeline` is made from `Event`s, whoever recorded them.
-Who owned a partition has two readings:
-
-`callback`: the member's application was told that it has the partition and not yet that it has not. A frozen
-    member goes on owning by this reading, so overlaps are possible and show how long two applications may
-    both have worked on a partition.
-`generation`: the group's word. In a generation a partition belongs to those to whom it was assigned, until
-    the next generation begins. Commits of older generations are refused, so an overlap in this reading
-    is an assignor's error, never bad luck.
+Who owned a partition has two readings, see `kafka_assignors.testing.ownership`: by "callback", what members'
+applications were told, and by "generation", the group's word.
 
 Times are seconds on the clock of the events (`time.monotonic()` where `group` records them).
 """
 
-import itertools
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Literal, Self
+from pathlib import Path
 
 from kafka import TopicPartition
 
-Reading = Literal["callback", "generation"]
+from kafka_assignors.testing import assertions
+from kafka_assignors.testing.assertions import PauseMeasure
+from kafka_assignors.testing.best import Weights
+from kafka_assignors.testing.chart import chart
+from kafka_assignors.testing.events import NO_GENERATION, Event, format_partitions, identities
+from kafka_assignors.testing.marks import Mark, find_marks
+from kafka_assignors.testing.ownership import (
+    Gap,
+    Overlap,
+    Ownership,
+    Reading,
+    find_gaps,
+    find_overlaps,
+    owned_by_callback,
+    owned_by_generation,
+)
+from kafka_assignors.testing.rebalances import (
+    Move,
+    Rebalance,
+    find_double_assigned,
+    find_moves,
+    find_rebalances,
+)
+from kafka_assignors.testing.records import (
+    Deliveries,
+    count_duplicates,
+    find_deliveries,
+    find_longest_silence,
+    find_missing,
+    runs_of,
+)
 
-NO_GENERATION = -1
-
-_NOT_SHOWN = frozenset({"member_id", "pid", "seconds", "version"})
-
-_ENDS = frozenset({"unsubscribed", "closed", "crashed", "exited"})
-"""After these events a member owns nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One thing that happened to one member.
-
-    Attributes:
-        time: When, in seconds.
-        member: The name of the member; a restarted member has a new name.
-        kind: What: one of the kinds in `kafka_assignors.testing.member`, or what was done to the member from
-            outside: "crashed", "frozen", "thawed", "exited".
-        generation: The generation that the member was in; -1 if in none or if the kind does not say.
-        partitions: The partitions that the event is about.
-        records: For "records": (partition, first offset, last offset), ranges without holes.
-        details: Everything else, as reported.
-    """
-
-    time: float
-    member: str
-    kind: str
-    generation: int = NO_GENERATION
-    partitions: frozenset[TopicPartition] = frozenset()
-    records: tuple[tuple[TopicPartition, int, int], ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def from_report(cls, member: str, report: Mapping[str, Any]) -> Self:
-        """Read an event as a member's process writes it.
-
-        Args:
-            member: The member that wrote it.
-            report: The decoded JSON object.
-        """
-        rest = dict(report)
-        return cls(
-            time=rest.pop("time"),
-            member=member,
-            kind=rest.pop("event"),
-            generation=rest.pop("generation", NO_GENERATION),
-            partitions=frozenset(TopicPartition(*pair) for pair in rest.pop("partitions", ())),
-            records=tuple(
-                (TopicPartition(topic, partition), first, last)
-                for topic, partition, first, last in rest.pop("ranges", ())
-            ),
-            details=rest,
-        )
-
-    def __str__(self) -> str:
-        parts = [f"{self.member:<10} {self.kind}"]
-        if self.generation != NO_GENERATION:
-            parts.append(f"generation {self.generation}")
-        if self.kind in {"assignment", "assigned", "revoked", "lost"}:
-            parts.append(format_partitions(self.partitions))
-        parts += [f"{tp.topic}-{tp.partition}: {first}..{last}" for tp, first, last in self.records]
-        parts += [
-            f"{key} {_in_short(key, value)}"
-            for key, value in self.details.items()
-            if value not in (None, "", -1, [], {}) and key not in _NOT_SHOWN
-        ]
-        return " ".join(parts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ownership:
-    """A member has a partition from `start` until before `end`; `end` is None if it still has it."""
-
-    partition: TopicPartition
-    member: str
-    start: float
-    end: float | None
-    generation: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overlap:
-    """Two members have a partition at once, for `seconds`."""
-
-    partition: TopicPartition
-    members: tuple[str, str]
-    start: float
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """Nobody has a partition that somebody had before, for `seconds`."""
-
-    partition: TopicPartition
-    start: float
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """In `generation` a partition has another owner than the last it had."""
-
-    partition: TopicPartition
-    generation: int
-    source: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebalance:
-    """One generation of the group, as its members came to it.
-
-    Attributes:
-        generation: Its number.
-        start: When the first of its members asked to join.
-        end: When the last of its members had its assignment.
-        leader: The member that assigned, None if that was not seen.
-        claims: What each member told the leader, by member id, as the leader reported it.
-        assignments: The partitions of each member.
-    """
-
-    generation: int
-    start: float
-    end: float
-    leader: str | None
-    claims: Mapping[str, Mapping[str, Any]]
-    assignments: Mapping[str, frozenset[TopicPartition]]
+__all__ = [
+    "NO_GENERATION",
+    "Event",
+    "Gap",
+    "Move",
+    "Overlap",
+    "Ownership",
+    "PauseMeasure",
+    "Reading",
+    "Rebalance",
+    "Timeline",
+    "Weights",
+    "format_partitions",
+]
 
 
 class Timeline:
@@ -159,158 +67,57 @@ class Timeline:
     Args:
         events: The events of all members, in any order.
         end: When the record ends, for what lasts until then; by default the last event's time.
+
+    Attributes:
+        events: The events by time.
+        begin: When the first event was.
+        end: When the record ends.
+        identity: Who each member is to the group: the first member with its static instance id, or itself.
     """
 
     def __init__(self, events: Iterable[Event], *, end: float | None = None) -> None:
         self.events = tuple(sorted(events, key=lambda event: event.time))
+        self.begin = self.events[0].time if self.events else 0.0
         if end is None:
             end = self.events[-1].time if self.events else 0.0
         self.end = end
+        self.identity: Mapping[str, str] = identities(self.events)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members by their first events."""
+        return tuple(dict.fromkeys(event.member for event in self.events))
 
     def of(self, *kinds: str, member: str | None = None) -> tuple[Event, ...]:
         """The events of these kinds, of one member or of all."""
         return tuple(event for event in self.events if event.kind in kinds and member in (None, event.member))
 
+    # Ownership
+
     @cached_property
     def rebalances(self) -> tuple[Rebalance, ...]:
         """The generations in ascending order. Those that no member lived to see assigned are left out."""
-        asked: dict[str, float] = {}
-        starts: dict[int, float] = {}
-        ends: dict[int, float] = {}
-        leaders: dict[int, Event] = {}
-        assignments: dict[int, dict[str, frozenset[TopicPartition]]] = defaultdict(dict)
-        for event in self.events:
-            number = event.generation
-            match event.kind:
-                case "metadata":
-                    asked.setdefault(event.member, event.time)
-                case "assign":
-                    leaders[number] = event
-                case "assignment":
-                    start = asked.pop(event.member, event.time)
-                    starts[number] = min(start, starts.get(number, start))
-                    ends[number] = event.time
-                    assignments[number][event.member] = event.partitions
-        return tuple(
-            Rebalance(
-                generation=number,
-                start=starts[number],
-                end=ends[number],
-                leader=leaders[number].member if number in leaders else None,
-                claims=leaders[number].details.get("claims", {}) if number in leaders else {},
-                assignments=assignments[number],
-            )
-            for number in sorted(assignments)
-        )
-
-    @cached_property
-    def _instances(self) -> Mapping[str, str]:
-        """Member -> its static instance id, for static members."""
-        return {
-            event.member: event.details["instance_id"]
-            for event in self.events
-            if event.kind == "started" and event.details.get("instance_id")
-        }
-
-    def _same_instance(self, first: str, second: str) -> bool:
-        """Whether two members are one to the group: a static member before and after its restart."""
-        instance = self._instances.get(first)
-        return first == second or (instance is not None and instance == self._instances.get(second))
+        return find_rebalances(self.events, self.identity)
 
     def ownership(self, reading: Reading = "callback") -> tuple[Ownership, ...]:
         """Who had what when, by start time."""
-        owned = self._by_callback if reading == "callback" else self._by_generation
-        return tuple(sorted(owned, key=lambda one: (one.start, one.partition, one.member)))
+        return self._by_callback if reading == "callback" else self._by_generation
 
     @cached_property
     def _by_callback(self) -> tuple[Ownership, ...]:
-        done: list[Ownership] = []
-        held: dict[str, dict[TopicPartition, Ownership]] = defaultdict(dict)
-        for event in self.events:
-            mine = held[event.member]
-            if event.kind == "assigned":
-                for partition in event.partitions - mine.keys():
-                    mine[partition] = Ownership(
-                        partition=partition,
-                        member=event.member,
-                        start=event.time,
-                        end=None,
-                        generation=event.generation,
-                    )
-                continue
-            if event.kind in {"revoked", "lost"}:
-                gone = event.partitions & mine.keys()
-            else:
-                gone = frozenset(mine) if event.kind in _ENDS else frozenset()
-            done += [replace(mine.pop(partition), end=event.time) for partition in gone]
-        return (*done, *(one for mine in held.values() for one in mine.values()))
+        return owned_by_callback(self.events)
 
     @cached_property
     def _by_generation(self) -> tuple[Ownership, ...]:
-        done: list[Ownership] = []
-        held: dict[str, list[Ownership]] = defaultdict(list)
-        newest = NO_GENERATION
-
-        def end(member: str, time: float) -> None:
-            done.extend(replace(one, end=time) for one in held.pop(member, ()))
-
-        for event in self.events:
-            if event.kind == "assignment" and event.generation >= newest:
-                if event.generation > newest:
-                    newest = event.generation
-                    for member in tuple(held):
-                        end(member, event.time)
-                # A static member that comes back takes its place in the same generation.
-                for member in tuple(held):
-                    if self._same_instance(member, event.member):
-                        end(member, event.time)
-                held[event.member] = [
-                    Ownership(
-                        partition=partition,
-                        member=event.member,
-                        start=event.time,
-                        end=None,
-                        generation=event.generation,
-                    )
-                    for partition in event.partitions
-                ]
-            elif event.kind in _ENDS:
-                end(event.member, event.time)
-        return (*done, *itertools.chain.from_iterable(held.values()))
+        return owned_by_generation(self.events, self.identity)
 
     def overlaps(self, reading: Reading = "callback") -> tuple[Overlap, ...]:
         """The times at which two members had one partition, by start time."""
-        found = []
-        for partition, owned in _by_partition(self.ownership(reading)).items():
-            for first, second in itertools.combinations(owned, 2):
-                start = max(first.start, second.start)
-                end = min(self._end(first), self._end(second))
-                if first.member != second.member and start < end:
-                    found.append(
-                        Overlap(
-                            partition=partition,
-                            members=(first.member, second.member),
-                            start=start,
-                            seconds=end - start,
-                        )
-                    )
-        return tuple(sorted(found, key=lambda overlap: (overlap.start, overlap.partition)))
+        return find_overlaps(self.ownership(reading), self.end)
 
     def gaps(self, reading: Reading = "callback") -> tuple[Gap, ...]:
         """The times without an owner, after a partition's first owner, by start time."""
-        found = []
-        for partition, owned in _by_partition(self.ownership(reading)).items():
-            covered = owned[0].start
-            for one in owned:
-                if one.start > covered:
-                    found.append(Gap(partition=partition, start=covered, seconds=one.start - covered))
-                covered = max(covered, self._end(one))
-            if covered < self.end:
-                found.append(Gap(partition=partition, start=covered, seconds=self.end - covered))
-        return tuple(sorted(found, key=lambda gap: (gap.start, gap.partition)))
-
-    def _end(self, one: Ownership) -> float:
-        return self.end if one.end is None else one.end
+        return find_gaps(self.ownership(reading), self.end)
 
     def double_assigned(self) -> Mapping[int, frozenset[TopicPartition]]:
         """The partitions that a generation gave to two members; generations without any are left out.
@@ -318,15 +125,7 @@ class Timeline:
         With an exclusive assignor this is empty, whatever members do. It does not depend on times: also an
         assignment that lasted for an instant counts.
         """
-        found: dict[int, frozenset[TopicPartition]] = {}
-        for rebalance in self.rebalances:
-            twice: frozenset[TopicPartition] = frozenset()
-            for first, second in itertools.combinations(rebalance.assignments, 2):
-                if not self._same_instance(first, second):
-                    twice |= rebalance.assignments[first] & rebalance.assignments[second]
-            if twice:
-                found[rebalance.generation] = twice
-        return found
+        return find_double_assigned(self.rebalances, self.identity)
 
     def moves(self, *, after: int = NO_GENERATION) -> tuple[Move, ...]:
         """The partitions that changed hands, generation by generation. For exclusive assignments.
@@ -338,39 +137,19 @@ class Timeline:
             after: Only moves in generations above this one; a group that gathers member by member moves
                 much at first.
         """
-        found = []
-        last: dict[TopicPartition, str] = {}
-        for rebalance in self.rebalances:
-            for member, partitions in rebalance.assignments.items():
-                for partition in sorted(partitions):
-                    source = last.get(partition, member)
-                    if not self._same_instance(source, member):
-                        found.append(
-                            Move(
-                                partition=partition,
-                                generation=rebalance.generation,
-                                source=source,
-                                target=member,
-                            )
-                        )
-                    last[partition] = member
-        return tuple(move for move in found if move.generation > after)
+        moves = find_moves(self.rebalances, self.identity)
+        return tuple(move for move in moves if move.generation > after)
+
+    # Records
 
     @cached_property
-    def _deliveries(self) -> Mapping[TopicPartition, list[tuple[int, int, float]]]:
-        """Partition -> (first offset, last offset, time) of each report."""
-        found: dict[TopicPartition, list[tuple[int, int, float]]] = defaultdict(list)
-        for event in self.events:
-            for partition, first, last in event.records:
-                found[partition].append((first, last, event.time))
-        return found
+    def deliveries(self) -> Deliveries:
+        """Partition -> first offset, last offset and time of each report of its records."""
+        return find_deliveries(self.events)
 
     def consumed(self) -> Mapping[TopicPartition, tuple[tuple[int, int], ...]]:
         """The offsets that were reported by anybody: partition -> (first, last) of each run, ascending."""
-        return {
-            partition: tuple(_merged((first, last) for first, last, _ in deliveries))
-            for partition, deliveries in self._deliveries.items()
-        }
+        return runs_of(self.deliveries)
 
     def missing(self, produced: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, tuple[int, ...]]:
         """The offsets that nobody reported; partitions without any are left out.
@@ -378,28 +157,11 @@ class Timeline:
         Args:
             produced: Partition -> the number of its records, whose offsets are 0 to that number less one.
         """
-        consumed = self.consumed()
-        found = {}
-        for partition, count in produced.items():
-            holes: list[int] = []
-            expected = 0
-            for first, last in (*consumed.get(partition, ()), (count, count)):
-                holes += range(expected, min(first, count))
-                expected = max(expected, last + 1)
-            if holes:
-                found[partition] = tuple(holes)
-        return found
+        return find_missing(self.consumed(), produced)
 
     def duplicates(self) -> Mapping[TopicPartition, int]:
         """How many deliveries came on top of each record's first; partitions without any are left out."""
-        runs = self.consumed()
-        found = {}
-        for partition, deliveries in self._deliveries.items():
-            reported = sum(last - first + 1 for first, last, _ in deliveries)
-            distinct = sum(last - first + 1 for first, last in runs[partition])
-            if reported > distinct:
-                found[partition] = reported - distinct
-        return found
+        return count_duplicates(self.deliveries)
 
     def longest_silence(
         self, *, since: float | None = None, until: float | None = None
@@ -410,14 +172,123 @@ class Timeline:
             since: Where to begin to count; by default each partition's first report.
             until: Where to end; by default each partition's last report.
         """
-        found = {}
-        for partition, deliveries in self._deliveries.items():
-            times = [time for _, _, time in deliveries]
-            begin = times[0] if since is None else since
-            end = max(begin, times[-1]) if until is None else until
-            marks = [begin, *(time for time in times if begin < time < end), end]
-            found[partition] = max(later - earlier for earlier, later in itertools.pairwise(marks))
-        return found
+        return {
+            partition: find_longest_silence(reports, since=since, until=until).seconds
+            for partition, reports in self.deliveries.items()
+        }
+
+    # Assertions
+
+    def assert_balanced(
+        self,
+        *,
+        at: int | None = None,
+        partitions: Collection[TopicPartition] | None = None,
+        weights: Weights | None = None,
+    ) -> None:
+        """The loads are as even as the subscriptions allow, and every partition has one owner.
+
+        Args:
+            at: The generation; by default the newest one.
+            partitions: The partitions that there are; by default all that anybody had up to that generation,
+                of topics that somebody subscribes to.
+            weights: How much members take on beside others, by their names (1 for those that are not named).
+
+        Raises:
+            AssertionError: They are not, or there is no such generation.
+        """
+        assertions.assert_balanced(self, at=at, partitions=partitions, weights=weights)
+
+    def assert_sticky(self, *, after: int = NO_GENERATION, weights: Weights | None = None) -> None:
+        """No rebalance moved more partitions than the best balance wanted.
+
+        What counts is who had what before, who is there now, and their subscriptions; partitions of members
+        that are gone do not move. A rebalance lasts until every partition has an owner, so a cooperative
+        hand-over of several generations is one. One that is overtaken by the next is not judged. Racks are
+        not looked at; an assignor may move more for their sake.
+
+        Args:
+            after: Only rebalances that end in generations above this one.
+            weights: As in `assert_balanced`.
+
+        Raises:
+            AssertionError: One moved more.
+        """
+        assertions.assert_sticky(self, after=after, weights=weights)
+
+    def assert_never_owned_twice(self, reading: Reading = "generation") -> None:
+        """No partition had two owners at once.
+
+        Args:
+            reading: "generation": no generation gave one partition to two members, which an assignor must
+                never do. "callback": no two applications had it at the same time, which may happen when a
+                member freezes or loses its connection, and then its records come twice.
+
+        Raises:
+            AssertionError: One had.
+        """
+        assertions.assert_never_owned_twice(self, reading)
+
+    def assert_paused_at_most(
+        self,
+        ms: float,
+        *,
+        by: PauseMeasure = "ownership",
+        since: float | None = None,
+        until: float | None = None,
+    ) -> None:
+        """No partition stood still for longer than so many milliseconds.
+
+        Args:
+            ms: The longest pause that is allowed.
+            by: "ownership": without an owner, by callback, after its first one; a frozen member goes on
+                owning. "records": without records, for partitions that had any: put the group under load.
+            since: Where to begin to count, on the clock of the events; by default at each partition's first
+                owner or record.
+            until: Where to end; by default at the end of the record, and by records at the last one of the
+                partition's topic.
+
+        Raises:
+            AssertionError: One did.
+        """
+        assertions.assert_paused_at_most(self, ms, by=by, since=since, until=until)
+
+    def assert_all_consumed(self, produced: Mapping[TopicPartition, int]) -> None:
+        """Every record was reported by some member.
+
+        Args:
+            produced: Partition -> the number of its records, as `Load.stop` returns it.
+
+        Raises:
+            AssertionError: Some were not; the message counts them.
+        """
+        assertions.assert_all_consumed(self, produced)
+
+    def assert_no_duplicates(self) -> None:
+        """No record was reported twice.
+
+        Raises:
+            AssertionError: Some were; the message counts them.
+        """
+        assertions.assert_no_duplicates(self)
+
+    def assert_no_rebalance(self, *, after: int) -> None:
+        """No member came to a newer generation, as when a static member restarts in time.
+
+        Args:
+            after: The generation that was to be the last, as `wait_stable` returns it.
+
+        Raises:
+            AssertionError: One did.
+        """
+        assertions.assert_no_rebalance(self, after=after)
+
+    # For people
+
+    @cached_property
+    def marks(self) -> tuple[Mark, ...]:
+        """What was done to members or what they did to the group: joins, crashes, freezes..."""
+        return find_marks(self.events)
 
     def describe(self, last: int | None = None) -> str:
         """The events as text, a line each, times counted from the first event.
@@ -425,49 +296,64 @@ class Timeline:
         Args:
             last: How many to show, from the end; all by default.
         """
-        begin = self.events[0].time if self.events else 0.0
         shown = self.events if last is None else self.events[-last:]
-        return "\n".join(f"{event.time - begin:8.3f} {event}" for event in shown)
+        return "\n".join(map(self.line, shown))
 
+    def line(self, event: Event) -> str:
+        """One event as `describe` shows it."""
+        return f"{event.time - self.begin:8.3f} {event}"
 
-def format_partitions(partitions: Iterable[TopicPartition]) -> str:
-    """Partitions in short: "orders:0,1,4 events:2", or "none"."""
-    topics = itertools.groupby(sorted(partitions), key=lambda partition: str(partition.topic))
-    return (
-        " ".join(f"{topic}:{','.join(str(one.partition) for one in group)}" for topic, group in topics)
-        or "none"
-    )
+    def chart(
+        self,
+        width: int = 100,
+        *,
+        reading: Reading = "callback",
+        partitions: Collection[TopicPartition] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+    ) -> str:
+        """Who had which partition when, as text: a row for each partition, a letter for each member.
 
+        A column shows who had the partition for the longest part of its time; two owners at once are shown
+        however short. Above are seconds, generations where the last member came to them, and what was done
+        to members.
 
-def _in_short(key: str, value: Any) -> str:
-    """A detail of an event for people, who read partitions and not JSON."""
-    match key:
-        case "owned" | "partitions":
-            return format_partitions(TopicPartition(*pair) for pair in value)
-        case "plan" | "claims" if "undecodable" not in value:
-            shown = "partitions" if key == "plan" else "owned"
-            return ", ".join(f"({name}: {_in_short(shown, said[shown])})" for name, said in value.items())
-        case _:
-            return str(value)
+        Args:
+            width: Characters in a line.
+            reading: By whose word.
+            partitions: Those to show; by default all that had an owner.
+            since: Where to begin, on the clock of the events; by default at the first one.
+            until: Where to end; by default at the end of the record.
+        """
+        return chart(self, width=width, reading=reading, partitions=partitions, since=since, until=until)
 
+    def draw(self, path: str | Path, *, reading: Reading = "callback", title: str = "") -> Path:
+        """Who had which partition when, as a picture: partitions down, time across, a colour for each member.
 
-def _by_partition(owned: Iterable[Ownership]) -> Mapping[TopicPartition, list[Ownership]]:
-    found: dict[TopicPartition, list[Ownership]] = defaultdict(list)
-    for one in owned:
-        found[one.partition].append(one)
-    return found
+        Times are seconds from the first event. A black line is a time without an owner; two owners at once
+        share the row in a black frame; grey bands are rebalances, with the generations above, and what was
+        done to members above those. Members that are one static instance have one colour.
 
+        Args:
+            path: Where to write it; ".png" or ".svg" says as what. Its folder must exist.
+            reading: By whose word.
+            title: Stands above.
 
-def _merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Ranges (first, last) in any order as ascending runs that neither touch nor overlap."""
-    run: tuple[int, int] | None = None
-    for first, last in sorted(ranges):
-        if run is None:
-            run = first, last
-        elif first <= run[1] + 1:
-            run = run[0], max(run[1], last)
-        else:
-            yield run
-            run = first, last
-    if run is not None:
-        yield run
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: The path ends otherwise.
+            ImportError: matplotlib is not installed.
+        """
+        path = Path(path)
+        if path.suffix not in {".png", ".svg"}:
+            raise ValueError(f"{path}: a timeline is drawn as .png or .svg")
+        try:
+            from kafka_assignors.testing.picture import draw  # noqa: PLC0415 - optional, and slow to import
+        except ImportError as error:
+            raise ImportError(
+                f"drawing a timeline needs matplotlib ({error}): pip install 'kafka-assignors[testing]'"
+            ) from error
+        draw(self, path, reading=reading, title=title)
+        return path
