@@ -50,6 +50,7 @@ class Load:
         self._produced: dict[TopicPartition, int] = {}
         self._failed: list[str] = []
         self._broken: Exception | None = None
+        self._unknown = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"load on {topic}", daemon=True)
 
@@ -111,13 +112,20 @@ class Load:
                 number += 1
             self._producer.poll(0)
             self._stop.wait(0.01)
+        if self._unknown and not partitions:
+            raise LookupError(f"the brokers have no topic {self.topic}")
 
     def _partitions(self) -> list[TopicPartition]:
-        """The topic's partitions; none while no broker says them."""
+        """The topic's partitions; none while no broker says them.
+
+        One that has just been started may answer before it knows all topics.
+        """
         try:
-            return existing_partitions(self._producer, _LOOK_TIMEOUT)[self.topic]
+            topics = existing_partitions(self._producer, _LOOK_TIMEOUT)
         except KafkaException:
             return []
+        self._unknown = self.topic not in topics
+        return topics.get(self.topic, [])
 
     def _take(self, number: int, partition: TopicPartition) -> bool:
         """Whether the producer takes a record; it does not while too many are waiting for brokers."""
