@@ -281,6 +281,7 @@ def test_a_static_member_that_restarts_keeps_what_it_had() -> None:
                 *told(1, 1, {"a": "01", "b": "23"}),
                 event(2, "a", "closed"),
                 *start(3, "a.2", "t", instance_id="one"),
+                *told(3.5, 1, {"a.2": "01"}),
                 *told(4, 2, after),
             ]
         )
@@ -288,6 +289,21 @@ def test_a_static_member_that_restarts_keeps_what_it_had() -> None:
     timeline({"a.2": "01", "b": "23"}).assert_sticky()
     said = message(timeline({"a.2": "02", "b": "13"}).assert_sticky)
     assert "generation 2: moved 2, least possible 0: t-1 a.2 → b, t-2 b → a.2" in said
+
+
+def test_a_static_member_that_restarts_into_a_rebalance_knows_nothing_of_what_it_had() -> None:
+    timeline = Timeline(
+        [
+            *start(0, "a", "t", instance_id="one"),
+            *start(0, "b", "t"),
+            *told(1, 1, {"a": "01", "b": "23"}),
+            event(2, "a", "crashed"),
+            *start(3, "a.2", "t", instance_id="one"),
+            *start(3, "c", "t"),
+            *told(4, 2, {"a.2": "1", "b": "23", "c": "0"}),
+        ]
+    )
+    timeline.assert_sticky()
 
 
 def test_what_a_restarted_static_member_is_told_again_is_not_what_it_had_before() -> None:

@@ -173,7 +173,8 @@ def _find_claims(events: Iterable[Event], identity: Mapping[str, str]) -> dict[i
             last[member] = _Claim(
                 generation=event.generation, partitions=event.partitions, losses=claim.losses
             )
-        elif event.kind in {"lost", "unsubscribed"}:
+        elif event.kind in {"lost", "unsubscribed"} or (event.kind == "started" and event.member != member):
+            # A static member's new process knows nothing, unless the group just gives it the old assignment.
             kept = claim.partitions - event.partitions if event.kind == "lost" else frozenset()
             last[member] = _Claim(generation=claim.generation, partitions=kept, losses=claim.losses + 1)
     return found

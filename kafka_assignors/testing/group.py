@@ -22,6 +22,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from confluent_kafka import KafkaException
+
 from kafka_assignors.testing import stability
 from kafka_assignors.testing.access import Access
 from kafka_assignors.testing.clients import MODULES, STRATEGIES, ClientName
@@ -124,7 +126,7 @@ class ConsumerGroup:
         self._assignors = assignors
         self._client_spec = client
         self._place: Place = place
-        self._settings = {**SETTINGS, **(settings or {})}
+        self.settings = {**SETTINGS, **(settings or {})}
         self._commit: CommitMode = commit
         self._poll_ms = poll_ms
         self._events: list[Event] = []
@@ -198,7 +200,7 @@ class ConsumerGroup:
             client=library,
             assignors=None if chosen is None else [_assignor(spec, library) for spec in chosen],
             instance_id=instance_id,
-            settings={**self._settings, **(settings or {})},
+            settings={**self.settings, **(settings or {})},
             commit=self._commit,
             poll_ms=self._poll_ms,
             held=held,
@@ -308,10 +310,9 @@ class ConsumerGroup:
                 words = {member.name: (member.generation, member.assignment) for member in awaited}
             if not wrong:
                 view = self.describe()
-                existing = existing_partitions(self._client)
                 wrong = [
                     *stability.against_brokers(awaited, view, self._names),
-                    *stability.against_topics(awaited, view, existing, partitions, ownership),
+                    *self._against_topics(awaited, view, partitions, ownership),
                     *stability.against_expectation(awaited, expect or {}),
                 ]
             now = time.monotonic()
@@ -353,6 +354,19 @@ class ConsumerGroup:
     def describe(self) -> BrokersView:
         """Ask the coordinator about the group, by a client that is no member."""
         return stability.describe(self._client, self.group_id)
+
+    def _against_topics(
+        self,
+        members: Collection[Member],
+        view: BrokersView,
+        partitions: Collection[TopicPartition] | None,
+        ownership: Sharing,
+    ) -> list[str]:
+        try:
+            existing = existing_partitions(self._client)
+        except KafkaException as error:  # the broker that was asked may just be going down
+            return [f"no broker says which topics there are: {error}"]
+        return [*stability.against_topics(members, view, existing, partitions, ownership)]
 
     @property
     def _client(self) -> AdminClient:

@@ -1,0 +1,132 @@
+"""Random events to groups of our assignors, on three brokers; and chaos finds assignors that are wrong."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kafka_assignors import (
+    BroadcastAssignor,
+    CooperativeStickyAssignor,
+    RandomAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.testing import kafka_cluster
+from kafka_assignors.testing.chaos import BROKER_SETTINGS, ChaosError, plan_events, unleash
+from kafka_assignors.testing.plugin import options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafka_assignors import Group
+    from kafka_assignors.testing import Cluster
+
+EVENTS = 10  # for each, so 60 in all
+PLANTED_EVERY = 5  # plans of one leader
+
+Owned = dict[str, dict[str, list[int]]]
+
+
+class Tampering(RangeAssignor):
+    """Range, but that every fifth plan of a leader is tampered with behind the check."""
+
+    def __init__(self, *, rack: str | None = None) -> None:
+        super().__init__(rack=rack)
+        self._plans = 0
+
+    def lead(self, group: Group) -> dict[str, Any]:
+        sent = super().lead(group)
+        self._plans += 1
+        if self._plans % PLANTED_EVERY:
+            return sent
+        owned: Owned = {
+            member: {topic: [*ids] for topic, ids in assignment.assigned_partitions}
+            for member, assignment in sent.items()
+        }
+        self.tamper(owned)
+        return {
+            member: ConsumerProtocolAssignment(1, [*topics.items()], b"") for member, topics in owned.items()
+        }
+
+    def tamper(self, owned: Owned) -> None:
+        raise NotImplementedError
+
+
+class GivesToTwo(Tampering):
+    """What one has of a topic, the next one who has partitions of it has, too."""
+
+    def tamper(self, owned: Owned) -> None:
+        for first, second in itertools.pairwise(owned.values()):
+            for topic in first.keys() & second.keys():
+                second[topic] = sorted({*first[topic], *second[topic]})
+
+
+class ForgetsOne(Tampering):
+    """One partition is nobody's."""
+
+    def tamper(self, owned: Owned) -> None:
+        next(ids for topics in owned.values() for ids in topics.values()).pop()
+
+
+@pytest.fixture(scope="module")
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """Three nodes that are ours to disturb."""
+    configured = options(pytestconfig)
+    if configured.bootstrap is not None:
+        pytest.skip(f"the cluster at {configured.bootstrap} is given: not ours to disturb")
+    with kafka_cluster(3, how=configured.how, settings=BROKER_SETTINGS) as started:
+        yield started
+
+
+# Each with a seed of its own, so that together they do more than one script would.
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("assignor", "seed"),
+    [
+        (RangeAssignor, 101),
+        (RoundRobinAssignor, 102),
+        (StickyAssignor, 103),
+        (CooperativeStickyAssignor, 104),
+        (RandomAssignor, 105),
+        (BroadcastAssignor, 106),
+    ],
+)
+def test_a_group_gets_over_random_events_with_its_promises_kept(
+    assignor: Any, seed: int, cluster: Cluster
+) -> None:
+    script = plan_events(seed, EVENTS)
+    outcome = unleash(script, assignor, cluster)
+    assert outcome.assignor == assignor.name
+    assert outcome.events.total() == EVENTS
+    assert outcome.consumed == outcome.produced > 0
+    assert outcome.failure == ""
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("assignor", "what"),
+    [
+        (GivesToTwo, r"two members of a generation were given the same partitions|is owned by m\d+, m\d+"),
+        (ForgetsOne, r"is owned by nobody"),
+    ],
+)
+def test_chaos_finds_an_assignor_that_is_wrong_now_and_then(
+    assignor: Any, what: str, cluster: Cluster
+) -> None:
+    script = plan_events(7, 40)
+    with pytest.raises(ChaosError, match=what) as failure:
+        unleash(script, assignor, cluster, within=20, repeat="the command")
+    told = str(failure.value)
+    outcome = failure.value.outcome
+    done = outcome.events.total()
+    assert told.startswith("chaos of seed 7: ")
+    assert "to repeat: the command" in told
+    assert f"at step {done} of 40: {script.steps[done - 1]}" in told
+    assert str(script.first(done)) in told
+    assert " assign generation" in told
+    assert outcome.failure.startswith(f"step {done} ")

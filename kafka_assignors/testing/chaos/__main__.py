@@ -1,0 +1,216 @@
+"""Chaos from the command line.
+
+python -m kafka_assignors.testing.chaos --assignor cooperative-sticky --events 100
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import queue
+import random
+import shlex
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import kafka_assignors
+from kafka_assignors.testing.chaos.model import Limits, Step
+from kafka_assignors.testing.chaos.report import page, this_machine
+from kafka_assignors.testing.chaos.run import BROKER_SETTINGS, ChaosError, Outcome, name_of_assignor, unleash
+from kafka_assignors.testing.chaos.script import Script, plan_events
+from kafka_assignors.testing.cluster import Cluster, kafka_cluster
+from kafka_assignors.testing.imports import imported
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafka_assignors.testing.group import AssignorSpec
+
+MODULE: Final = "kafka_assignors.testing.chaos"
+
+ASSIGNORS: Final[Mapping[str, AssignorSpec]] = {
+    assignor.name: assignor
+    for assignor in (
+        kafka_assignors.RangeAssignor,
+        kafka_assignors.RoundRobinAssignor,
+        kafka_assignors.StickyAssignor,
+        kafka_assignors.CooperativeStickyAssignor,
+        kafka_assignors.RandomAssignor,
+        kafka_assignors.BroadcastAssignor,
+    )
+}
+
+_LONGEST_SCRIPT: Final = 50  # events: what is found in a short one is easier to understand
+_SEEDS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A script for a group of an assignor."""
+
+    assignor: str
+    script: Script
+
+    @property
+    def command(self) -> str:
+        """Does it again."""
+        words = ["--seed", self.script.seed, "--events", len(self.script.steps), "--assignor", self.assignor]
+        return shlex.join(["python", "-m", MODULE, *map(str, words)])
+
+
+def jobs(assignors: Sequence[str], seed: int, events: int, limits: Limits) -> list[Job]:
+    """Events for each assignor, in scripts of `_LONGEST_SCRIPT` at the most, with seeds counted up."""
+    found = []
+    for left in range(events, 0, -_LONGEST_SCRIPT):
+        count = max(min(left, _LONGEST_SCRIPT), limits.fewest)
+        found += [
+            Job(assignor=name, script=plan_events(seed + n, count, limits))
+            for n, name in enumerate(assignors)
+        ]
+        seed += len(assignors)
+    return found
+
+
+def work(
+    todo: Sequence[Job], clusters: Sequence[Cluster], progress: Progress
+) -> tuple[list[Outcome], list[ChaosError]]:
+    """Do the jobs, one at a time on each cluster; after a failure no others are begun.
+
+    Returns:
+        What came of those that were done, and the failures.
+    """
+    free: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
+    for cluster in clusters:
+        free.put(cluster)
+    total = progress.add_task("all", total=sum(len(job.script.steps) for job in todo))
+    failures: list[ChaosError] = []
+
+    def do(job: Job) -> Outcome | None:
+        if failures:
+            return None
+        cluster = free.get()
+        title = f"{job.assignor}, seed {job.script.seed}"
+        task = progress.add_task(title, total=len(job.script.steps))
+
+        def watch(number: int, step: Step) -> None:
+            progress.update(task, completed=number - 1, description=f"{title}: {step}")
+            progress.advance(total)
+
+        try:
+            spec = ASSIGNORS.get(job.assignor, job.assignor)
+            return unleash(job.script, spec, cluster, watch=watch, repeat=job.command)
+        except ChaosError as error:
+            failures.append(error)
+            return error.outcome
+        finally:
+            progress.remove_task(task)
+            free.put(cluster)
+
+    with ThreadPoolExecutor(len(clusters)) as pool:
+        outcomes = [outcome for outcome in pool.map(do, todo) if outcome is not None]
+    return outcomes, failures
+
+
+def main(arguments: Sequence[str] | None = None, *, machine: Mapping[str, str] | None = None) -> int:
+    """Run chaos.
+
+    Args:
+        arguments: Of the command line.
+        machine: What the page says of the machine; by default a little.
+
+    Returns:
+        0 if every group got over it, 1 if one did not, 2 if the arguments make no sense.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(arguments)
+    console = Console(stderr=True)
+    seed = random.randrange(_SEEDS) if options.seed is None else options.seed
+    limits = Limits()
+    if options.replay is None:
+        names = [*ASSIGNORS] if options.assignor == "all" else [options.assignor]
+        todo = jobs(names, seed, options.events, limits)
+        console.print(f"seed {seed}", highlight=False)
+    else:
+        script = Script.from_json(options.replay.read_text(encoding="utf-8"))
+        todo = [Job(assignor=options.assignor, script=script)]
+        console.print(f"a script of seed {script.seed}", highlight=False)
+    if options.script:
+        sys.stdout.writelines(f"{job.script.to_json() if options.json else job.script}\n" for job in todo)
+        return 0
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
+    with contextlib.ExitStack() as stack:
+        clusters = [
+            stack.enter_context(kafka_cluster(limits.nodes, settings=BROKER_SETTINGS))
+            for _ in range(min(options.at_once, len(todo)))
+        ]
+        stack.enter_context(bar)
+        outcomes, failures = work(todo, clusters, bar)
+    sys.stdout.writelines(f"{failure}\n" for failure in failures)
+    told = page(outcomes, shlex.join(["python", "-m", MODULE, *arguments]), machine or this_machine())
+    if options.output is not None:
+        options.output.write_text(told, encoding="utf-8")
+    sys.stdout.write(f"{json.dumps([asdict(one) for one in outcomes])}\n" if options.json else told)
+    return 1 if failures else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {MODULE}",
+        description="Put groups through random events on a Kafka of three brokers: do they get over them?",
+    )
+    parser.add_argument(
+        "--seed", type=int, help="of the first script; the next ones count up (default: drawn)"
+    )
+    parser.add_argument(
+        "--events", type=_positive, default=100, help="for each assignor (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--assignor",
+        type=_assignor,
+        default="all",
+        help=f"all, {', '.join(ASSIGNORS)}, or a class of yours: package.module:Class (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--at-once",
+        type=_positive,
+        default=1,
+        help="so many groups, each on a cluster of its own (default: 1)",
+    )
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="a script, saved by --script --json")
+    parser.add_argument("--script", action="store_true", help="print the scripts only")
+    parser.add_argument("--output", type=Path, metavar="FILE.md", help="write a page of results")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
+def _assignor(text: str) -> str:
+    if text != "all" and text not in ASSIGNORS:
+        try:
+            name_of_assignor(imported(text))
+        except (ValueError, ImportError, AttributeError) as error:
+            known = ", ".join(["all", *ASSIGNORS])
+            raise argparse.ArgumentTypeError(f"no assignor: {error}. By name there are {known}") from error
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())
