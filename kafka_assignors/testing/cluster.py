@@ -304,8 +304,9 @@ def common_settings(nodes: int) -> dict[str, str | int]:
         "share.coordinator.state.topic.num.partitions": 1,
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": 1,
-        # A killed broker's partitions get new leaders when it has not been heard of for so long.
-        "broker.session.timeout.ms": 3000,
+        # A killed broker's partitions get new leaders when it has not been heard of for so long. One alone
+        # has nobody to give them to: fenced for a moment's silence on a laden machine, it ended its clients.
+        "broker.session.timeout.ms": 6000 if nodes > 1 else 60_000,
         "broker.heartbeat.interval.ms": 500,
         "controller.quorum.election.timeout.ms": 500,
         "controller.quorum.fetch.timeout.ms": 1000,
