@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, KafkaException
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from kafka_assignors.testing import Cluster, Load, create_topic, delete_topic, grow_topic
+from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing import kafka_cluster as started
 from kafka_assignors.testing.access import Access, Security
 from kafka_assignors.testing.credentials import Level
@@ -75,6 +76,31 @@ def test_clients_with_the_credentials_produce_and_consume(cluster: Cluster) -> N
     assert read_by_confluent_kafka(cluster.access, topic, count) == count
     assert existing_partitions(cluster)[topic] == [TopicPartition(topic, number) for number in range(3)]
     delete_topic(cluster, topic)
+
+
+@pytest.mark.parametrize("assignor", [RangeAssignor, StickyAssignor, CooperativeStickyAssignor])
+def test_a_group_with_our_assignors_runs_over_it(assignor: type[Assignor], cluster: Cluster) -> None:
+    topic = create_topic(cluster, 6)
+    group = ConsumerGroup(cluster, topic, [assignor], place="thread", timeout=PATIENCE)
+    with group, Load(cluster, topic) as load:
+        for name in "abc":
+            group.join(name)
+        group.wait_stable(expect=dict.fromkeys("abc", 2))
+        group.members["b"].leave()
+        group.wait_stable(expect={"a": 3, "c": 3})
+        load.stop()
+        group.wait_consumed(load)
+    group.timeline.assert_never_owned_twice()
+
+
+def test_members_of_every_client_run_over_it(cluster: Cluster) -> None:
+    topic = create_topic(cluster, 8)
+    with ConsumerGroup(cluster, topic, ["range"], place="thread", timeout=PATIENCE) as group:
+        group.join("a", assignors=[RangeAssignor])
+        group.join("b", client="confluent-kafka")
+        group.join("c", client="aiokafka")
+        group.join("d", client="java", place="process")
+        group.wait_stable(expect=dict.fromkeys("abcd", 2))
 
 
 def test_clients_without_them_are_refused(cluster: Cluster) -> None:
