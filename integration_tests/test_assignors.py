@@ -27,6 +27,8 @@ from kafka_assignors.testing import ConsumerGroup, Load, Sharing, StableGroup, c
 EXCLUSIVE = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor, RandomAssignor]
 STICKY = [StickyAssignor, CooperativeStickyAssignor]
 QUICK_SESSION = {"session_timeout_ms": 2000}
+LONG_SESSION = {"session_timeout_ms": 45_000}
+"""For tests that count generations: longer than a laden machine stalls, or takes to start a process."""
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
@@ -96,7 +98,7 @@ def test_broadcast_gives_everything_to_everybody(topic_factory: MakeTopic, consu
 def test_a_static_member_restarts_without_a_rebalance(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic_factory(6), [assignor])
+    group = consumer_group(topic_factory(6), [assignor], settings=LONG_SESSION)
     for name in "abc":
         group.join(name, instance_id=f"instance-{name}")
     before = group.wait_stable()
@@ -132,7 +134,7 @@ def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_gener
     """The leader has no metadata of them when it first plans. Stock classes hand out nothing then."""
     topics = [topic_factory(3), topic_factory(2)]
     ownership: Sharing = "broadcast" if assignor is BroadcastAssignor else "exclusive"
-    group = consumer_group(topics[:1], [assignor])
+    group = consumer_group(topics[:1], [assignor], settings=LONG_SESSION)
     group.join("leader")
     group.wait_stable()
     group.join("follower", topics=topics[1:])

@@ -89,7 +89,9 @@ def test_a_strategy_that_a_client_does_not_have_is_refused_with_those_it_has(
 def test_a_static_member_of_each_client_restarts_without_a_rebalance(
     client: str, topic: str, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic, ["range"], client=client, timeout=60)
+    # Longer than Java takes to start on a laden machine.
+    settings = {"session_timeout_ms": 45_000}
+    group = consumer_group(topic, ["range"], client=client, settings=settings, timeout=60)
     a, b = group.join("a", instance_id="one"), group.join("b", instance_id="two")
     before = group.wait_stable()
     restarted = [b.restart(crash=True)]

@@ -22,6 +22,7 @@ MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
 
 QUICK = {"session_timeout_ms": 3000}
+LONG = {"session_timeout_ms": 45_000}  # longer than a laden machine takes to start a process
 
 
 class Broadcast(RangePartitionAssignor):
@@ -122,7 +123,7 @@ def test_a_member_that_does_not_poll_is_replaced_until_it_polls_again(
 def test_a_static_member_restarts_without_a_rebalance(
     crash: bool, topic: str, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor])
+    group = consumer_group(topic, [RangePartitionAssignor], settings=LONG)
     a, b = group.join("a", instance_id="one"), group.join("b", instance_id="two")
     before = group.wait_stable()
     plans = len(group.timeline.of("assign"))

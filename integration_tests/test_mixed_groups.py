@@ -230,7 +230,9 @@ def test_librdkafka_cannot_go_from_eager_to_cooperative_by_rolling_restarts(
 def test_a_static_member_comes_back_with_another_client(
     leads: bool, client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
-    group = consumer_group(topic, [RangeAssignor], place="thread", timeout=60)
+    # Longer than Java takes to start on a laden machine.
+    settings = {"session_timeout_ms": 45_000}
+    group = consumer_group(topic, [RangeAssignor], place="thread", settings=settings, timeout=60)
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         names = ["a", "b"] if leads else ["b", "a"]
         for name in names:
