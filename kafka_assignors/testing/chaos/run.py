@@ -304,8 +304,8 @@ class _Run:
         with contextlib.closing(client) as consumer:
             ends = consumer.end_offsets([*missing])
             return [
-                f"{name_of(partition)}: {produced[partition]} records acknowledged, {len(offsets)} not consumed,"
-                f" the first at {offsets[0]}; it ends at {ends[partition]}, and"
+                f"{name_of(partition)}: {produced[partition]} records acknowledged, {len(offsets)} not"
+                f" consumed, the first at {offsets[0]}; it ends at {ends[partition]}, and"
                 f" {consumer.committed(partition)} is committed"
                 for partition, offsets in sorted(missing.items())
             ]
