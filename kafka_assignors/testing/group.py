@@ -341,15 +341,25 @@ class ConsumerGroup:
         produced = load.produced
         timeout = self.timeout if timeout is None else timeout
         deadline = time.monotonic() + timeout
-        while missing := self.timeline.missing(produced):
+        with self._changed:
+            seen = self.event_count
+            missing = {one: {*offsets} for one, offsets in self.timeline.missing(produced).items()}
+        while missing:
             wrong = [
                 f"{partition.topic}-{partition.partition}: {len(offsets)} of {produced[partition]} missing,"
-                f" the first is {offsets[0]}"
+                f" the first is {min(offsets)}"
                 for partition, offsets in sorted(missing.items())
             ]
             self._give_up_if("all records to be consumed", wrong, deadline, timeout)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
+                # Only what is new: timelines grow long, and this is asked often.
+                events = self.events_since(seen)
+            seen += len(events)
+            for partition, first, last in (one for event in events for one in event.records):
+                if partition in missing:
+                    missing[partition].difference_update(range(first, last + 1))
+            missing = {partition: offsets for partition, offsets in missing.items() if offsets}
 
     def describe(self) -> BrokersView:
         """Ask the coordinator about the group, by a client that is no member."""

@@ -105,13 +105,16 @@ def work(
 
         try:
             spec = ASSIGNORS.get(job.assignor, job.assignor)
-            return unleash(job.script, spec, cluster, watch=watch, repeat=job.command)
+            outcome = unleash(job.script, spec, cluster, watch=watch, repeat=job.command)
         except ChaosError as error:
             failures.append(error)
-            return error.outcome
+            outcome = error.outcome
         finally:
             progress.remove_task(task)
             free.put(cluster)
+        word = "failed" if outcome.failure else "done"
+        progress.console.print(f"{title}: {word} in {outcome.seconds:.0f} s", highlight=False)
+        return outcome
 
     with ThreadPoolExecutor(len(clusters)) as pool:
         outcomes = [outcome for outcome in pool.map(do, todo) if outcome is not None]

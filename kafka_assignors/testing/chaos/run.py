@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka import TopicPartition
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
 
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.testing.chaos.promises import EXCLUSIVE, PROMISES, Promise, keep
+from kafka_assignors.testing.events import name_of
 from kafka_assignors.testing.group import ConsumerGroup
 from kafka_assignors.testing.imports import imported
 from kafka_assignors.testing.load import Load
@@ -157,7 +159,8 @@ def run(
     except Exception as error:
         chaos.count(time.monotonic() - began)
         chaos.outcome.failure = f"step {number} ({script.steps[number - 1]}): {error}"
-        raise ChaosError(_told(script, number, error, group, repeat), chaos.outcome) from error
+        told = _told(script, number, error, group, repeat)
+        raise ChaosError("\n".join([*told, *chaos.post_mortem()]), chaos.outcome) from error
     chaos.count(time.monotonic() - began)
     return chaos.outcome
 
@@ -279,6 +282,34 @@ class _Run:
         self.outcome.duplicates = sum(timeline.duplicates().values())
         self.outcome.overlaps = len(timeline.overlaps("callback"))
 
+    def post_mortem(self) -> list[str]:
+        """What else there is to know of a failure: what members logged, and where missing records are."""
+        lines = []
+        for member in self._group.members.values():
+            if log := member.log_tail():
+                lines += [f"log of {member.name}:", log]
+        try:
+            lines += self._whereabouts()
+        except KafkaError as error:
+            lines.append(f"the brokers do not say where records are: {error}")
+        return lines
+
+    def _whereabouts(self) -> list[str]:
+        """What brokers say of the partitions of which records are missing."""
+        produced = self._produced()
+        missing = self._group.timeline.missing(produced)
+        if not missing:
+            return []
+        client: Any = KafkaConsumer(**self._cluster.access.kafka_python(), group_id=self._group.group_id)
+        with contextlib.closing(client) as consumer:
+            ends = consumer.end_offsets([*missing])
+            return [
+                f"{name_of(partition)}: {produced[partition]} records acknowledged, {len(offsets)} not"
+                f" consumed, the first at {offsets[0]}; it ends at {ends[partition]}, and"
+                f" {consumer.committed(partition)} is committed"
+                for partition, offsets in sorted(missing.items())
+            ]
+
     def _produced(self) -> dict[TopicPartition, int]:
         return {partition: count for load in self._loads for partition, count in load.produced.items()}
 
@@ -352,19 +383,17 @@ class _Run:
         ]
 
 
-def _told(script: Script, number: int, error: Exception, group: ConsumerGroup, repeat: str) -> str:
-    return "\n".join(
-        [
-            f"chaos of seed {script.seed}: {error}",
-            f"at step {number} of {len(script.steps)}: {script.steps[number - 1]}",
-            *([f"to repeat: {repeat}"] if repeat else []),
-            "the script is the same each time; what it meets in time is not",
-            "steps until then:",
-            str(script.first(number)),
-            "timeline:",
-            *quiet_lines(group.timeline),
-        ]
-    )
+def _told(script: Script, number: int, error: Exception, group: ConsumerGroup, repeat: str) -> list[str]:
+    return [
+        f"chaos of seed {script.seed}: {error}",
+        f"at step {number} of {len(script.steps)}: {script.steps[number - 1]}",
+        *([f"to repeat: {repeat}"] if repeat else []),
+        "the script is the same each time; what it meets in time is not",
+        "steps until then:",
+        str(script.first(number)),
+        "timeline:",
+        *quiet_lines(group.timeline),
+    ]
 
 
 def quiet_lines(timeline: Timeline) -> list[str]:
