@@ -79,9 +79,15 @@ def jobs(assignors: Sequence[str], seed: int, events: int, limits: Limits) -> li
 
 
 def work(
-    todo: Sequence[Job], clusters: Sequence[Cluster], progress: Progress
+    todo: Sequence[Job], clusters: Sequence[Cluster], progress: Progress, *, keep_going: bool = False
 ) -> tuple[list[Outcome], list[ChaosError]]:
-    """Do the jobs, one at a time on each cluster; after a failure no others are begun.
+    """Do the jobs, one at a time on each cluster.
+
+    Args:
+        todo: The jobs.
+        clusters: Where.
+        progress: Shows how far it is.
+        keep_going: Begin others after a failure, too.
 
     Returns:
         What came of those that were done, and the failures.
@@ -93,7 +99,7 @@ def work(
     failures: list[ChaosError] = []
 
     def do(job: Job) -> Outcome | None:
-        if failures:
+        if failures and not keep_going:
             return None
         cluster = free.get()
         title = f"{job.assignor}, seed {job.script.seed}"
@@ -160,7 +166,7 @@ def main(arguments: Sequence[str] | None = None, *, machine: Mapping[str, str] |
             for _ in range(min(options.at_once, len(todo)))
         ]
         stack.enter_context(bar)
-        outcomes, failures = work(todo, clusters, bar)
+        outcomes, failures = work(todo, clusters, bar, keep_going=options.keep_going)
     sys.stdout.writelines(f"{failure}\n" for failure in failures)
     told = page(outcomes, shlex.join(["python", "-m", MODULE, *arguments]), machine or this_machine())
     if options.output is not None:
@@ -192,6 +198,7 @@ def _parser() -> argparse.ArgumentParser:
         default=1,
         help="so many groups, each on a cluster of its own (default: 1)",
     )
+    parser.add_argument("--keep-going", action="store_true", help="begin other scripts after a failure, too")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="a script, saved by --script --json")
     parser.add_argument("--script", action="store_true", help="print the scripts only")
     parser.add_argument("--output", type=Path, metavar="FILE.md", help="write a page of results")
