@@ -12,6 +12,7 @@ import queue
 import random
 import shlex
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -97,15 +98,18 @@ def work(
         free.put(cluster)
     total = progress.add_task("all", total=sum(len(job.script.steps) for job in todo))
     failures: list[ChaosError] = []
+    interrupted = threading.Event()
 
     def do(job: Job) -> Outcome | None:
-        if failures and not keep_going:
+        if interrupted.is_set() or (failures and not keep_going):
             return None
         cluster = free.get()
         title = f"{job.assignor}, seed {job.script.seed}"
         task = progress.add_task(title, total=len(job.script.steps))
 
         def watch(number: int, step: Step) -> None:
+            if interrupted.is_set():
+                raise KeyboardInterrupt
             progress.update(task, completed=number - 1, description=f"{title}: {step}")
             progress.advance(total)
 
@@ -118,12 +122,16 @@ def work(
         finally:
             progress.remove_task(task)
             free.put(cluster)
-        word = "failed" if outcome.failure else "done"
-        progress.console.print(f"{title}: {word} in {outcome.seconds:.0f} s", highlight=False)
+        word = f"failed at {outcome.failure.splitlines()[0]}" if outcome.failure else "done"
+        progress.console.print(f"{title}: {word} in {outcome.seconds:.0f} s", highlight=False, markup=False)
         return outcome
 
     with ThreadPoolExecutor(len(clusters)) as pool:
-        outcomes = [outcome for outcome in pool.map(do, todo) if outcome is not None]
+        try:
+            outcomes = [outcome for outcome in pool.map(do, todo) if outcome is not None]
+        except KeyboardInterrupt:
+            interrupted.set()  # each ends before its next step
+            raise
     return outcomes, failures
 
 
