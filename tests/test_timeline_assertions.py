@@ -306,6 +306,32 @@ def test_a_static_member_that_restarts_into_a_rebalance_knows_nothing_of_what_it
     timeline.assert_sticky()
 
 
+def test_a_rebalance_that_was_planned_for_a_member_that_dies_meanwhile_is_not_judged() -> None:
+    def timeline(planned_for: str) -> Timeline:
+        return Timeline(
+            [
+                *(one for name in "abc" for one in start(0, name, "t")),
+                *told(1, 1, {"a": "01", "b": "23", "c": ""}),
+                event(
+                    2,
+                    "a",
+                    "assign",
+                    generation=2,
+                    claims={one: {"owned": []} for one in planned_for},
+                    plan={},
+                ),
+                event(2.1, "c", "crashed"),
+                *told(2.2, 2, {"a": "0", "b": "2"}),  # 1 and 3 are c's now
+                *told(3, 3, {"a": "03", "b": "12"}),
+            ]
+        )
+
+    timeline("abc").assert_sticky()
+    # Without c they were held back on their way, and went astray.
+    said = message(timeline("ab").assert_sticky)
+    assert "generations 2, 3: moved 2, least possible 0: t-1 a → b, t-3 b → a" in said
+
+
 def test_what_a_restarted_static_member_is_told_again_is_not_what_it_had_before() -> None:
     timeline = Timeline(
         [

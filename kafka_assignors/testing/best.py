@@ -83,7 +83,7 @@ def find_settled(
     """The rebalances that came to an end, and what they moved.
 
     One that was overtaken, by a member that came or went before every partition had an owner, is not judged;
-    the next one begins with what members had then.
+    the next one begins with what members had then. So it is when a member went before it had its assignment.
 
     Args:
         rebalances: In ascending order.
@@ -99,6 +99,9 @@ def find_settled(
         if open_since is None or not situation.continues(open_since):
             open_since, generations = situation, []
         generations.append(situation.rebalance)
+        if situation.deserted:
+            open_since = None
+            continue
         if situation.unowned:
             continue
         moves, least = _judge(situation, open_since.claims, weights)
@@ -150,6 +153,11 @@ class _Situation:
     @property
     def unowned(self) -> frozenset[TopicPartition]:
         return self.partitions.difference(*self.holdings.values())
+
+    @property
+    def deserted(self) -> bool:
+        """Whether the leader planned for members that never saw it: what it gave them is not on its way."""
+        return len(self.rebalance.claims) > len(self.holdings)
 
     def continues(self, earlier: "_Situation") -> bool:
         """Whether the same members share out the same partitions as in an earlier generation."""

@@ -12,6 +12,7 @@ import queue
 import random
 import shlex
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -79,9 +80,15 @@ def jobs(assignors: Sequence[str], seed: int, events: int, limits: Limits) -> li
 
 
 def work(
-    todo: Sequence[Job], clusters: Sequence[Cluster], progress: Progress
+    todo: Sequence[Job], clusters: Sequence[Cluster], progress: Progress, *, keep_going: bool = False
 ) -> tuple[list[Outcome], list[ChaosError]]:
-    """Do the jobs, one at a time on each cluster; after a failure no others are begun.
+    """Do the jobs, one at a time on each cluster.
+
+    Args:
+        todo: The jobs.
+        clusters: Where.
+        progress: Shows how far it is.
+        keep_going: Begin others after a failure, too.
 
     Returns:
         What came of those that were done, and the failures.
@@ -91,15 +98,18 @@ def work(
         free.put(cluster)
     total = progress.add_task("all", total=sum(len(job.script.steps) for job in todo))
     failures: list[ChaosError] = []
+    interrupted = threading.Event()
 
     def do(job: Job) -> Outcome | None:
-        if failures:
+        if interrupted.is_set() or (failures and not keep_going):
             return None
         cluster = free.get()
         title = f"{job.assignor}, seed {job.script.seed}"
         task = progress.add_task(title, total=len(job.script.steps))
 
         def watch(number: int, step: Step) -> None:
+            if interrupted.is_set():
+                raise KeyboardInterrupt
             progress.update(task, completed=number - 1, description=f"{title}: {step}")
             progress.advance(total)
 
@@ -112,12 +122,16 @@ def work(
         finally:
             progress.remove_task(task)
             free.put(cluster)
-        word = "failed" if outcome.failure else "done"
-        progress.console.print(f"{title}: {word} in {outcome.seconds:.0f} s", highlight=False)
+        word = f"failed at {outcome.failure.splitlines()[0]}" if outcome.failure else "done"
+        progress.console.print(f"{title}: {word} in {outcome.seconds:.0f} s", highlight=False, markup=False)
         return outcome
 
     with ThreadPoolExecutor(len(clusters)) as pool:
-        outcomes = [outcome for outcome in pool.map(do, todo) if outcome is not None]
+        try:
+            outcomes = [outcome for outcome in pool.map(do, todo) if outcome is not None]
+        except KeyboardInterrupt:
+            interrupted.set()  # each ends before its next step
+            raise
     return outcomes, failures
 
 
@@ -160,7 +174,7 @@ def main(arguments: Sequence[str] | None = None, *, machine: Mapping[str, str] |
             for _ in range(min(options.at_once, len(todo)))
         ]
         stack.enter_context(bar)
-        outcomes, failures = work(todo, clusters, bar)
+        outcomes, failures = work(todo, clusters, bar, keep_going=options.keep_going)
     sys.stdout.writelines(f"{failure}\n" for failure in failures)
     told = page(outcomes, shlex.join(["python", "-m", MODULE, *arguments]), machine or this_machine())
     if options.output is not None:
@@ -192,6 +206,7 @@ def _parser() -> argparse.ArgumentParser:
         default=1,
         help="so many groups, each on a cluster of its own (default: 1)",
     )
+    parser.add_argument("--keep-going", action="store_true", help="begin other scripts after a failure, too")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="a script, saved by --script --json")
     parser.add_argument("--script", action="store_true", help="print the scripts only")
     parser.add_argument("--output", type=Path, metavar="FILE.md", help="write a page of results")

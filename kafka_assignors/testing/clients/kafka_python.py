@@ -5,6 +5,7 @@ Beside the callbacks these report what the assignors are asked and what they ans
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -89,9 +90,11 @@ class Observed:
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
         """See `Client`."""
         self.consumer.subscribe(topics=topics, pattern=None if pattern is None else re.compile(pattern))
-        # A leader that joins before it has metadata hands out nothing and has to rebalance again.
-        for topic in topics:
-            self.consumer.partitions_for_topic(topic)
+        # A leader that joins before it has metadata hands out nothing and has to rebalance again. That is
+        # all that comes of a broker that is away just now.
+        with contextlib.suppress(KafkaError):
+            for topic in topics:
+                self.consumer.partitions_for_topic(topic)
 
     def unsubscribe(self) -> None:
         """See `Client`."""
