@@ -227,7 +227,7 @@ def test_what_a_silent_member_was_given_comes_back_when_it_is_expelled(
         load.stop()
         group.wait_consumed(load)
     given = group.timeline.rebalances[-1].generation
-    assert group.describe().state == "STABLE"
+    assert group.describe().state == "Stable"
     assert all(generation < given for generation in hostile.assigned)
     assert errors_of(group) == []
     assert never_two_owners(group, hostile)
