@@ -12,4 +12,4 @@ from kafka_assignors.testing.chaos.__main__ import main
 RESULT = Path(__file__).parent / "results" / "chaos.md"
 
 if __name__ == "__main__":
-    sys.exit(main([*sys.argv[1:], "--output", str(RESULT)], machine=machine.describe()))
+    sys.exit(main(output=RESULT, machine=machine.describe(), command="benchmarks.chaos"))

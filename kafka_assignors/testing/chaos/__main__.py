@@ -135,12 +135,20 @@ def work(
     return outcomes, failures
 
 
-def main(arguments: Sequence[str] | None = None, *, machine: Mapping[str, str] | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    output: Path | None = None,
+    machine: Mapping[str, str] | None = None,
+    command: str = MODULE,
+) -> int:
     """Run chaos.
 
     Args:
         arguments: Of the command line.
+        output: The page to write, unless the arguments name one.
         machine: What the page says of the machine; by default a little.
+        command: The module that the page says was run.
 
     Returns:
         0 if every group got over it, 1 if one did not, 2 if the arguments make no sense.
@@ -176,9 +184,9 @@ def main(arguments: Sequence[str] | None = None, *, machine: Mapping[str, str] |
         stack.enter_context(bar)
         outcomes, failures = work(todo, clusters, bar, keep_going=options.keep_going)
     sys.stdout.writelines(f"{failure}\n" for failure in failures)
-    told = page(outcomes, shlex.join(["python", "-m", MODULE, *arguments]), machine or this_machine())
-    if options.output is not None:
-        options.output.write_text(told, encoding="utf-8")
+    told = page(outcomes, shlex.join(["python", "-m", command, *arguments]), machine or this_machine())
+    if (file := options.output or output) is not None:
+        file.write_text(told, encoding="utf-8")
     sys.stdout.write(f"{json.dumps([asdict(one) for one in outcomes])}\n" if options.json else told)
     return 1 if failures else 0
 
