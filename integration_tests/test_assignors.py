@@ -384,7 +384,7 @@ def test_a_plan_that_takes_too_long_is_replaced_by_a_quicker_one_and_the_group_s
 def test_no_more_partitions_move_in_a_rebalance_than_may(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic_factory(10), [(assignor, {"max_moves": 2})], settings=QUICK_SESSION)
+    group = consumer_group(topic_factory(10), [(assignor, {"max_moves": 2})], settings=LONG_SESSION)
     group.join("a")
     group.wait_stable()
     group.join("b")
