@@ -153,19 +153,22 @@ def test_every_script_keeps_its_group_and_cluster_alive(script: Script) -> None:
 
 
 @given(SCRIPTS)
-def test_no_static_member_restarts_while_it_may_hide_what_the_group_has_not_seen(script: Script) -> None:
+def test_no_step_hides_what_the_group_may_not_have_seen(script: Script) -> None:
     anew: set[str] = set()
     unwatched = False
     for step, _ in lives(script):
         if step.kind in {"restart", "crash and restart"}:
             assert not anew & {step.target, "topics"}
             unwatched = True
+        elif step.kind == "subscribe":
+            assert step.target not in anew
+            anew.add(step.target)
+            unwatched = False
         elif step.kind == "grow":
             assert not unwatched
             anew.add("topics")
-        elif step.kind in {"join", "leave", "crash", "subscribe"}:
+        elif step.kind in {"join", "leave", "crash"}:
             unwatched = False
-            anew |= {step.target} if step.kind == "subscribe" else set()
         if step.settle:
             anew.clear()
 
@@ -259,6 +262,18 @@ def test_what_is_no_script_is_refused() -> None:
         Limits(fewest=3, most=3)
     with pytest.raises(ValueError, match="wanted are 1 to 24 a topic"):
         Limits(partitions=(6, 25))
+
+
+def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
+    model = Model(Limits())
+    for name in ("m1", "m2"):
+        model.take(Step(kind="join", target=name, topics=("t1", "t2")))
+    there = Step(kind="subscribe", target="m1", topics=("t1",), settle=False)
+    back = replace(there, topics=("t1", "t2"))
+    model.take(there)
+    assert model.objection(back) == "m1 may not have joined with its new topics"
+    model.take(Step(kind="move coordinator"))
+    assert model.objection(back) is None
 
 
 def test_a_growing_topic_waits_for_a_broker_that_is_down_and_for_somebody_who_watches() -> None:
