@@ -74,7 +74,8 @@ def test_ctrl_c_leaves_nothing_running(kafka_cluster: Any) -> None:
             break
     else:
         pytest.fail(f"the demo ended early: {demo.communicate()}")
-    children = [int(pid) for pid in Path(f"/proc/{demo.pid}/task/{demo.pid}/children").read_text().split()]
+    threads = Path(f"/proc/{demo.pid}/task").glob("*/children")
+    children = [int(pid) for of_thread in threads for pid in of_thread.read_text().split()]
     assert len(children) >= 3
     os.killpg(demo.pid, signal.SIGINT)
     _, said = demo.communicate(timeout=30)

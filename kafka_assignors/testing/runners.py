@@ -94,23 +94,17 @@ class ProcessRunner:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
         self._log_end = ""
         self._process: subprocess.Popen[bytes] | None = None
+        self._no_process: OSError | None = None
+        self._begun = threading.Event()
         self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
 
     def start(self) -> None:
         """See `Runner`."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "kafka_assignors.testing.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            # Whatever the parent can import, tests' own assignors too.
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-            # A process group of its own: Ctrl-C in a terminal does not reach it, and should the parent
-            # die while the member is frozen, the system wakes it and hangs up on it.
-            process_group=0,
-        )
-        self.pid = self._process.pid
         self._reader.start()
+        self._begun.wait()
+        if self._process is None:
+            raise RuntimeError(f"{self._config.name} has no process") from self._no_process
+        self.pid = self._process.pid
         self._write(self._config.to_json())
 
     def send(self, command: Mapping[str, Any]) -> None:
@@ -119,6 +113,7 @@ class ProcessRunner:
 
     def kill(self) -> None:
         """See `Runner`."""
+        self._await_process()
         if self._process is not None:
             self._process.kill()
 
@@ -143,6 +138,7 @@ class ProcessRunner:
 
     def wait(self) -> None:
         """See `Runner`."""
+        self._await_process()
         if self._process is not None:
             self._process.wait()
             self._reader.join()
@@ -161,16 +157,40 @@ class ProcessRunner:
         text = os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
         return "\n".join(text.decode(errors="replace").splitlines()[-_LOG_LINES_SHOWN:])
 
+    def _await_process(self) -> None:
+        """Wait for the process of a start that was interrupted, so that it is not left over."""
+        if self._reader.ident is not None:
+            self._begun.wait()
+
     def _read(self) -> None:
-        process = self._process
-        assert process is not None  # noqa: S101 - for the type checker: it has started
-        assert process.stdout is not None  # noqa: S101 - as above: it is a pipe
+        try:
+            process = self._process = self._open()
+        except OSError as error:
+            self._no_process = error
+            return
+        finally:
+            self._begun.set()
+        assert process.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
         with process.stdout as lines:
             for line in lines:
                 # A killed process may leave half a line.
                 if line.endswith(b"\n"):
                     self._passed_on(json.loads(line))
         self._passed_on({"event": "exited", "time": time.monotonic(), "status": process.wait()})
+
+    def _open(self) -> subprocess.Popen[bytes]:
+        """Start the process. Ctrl-C comes to the main thread: in this one, no process is lost to it."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "kafka_assignors.testing.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            # Whatever the parent can import, tests' own assignors too.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            # A process group of its own: Ctrl-C in a terminal does not reach it, and should the parent
+            # die while the member is frozen, the system wakes it and hangs up on it.
+            process_group=0,
+        )
 
     def _write(self, line: str) -> None:
         if self._process is None or self._process.stdin is None:
