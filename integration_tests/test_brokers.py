@@ -25,14 +25,14 @@ from kafka_assignors.testing import (
     Cluster,
     ClusterUnavailableError,
     How,
-    embedded,
     kafka_cluster,
 )
-from kafka_assignors.testing.cluster import choose_way
-from kafka_assignors.testing.jars import kafka_jars
-from kafka_assignors.testing.layout import PLAIN, Layout
+from kafka_assignors.testing.brokers import embedded
+from kafka_assignors.testing.brokers.cluster import choose_way
+from kafka_assignors.testing.brokers.jars import kafka_jars
+from kafka_assignors.testing.brokers.layout import PLAIN, Layout
+from kafka_assignors.testing.brokers.ports import free_ports
 from kafka_assignors.testing.plugin import options
-from kafka_assignors.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def ways(config: pytest.Config) -> list[How]:
 
 
 def docker_has_image() -> bool:
-    from kafka_assignors.testing import containers  # noqa: PLC0415 - slow to import
+    from kafka_assignors.testing.brokers import containers  # noqa: PLC0415 - slow to import
 
     return containers.image_available()
 
@@ -109,7 +109,7 @@ def test_a_port_taken_by_another_process_means_a_start_on_others(
         taken = other.getsockname()[1]
         first = iter([[taken]])
         monkeypatch.setattr(
-            f"kafka_assignors.testing.{'embedded' if how == 'embedded' else 'containers'}.free_ports",
+            f"kafka_assignors.testing.brokers.{'embedded' if how == 'embedded' else 'containers'}.free_ports",
             lambda count: [*next(first, []), *free_ports(count)][:count],
         )
         with kafka_cluster(how=how) as cluster:
@@ -135,7 +135,7 @@ def test_cached_jars_are_had_without_network() -> None:
         import socket
         def refuse(*_): raise OSError("no network")
         socket.socket.connect = socket.getaddrinfo = refuse
-        from kafka_assignors.testing.jars import kafka_jars
+        from kafka_assignors.testing.brokers.jars import kafka_jars
         print(*kafka_jars(), sep="\\n")
     """
     again = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

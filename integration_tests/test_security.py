@@ -15,8 +15,8 @@ from kafka.errors import KafkaError
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing import kafka_cluster as started
-from kafka_assignors.testing.access import Access, Security
-from kafka_assignors.testing.credentials import Level
+from kafka_assignors.testing.brokers.access import Access, Security
+from kafka_assignors.testing.brokers.credentials import Level
 from kafka_assignors.testing.plugin import options
 from kafka_assignors.testing.topics import admin_client, existing_partitions
 

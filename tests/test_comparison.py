@@ -18,7 +18,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
 from kafka_assignors.protocol.membership import make_subscription
 from kafka_assignors.protocol.user_data import encode_sticky
-from kafka_assignors.testing.jars import kafka_jars
+from kafka_assignors.testing.brokers.jars import kafka_jars
 from tests.by_hand import cluster_of, joined, names, partitions_in
 from tests.java.oracle import JavaOracle
 

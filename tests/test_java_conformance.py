@@ -20,7 +20,7 @@ from kafka_assignors.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors.planners import hand_over, plan_exact, plan_kip54, plan_range, plan_round_robin
 from kafka_assignors.protocol.membership import encode_assignments, make_subscription
 from kafka_assignors.protocol.user_data import StickyUserData, decode_sticky, encode_generation, encode_sticky
-from kafka_assignors.testing.jars import kafka_jars
+from kafka_assignors.testing.brokers.jars import kafka_jars
 from tests.java.oracle import JavaOracle
 
 if TYPE_CHECKING:

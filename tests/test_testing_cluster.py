@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors.testing import broker as broker_module
-from kafka_assignors.testing import cluster, embedded
-from kafka_assignors.testing.broker import (
+from kafka_assignors.testing.brokers import broker as broker_module
+from kafka_assignors.testing.brokers import cluster, embedded
+from kafka_assignors.testing.brokers.broker import (
     Broker,
     BrokerDiedError,
     ClusterUnavailableError,
     wait_until_complete,
 )
-from kafka_assignors.testing.cluster import Cluster, choose_way, incomplete, kafka_cluster
-from kafka_assignors.testing.coordinator import partition_of
-from kafka_assignors.testing.layout import PLAIN, Layout
-from kafka_assignors.testing.metadata import ClusterState, PartitionState
+from kafka_assignors.testing.brokers.cluster import Cluster, choose_way, incomplete, kafka_cluster
+from kafka_assignors.testing.brokers.coordinator import partition_of
+from kafka_assignors.testing.brokers.layout import PLAIN, Layout
+from kafka_assignors.testing.brokers.metadata import ClusterState, PartitionState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from docker.errors import APIError, ImageNotFound
 
-from kafka_assignors.testing import containers
-from kafka_assignors.testing.broker import ClusterUnavailableError
-from kafka_assignors.testing.cluster import kafka_cluster
-from kafka_assignors.testing.containers import LOCAL_IMAGE, PUBLIC_IMAGE, server_settings, variable
-from kafka_assignors.testing.layout import Layout
+from kafka_assignors.testing.brokers import containers
+from kafka_assignors.testing.brokers.broker import ClusterUnavailableError
+from kafka_assignors.testing.brokers.cluster import kafka_cluster
+from kafka_assignors.testing.brokers.containers import LOCAL_IMAGE, PUBLIC_IMAGE, server_settings, variable
+from kafka_assignors.testing.brokers.layout import Layout
 
 
 class FakeEngine:

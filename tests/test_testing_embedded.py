@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_assignors.testing import embedded
-from kafka_assignors.testing.broker import BrokerDiedError, ClusterUnavailableError
-from kafka_assignors.testing.credentials import Credentials
-from kafka_assignors.testing.embedded import Brokers, WatchedProcess, server_settings
-from kafka_assignors.testing.layout import CLIENTS, PLAIN, PROXIED, Layout
-from kafka_assignors.testing.ports import PortTakenError, enter_retrying, free_ports
+from kafka_assignors.testing.brokers import embedded
+from kafka_assignors.testing.brokers.broker import BrokerDiedError, ClusterUnavailableError
+from kafka_assignors.testing.brokers.credentials import Credentials
+from kafka_assignors.testing.brokers.embedded import Brokers, WatchedProcess, server_settings
+from kafka_assignors.testing.brokers.layout import CLIENTS, PLAIN, PROXIED, Layout
+from kafka_assignors.testing.brokers.ports import PortTakenError, enter_retrying, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -129,7 +129,7 @@ def test_ending_a_process_that_has_ended_gives_its_status(tmp_path: Path) -> Non
 PARENT = """
 import os, subprocess, sys
 from pathlib import Path
-from kafka_assignors.testing import embedded
+from kafka_assignors.testing.brokers import embedded
 
 popen = subprocess.Popen
 embedded.subprocess.Popen = lambda *a, **k: popen(*a, **k, pass_fds=[int(sys.argv[2])])

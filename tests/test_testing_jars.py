@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_assignors.testing import jars
-from kafka_assignors.testing.jars import JarsUnavailableError, cache_folder, class_path, kafka_jars
+from kafka_assignors.testing.brokers import jars
+from kafka_assignors.testing.brokers.jars import JarsUnavailableError, cache_folder, class_path, kafka_jars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, libv
 from confluent_kafka.admin import AdminClient
 
 from kafka_assignors.testing import MockCluster, MockRequest
-from kafka_assignors.testing.librdkafka import function
+from kafka_assignors.testing.brokers.librdkafka import function
 from kafka_assignors.testing.topics import LOG_LEVEL
 
 if TYPE_CHECKING:
@@ -532,7 +532,7 @@ def test_requests_of_a_kind_without_a_name_are_told_by_number(monkeypatch: pytes
     with MockCluster(1, topics={"t": 1}) as mock:
         Sender(mock).send_and_wait(b"1")
         known = len(mock.requests("Produce"))
-        monkeypatch.setattr("kafka_assignors.testing.mock._NAMES", {})
+        monkeypatch.setattr("kafka_assignors.testing.brokers.mock._NAMES", {})
         assert [request.api for request in mock.requests()].count("ApiKey 0") == known == 1
 
 
@@ -622,7 +622,7 @@ def test_nothing_is_asked_of_a_closed_cluster() -> None:
 
 
 def test_a_librdkafka_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_assignors.testing.mock._OLDEST", libversion()[1] + 1)
+    monkeypatch.setattr("kafka_assignors.testing.brokers.mock._OLDEST", libversion()[1] + 1)
     with pytest.raises(
         NotImplementedError, match=rf"librdkafka {libversion()[0]} of confluent-kafka 2.*: install"
     ):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_assignors.testing.access import Security
-from kafka_assignors.testing.network import Direction, Network, Traffic
-from kafka_assignors.testing.proxy import client_id_in
+from kafka_assignors.testing.brokers.access import Security
+from kafka_assignors.testing.brokers.network import Direction, Network, Traffic
+from kafka_assignors.testing.brokers.proxy import client_id_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,9 @@ import sys
 
 import pytest
 
-from kafka_assignors.testing import cluster, group, topics
+from kafka_assignors.testing import topics
+from kafka_assignors.testing.brokers import cluster
+from kafka_assignors.testing.groups import group
 
 pytest_plugins = ["pytester"]
 
@@ -22,8 +24,10 @@ from types import SimpleNamespace
 
 import pytest
 from kafka import TopicPartition
-from kafka_assignors.testing import cluster, group, topics
-from kafka_assignors.testing.timeline import Event, Timeline
+from kafka_assignors.testing import topics
+from kafka_assignors.testing.brokers import cluster
+from kafka_assignors.testing.groups import group
+from kafka_assignors.testing.timelines.timeline import Event, Timeline
 
 class Fake:
     def __str__(self):
@@ -649,9 +653,9 @@ def test_the_plug_in_imports_nothing_that_only_a_cluster_needs() -> None:
             "pytest_html",
         ),
         *(
-            "kafka_assignors.testing.cluster",
-            "kafka_assignors.testing.group",
-            "kafka_assignors.testing.timeline",
+            "kafka_assignors.testing.brokers.cluster",
+            "kafka_assignors.testing.groups.group",
+            "kafka_assignors.testing.timelines.timeline",
         ),
     }
     code = f"import sys, kafka_assignors.testing.plugin; print(sorted({heavy!r} & sys.modules.keys()))"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafka_assignors.testing import runners
-from kafka_assignors.testing.access import Access
-from kafka_assignors.testing.runners import ProcessRunner
-from kafka_assignors.testing.worker import WorkerConfig
+from kafka_assignors.testing.brokers.access import Access
+from kafka_assignors.testing.groups import runners
+from kafka_assignors.testing.groups.runners import ProcessRunner
+from kafka_assignors.testing.groups.worker import WorkerConfig
 
 
 @pytest.fixture

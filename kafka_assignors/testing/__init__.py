@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING
 from kafka_assignors.lazy import getter
 
 if TYPE_CHECKING:
-    from kafka_assignors.testing.access import Access, Security
-    from kafka_assignors.testing.broker import Broker, BrokerDiedError, ClusterUnavailableError
-    from kafka_assignors.testing.clients import ClientUnavailableError
-    from kafka_assignors.testing.cluster import Cluster, How, kafka_cluster
-    from kafka_assignors.testing.group import (
+    from kafka_assignors.testing.brokers.access import Access, Security
+    from kafka_assignors.testing.brokers.broker import Broker, BrokerDiedError, ClusterUnavailableError
+    from kafka_assignors.testing.brokers.cluster import Cluster, How, kafka_cluster
+    from kafka_assignors.testing.brokers.jars import JarsUnavailableError, class_path, kafka_jars
+    from kafka_assignors.testing.brokers.mock import MockApi, MockCluster, MockRequest
+    from kafka_assignors.testing.brokers.network import Fault, Network, Traffic
+    from kafka_assignors.testing.groups.clients import ClientUnavailableError
+    from kafka_assignors.testing.groups.group import (
         AssignorSpec,
         ClientSpec,
         ConsumerGroup,
         GroupNotStableError,
         StableGroup,
     )
-    from kafka_assignors.testing.jars import JarsUnavailableError, class_path, kafka_jars
+    from kafka_assignors.testing.groups.member import Member, MemberState
+    from kafka_assignors.testing.groups.runners import NotInAThreadError, Place
+    from kafka_assignors.testing.groups.seat import Seat
+    from kafka_assignors.testing.groups.stability import BrokersView, Sharing, Topics
     from kafka_assignors.testing.load import Load
-    from kafka_assignors.testing.member import Member, MemberState
-    from kafka_assignors.testing.mock import MockApi, MockCluster, MockRequest
-    from kafka_assignors.testing.network import Fault, Network, Traffic
     from kafka_assignors.testing.plugin import (
         GroupFactory,
         TopicFactory,
@@ -32,59 +35,64 @@ if TYPE_CHECKING:
         kafka_cluster_factory,
         topic_factory_factory,
     )
-    from kafka_assignors.testing.runners import NotInAThreadError, Place
-    from kafka_assignors.testing.seat import Seat
-    from kafka_assignors.testing.stability import BrokersView, Sharing, Topics
-    from kafka_assignors.testing.timeline import Event, Gap, Move, Overlap, Ownership, Rebalance, Timeline
+    from kafka_assignors.testing.timelines.timeline import (
+        Event,
+        Gap,
+        Move,
+        Overlap,
+        Ownership,
+        Rebalance,
+        Timeline,
+    )
     from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
 
 _HOMES = {
-    "Access": "access",
-    "AssignorSpec": "group",
-    "Broker": "broker",
-    "BrokerDiedError": "broker",
-    "BrokersView": "stability",
-    "ClientSpec": "group",
-    "ClientUnavailableError": "clients",
-    "Cluster": "cluster",
-    "ClusterUnavailableError": "broker",
-    "ConsumerGroup": "group",
-    "Event": "timeline",
-    "Fault": "network",
-    "Gap": "timeline",
+    "Access": "brokers.access",
+    "AssignorSpec": "groups.group",
+    "Broker": "brokers.broker",
+    "BrokerDiedError": "brokers.broker",
+    "BrokersView": "groups.stability",
+    "ClientSpec": "groups.group",
+    "ClientUnavailableError": "groups.clients",
+    "Cluster": "brokers.cluster",
+    "ClusterUnavailableError": "brokers.broker",
+    "ConsumerGroup": "groups.group",
+    "Event": "timelines.timeline",
+    "Fault": "brokers.network",
+    "Gap": "timelines.timeline",
     "GroupFactory": "plugin",
-    "GroupNotStableError": "group",
-    "How": "cluster",
-    "JarsUnavailableError": "jars",
+    "GroupNotStableError": "groups.group",
+    "How": "brokers.cluster",
+    "JarsUnavailableError": "brokers.jars",
     "Load": "load",
-    "Member": "member",
-    "MemberState": "member",
-    "MockApi": "mock",
-    "MockCluster": "mock",
-    "MockRequest": "mock",
-    "Move": "timeline",
-    "Network": "network",
-    "NotInAThreadError": "runners",
-    "Overlap": "timeline",
-    "Ownership": "timeline",
-    "Place": "runners",
-    "Rebalance": "timeline",
-    "Seat": "seat",
-    "Security": "access",
-    "Sharing": "stability",
-    "StableGroup": "group",
-    "Timeline": "timeline",
+    "Member": "groups.member",
+    "MemberState": "groups.member",
+    "MockApi": "brokers.mock",
+    "MockCluster": "brokers.mock",
+    "MockRequest": "brokers.mock",
+    "Move": "timelines.timeline",
+    "Network": "brokers.network",
+    "NotInAThreadError": "groups.runners",
+    "Overlap": "timelines.timeline",
+    "Ownership": "timelines.timeline",
+    "Place": "groups.runners",
+    "Rebalance": "timelines.timeline",
+    "Seat": "groups.seat",
+    "Security": "brokers.access",
+    "Sharing": "groups.stability",
+    "StableGroup": "groups.group",
+    "Timeline": "timelines.timeline",
     "TopicFactory": "plugin",
-    "Topics": "stability",
-    "Traffic": "network",
-    "class_path": "jars",
+    "Topics": "groups.stability",
+    "Traffic": "brokers.network",
+    "class_path": "brokers.jars",
     "consumer_group_factory": "plugin",
     "create_topic": "topics",
     "delete_topic": "topics",
     "grow_topic": "topics",
-    "kafka_cluster": "cluster",
+    "kafka_cluster": "brokers.cluster",
     "kafka_cluster_factory": "plugin",
-    "kafka_jars": "jars",
+    "kafka_jars": "brokers.jars",
     "topic_factory_factory": "plugin",
 }
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 from confluent_kafka import KafkaException, Producer
 from kafka import TopicPartition
 
-from kafka_assignors.testing.access import Access, Kafka
+from kafka_assignors.testing.brokers.access import Access, Kafka
 from kafka_assignors.testing.topics import LOG_LEVEL, existing_partitions
 
 DELIVERY_SECONDS: Final = 120.0

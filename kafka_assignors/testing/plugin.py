@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     # Not imported before a cluster starts: pytest loads this module in every run, of any project.
-    from kafka_assignors.testing.cluster import Cluster, How
-    from kafka_assignors.testing.group import AssignorSpec, ConsumerGroup
-    from kafka_assignors.testing.stability import Topics
+    from kafka_assignors.testing.brokers.cluster import Cluster, How
+    from kafka_assignors.testing.groups.group import AssignorSpec, ConsumerGroup
+    from kafka_assignors.testing.groups.stability import Topics
 
 Scope = Literal["session", "package", "module", "class", "function"]
 
@@ -162,7 +162,7 @@ def kafka_cluster_factory(
 
     @pytest.fixture(scope=scope)
     def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-        from kafka_assignors.testing.cluster import kafka_cluster as started  # noqa: PLC0415 - see above
+        from kafka_assignors.testing.brokers.cluster import kafka_cluster as started  # noqa: PLC0415 - see above
 
         config = request.config
         configured = options(config)
@@ -240,7 +240,7 @@ def consumer_group_factory(
 
     @pytest.fixture(scope=scope)
     def consumer_group(request: pytest.FixtureRequest) -> Iterator[GroupFactory]:
-        from kafka_assignors.testing.group import ConsumerGroup  # noqa: PLC0415 - see above
+        from kafka_assignors.testing.groups.group import ConsumerGroup  # noqa: PLC0415 - see above
 
         kafka: Cluster = request.getfixturevalue(cluster)
         configured = options(request.config)

@@ -13,9 +13,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafka_assignors.testing.cluster import How
-    from kafka_assignors.testing.credentials import Level
-    from kafka_assignors.testing.runners import Place
+    from kafka_assignors.testing.brokers.cluster import How
+    from kafka_assignors.testing.brokers.credentials import Level
+    from kafka_assignors.testing.groups.runners import Place
 
 WAYS: Final = ("given", "docker", "embedded")
 NODES: Final = ("1", "3")

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafka_assignors.testing.group import ConsumerGroup
+    from kafka_assignors.testing.groups.group import ConsumerGroup
 
 _GROUPS: pytest.StashKey[list[ConsumerGroup]] = pytest.StashKey()
 _REPORTED: pytest.StashKey[set[str]] = pytest.StashKey()

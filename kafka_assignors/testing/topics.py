@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 from kafka import TopicPartition
 
-from kafka_assignors.testing.access import Access, Kafka
+from kafka_assignors.testing.brokers.access import Access, Kafka
 
 REQUEST_SECONDS: Final = 10.0
 """How long one request may take."""

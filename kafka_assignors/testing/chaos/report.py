@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from kafka_assignors.testing.chaos.run import SETTINGS, bound
-from kafka_assignors.testing.group import SETTINGS as GROUP_SETTINGS
+from kafka_assignors.testing.groups.group import SETTINGS as GROUP_SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

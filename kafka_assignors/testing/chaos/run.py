@@ -14,22 +14,22 @@ from kafka.errors import KafkaError
 
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.testing.chaos.promises import EXCLUSIVE, PROMISES, Promise, keep
-from kafka_assignors.testing.events import name_of
-from kafka_assignors.testing.group import ConsumerGroup
-from kafka_assignors.testing.imports import imported
+from kafka_assignors.testing.groups.group import ConsumerGroup
+from kafka_assignors.testing.groups.imports import imported
 from kafka_assignors.testing.load import Load
-from kafka_assignors.testing.timeline import NO_GENERATION
+from kafka_assignors.testing.timelines.events import name_of
+from kafka_assignors.testing.timelines.timeline import NO_GENERATION
 from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kafka_assignors.testing.brokers.cluster import Cluster
     from kafka_assignors.testing.chaos.model import Step
     from kafka_assignors.testing.chaos.script import Script
-    from kafka_assignors.testing.cluster import Cluster
-    from kafka_assignors.testing.group import AssignorSpec
-    from kafka_assignors.testing.member import Member
-    from kafka_assignors.testing.timeline import Timeline
+    from kafka_assignors.testing.groups.group import AssignorSpec
+    from kafka_assignors.testing.groups.member import Member
+    from kafka_assignors.testing.timelines.timeline import Timeline
 
 SETTINGS: Final[Mapping[str, Any]] = {
     "session_timeout_ms": 3000,

@@ -1,0 +1,1 @@
+"""What happened to a group: the events of its members, and what follows from them."""
