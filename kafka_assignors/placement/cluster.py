@@ -1,0 +1,169 @@
+"""Placements on a real cluster: read, and made. All of the cluster's I/O is here and in `reassign`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError, for_code
+
+from kafka_assignors.placement.placement import PlacementError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kafka_assignors.placement.placement import Placement
+
+LOOK_SECONDS = 0.2
+"""How long to wait between two looks at a cluster that is at work."""
+
+_VISIBLE_SECONDS = 30.0
+_UNKNOWN_TOPIC = 3
+
+
+class ClusterError(RuntimeError):
+    """A cluster did not do what it was asked for; the message says what, and what it answered."""
+
+
+def connect(bootstrap_servers: Sequence[str], settings: Mapping[str, Any] | None = None) -> KafkaAdminClient:
+    """An admin client of kafka-python; close it after use.
+
+    Args:
+        bootstrap_servers: "host:port" each.
+        settings: Further settings in kafka-python's spelling; see `command_config.read_command_config`.
+
+    Raises:
+        ClusterError: No broker answers.
+    """
+    try:
+        return KafkaAdminClient(bootstrap_servers=list(bootstrap_servers), **(settings or {}))
+    except KafkaError as error:
+        raise ClusterError(f"no broker answers at {', '.join(bootstrap_servers)}: {error}") from error
+
+
+def read_racks(admin: KafkaAdminClient) -> dict[int, str | None]:
+    """Every broker that is up, and its rack."""
+    return {broker["broker_id"]: broker["rack"] for broker in admin.describe_cluster()["brokers"]}
+
+
+def read_topics(
+    admin: KafkaAdminClient, topics: Collection[str] | None = None
+) -> dict[str, dict[int, list[int]]]:
+    """The placements of topics as the cluster describes them.
+
+    Args:
+        admin: A client.
+        topics: Their names; all but internal ones by default.
+
+    Raises:
+        PlacementError: There is no such topic.
+        ClusterError: A topic cannot be described.
+    """
+    placements: dict[str, dict[int, list[int]]] = {}
+    # Without names, kafka-python asks for all.
+    for topic in admin.describe_topics(None if topics is None else sorted(topics)):
+        name = topic["name"]
+        if topic["error_code"] == _UNKNOWN_TOPIC:
+            raise PlacementError(f"the cluster has no topic {name!r}")
+        if topic["error_code"]:
+            raise ClusterError(f"cannot describe topic {name!r}: {for_code(topic['error_code']).__name__}")
+        if topics is None and topic["is_internal"]:
+            continue
+        placements[name] = {
+            partition["partition_index"]: list(partition["replica_nodes"])
+            for partition in sorted(topic["partitions"], key=lambda one: int(one["partition_index"]))
+        }
+    return dict(sorted(placements.items()))
+
+
+def read_sizes(admin: KafkaAdminClient, topics: Mapping[str, Placement]) -> dict[tuple[str, int], int]:
+    """Bytes of the log of each partition: what its largest replica has.
+
+    Raises:
+        ClusterError: A broker does not say.
+    """
+    sizes = {(topic, partition): 0 for topic, placement in topics.items() for partition in placement}
+    for broker in admin.describe_log_dirs({topic: sorted(placement) for topic, placement in topics.items()}):
+        for folder in broker["log_dirs"]:
+            if folder["error_code"]:
+                why = for_code(folder["error_code"]).__name__
+                raise ClusterError(f"broker {broker['broker']} does not say what its logs hold: {why}")
+            for topic in folder["topics"]:
+                for partition in topic["partitions"]:
+                    key = topic["name"], partition["partition_index"]
+                    if key in sizes and not partition["is_future_key"]:
+                        sizes[key] = max(sizes[key], partition["partition_size"])
+    return sizes
+
+
+def create_topic(
+    admin: KafkaAdminClient, topic: str, placement: Placement, configs: Mapping[str, str] | None = None
+) -> None:
+    """Create a topic with this placement; on return the cluster describes it so.
+
+    Raises:
+        PlacementError: Its partitions are not 0, 1, 2, ...
+        ClusterError: The cluster does not create it.
+    """
+    if [*sorted(placement)] != [*range(len(placement))]:
+        raise PlacementError(
+            f"{topic} is to have partitions {sorted(placement)}: a cluster makes 0, 1, 2, ... only"
+        )
+    try:
+        admin.create_topics(
+            {
+                topic: {
+                    "assignments": {p: list(replicas) for p, replicas in placement.items()},
+                    "configs": configs,
+                }
+            }
+        )
+    except KafkaError as error:
+        raise ClusterError(f"topic {topic!r} was not created: {error}") from error
+    _wait_described(admin, topic, placement)
+
+
+def add_partitions(admin: KafkaAdminClient, topic: str, present: Placement, more: Placement) -> None:
+    """Add partitions to a topic; on return the cluster describes all of them so.
+
+    Args:
+        admin: A client.
+        topic: The topic.
+        present: The partitions that it has.
+        more: The partitions to add; their ids go on where the present ones end.
+
+    Raises:
+        PlacementError: They do not.
+        ClusterError: The cluster does not add them.
+    """
+    whole = {**present, **more}
+    if [*sorted(whole)] != [*range(len(present) + len(more))]:
+        raise PlacementError(
+            f"{topic} has partitions {sorted(present)} and is to get {sorted(more)}: a cluster adds"
+            f" from {len(present)} only"
+        )
+    assignments = [list(more[partition]) for partition in sorted(more)]
+    try:
+        admin.create_partitions({topic: {"count": len(whole), "assignments": assignments}})
+    except KafkaError as error:
+        raise ClusterError(f"topic {topic!r} was not expanded: {error}") from error
+    _wait_described(admin, topic, whole)
+
+
+def _wait_described(admin: KafkaAdminClient, topic: str, placement: Placement) -> None:
+    """Wait until a broker describes the topic so: the one that is asked may hear of it later than others."""
+    expected = {partition: list(replicas) for partition, replicas in sorted(placement.items())}
+    deadline = time.monotonic() + _VISIBLE_SECONDS
+    while True:
+        try:
+            found = read_topics(admin, [topic])[topic]
+        except PlacementError:
+            found = {}
+        if found == expected:
+            return
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"after {_VISIBLE_SECONDS:g} s the cluster describes {topic!r} as {found} and not as {expected}"
+            )
+        time.sleep(LOOK_SECONDS)
