@@ -216,9 +216,11 @@ class AlternatedBrokers:
             del places[self._replication_factor :]
             if len(places) > 1:
                 place = places[-1]
+            taken = set(places)
             while len(places) < self._replication_factor:
-                if place not in places:
+                if place not in taken:
                     places.append(place)
+                    taken.add(place)
                 place = (place + 1) % size
         return [self.brokers[place] for place in places]
 
