@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_assignors.testing.brokers import jars
-from kafka_assignors.testing.brokers.jars import JarsUnavailableError, cache_folder, class_path, kafka_jars
+from kafka_assignors.testing.brokers.jars import (
+    JarsUnavailableError,
+    cache_folder,
+    class_path,
+    fetch_jars,
+    kafka_jars,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -76,6 +82,15 @@ def test_extra_coordinates_have_an_entry_of_their_own_whatever_their_order(
     assert fetches.coordinates[1] == sorted([*jars.COORDINATES, "org.example:x:1", "org.example:y:1"])
     assert len(fetches.coordinates) == 2
     assert len(entries(cache)) == 2
+
+
+def test_other_coordinates_stand_alone_in_an_entry_of_their_own(fetches: Fetches, cache: Path) -> None:
+    old = fetch_jars(["org.example:y:1", "org.example:x:1"])
+    assert fetch_jars(["org.example:x:1", "org.example:y:1"]) == old
+    assert kafka_jars()[0].parent != old[0].parent
+    assert fetches.coordinates[0] == ["org.example:x:1", "org.example:y:1"]
+    assert len(fetches.coordinates) == 2
+    assert [name.rsplit("-", 1)[0] for name in entries(cache)] == ["jars", "kafka-4.3.1"]
 
 
 @pytest.mark.parametrize("error", [JarsUnavailableError("no network"), KeyboardInterrupt()])
@@ -249,6 +264,14 @@ def test_jgo_fetches_what_is_named_and_what_that_needs(
     assert sorted(path.name for path in entry.iterdir()) == ["a-1.jar", "b-1.jar", "manifest.json"]
     assert json.loads((entry / "manifest.json").read_text())["coordinates"] == ["org.example:a:1"]
     assert capfd.readouterr() == ("", f"Fetching Apache Kafka 4.3.1 (45 MB, once) into {cache}\n")
+
+
+def test_a_fetch_of_other_coordinates_says_which(
+    repository: Path, cache: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    publish(repository, "old", jar("O"))
+    assert [path.name for path in fetch_jars(["org.example:old:1"])] == ["old-1.jar"]
+    assert capfd.readouterr() == ("", f"Fetching org.example:old:1 (once) into {cache}\n")
 
 
 def test_a_jar_that_arrives_damaged_is_refused(repository: Path, cache: Path) -> None:

@@ -8,6 +8,7 @@ It is a process of its own, because a Java machine takes over signals and the fa
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -225,6 +226,115 @@ def read_sticky(data: str) -> dict[str, Any]:
     }
 
 
+def random_numbers(request: dict[str, Any]) -> dict[str, list[int]]:
+    """What a seeded `java.util.Random` draws below each bound, and then the shuffle of so many numbers."""
+    random = util("Random")(jpype.JLong(request["seed"]))
+    drawn = [int(random.nextInt(bound)) for bound in request["bounds"]]
+    numbers = java_list(range(request["shuffle"]))
+    util("Collections").shuffle(numbers, random)
+    return {"drawn": drawn, "shuffled": [int(number) for number in numbers]}
+
+
+def hash_order(keys: list[str | None]) -> list[str | None]:
+    """The order in which a HashMap walks keys that are Optionals."""
+    made = util("HashMap")()
+    for key in keys:
+        made.put(optional(key), None)
+    return [str(key.get()) if key.isPresent() else None for key in made.keySet()]
+
+
+def class_name(error: Any) -> str:
+    return str(error.getClass().getSimpleName())
+
+
+def placed(placement: Any) -> dict[int, list[int]]:
+    """A placement from its text, as one string crosses over faster than many numbers."""
+    lines = re.findall(r"(\d+)=\[([^]]*)]", str(placement.toString()))
+    return {int(partition): [int(b) for b in brokers.split(",") if b] for partition, brokers in lines}
+
+
+def assign_replicas(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """AdminUtils' placement of each of many topics, or the class of the exception.
+
+    Each has `brokers` (pairs of id and rack or null), `partitions`, `replication_factor`, `start_index` (-1:
+    to be drawn), `first_partition` and `seed`.
+    """
+    admin_utils = jpype.JClass("org.apache.kafka.admin.AdminUtils")
+    metadata = jpype.JClass("org.apache.kafka.admin.BrokerMetadata")
+    field = admin_utils.class_.getDeclaredField("RAND")
+    field.setAccessible(True)
+    answers: list[dict[str, Any]] = []
+    for topic in topics:
+        field.get(None).setSeed(jpype.JLong(topic["seed"]))
+        try:
+            placement = admin_utils.assignReplicasToBrokers(
+                java_list(metadata(broker, optional(rack)) for broker, rack in topic["brokers"]),
+                topic["partitions"],
+                topic["replication_factor"],
+                topic["start_index"],
+                topic["first_partition"],
+            )
+        except jpype.JException as error:
+            answers.append({"exception": class_name(error)})
+        else:
+            answers.append({"placement": placed(placement)})
+    return answers
+
+
+def alternate(racks: dict[str, str]) -> list[int]:
+    """AdminUtils' rack-alternated list of brokers."""
+    made = util("HashMap")()
+    for broker, rack in racks.items():
+        made.put(jpype.JInt(int(broker)), string(rack))
+    brokers = jpype.JClass("org.apache.kafka.admin.AdminUtils").getRackAlternatedBrokerList(made)
+    return [int(broker) for broker in brokers]
+
+
+def place_striped(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """StripedReplicaPlacer's placement of each of many topics, or the class of the exception.
+
+    Each has `brokers` (id, rack or null, fenced or not), `partitions`, `replication_factor` and `seed`.
+    """
+    place = "org.apache.kafka.metadata.placement."
+    usable = jpype.JClass(place + "UsableBroker")
+    answers: list[dict[str, Any]] = []
+    for topic in topics:
+        brokers = java_list(usable(broker, optional(rack), fenced) for broker, rack, fenced in topic["brokers"])
+        cluster = jpype.JProxy(
+            place + "ClusterDescriber",
+            dict={"usableBrokers": brokers.iterator, "defaultDir": lambda _: common("Uuid").ZERO_UUID},
+        )
+        placer = jpype.JClass(place + "StripedReplicaPlacer")(util("Random")(jpype.JLong(topic["seed"])))
+        spec = jpype.JClass(place + "PlacementSpec")(
+            0, topic["partitions"], jpype.JShort(topic["replication_factor"])
+        )
+        try:
+            placement = placer.place(spec, cluster)
+        except jpype.JException as error:
+            answers.append({"exception": class_name(error)})
+            continue
+        replicas = util("HashMap")()
+        for partition, assignment in enumerate(placement.assignments()):
+            replicas.put(jpype.JInt(partition), assignment.replicas())
+        answers.append({"placement": placed(replicas)})
+    return answers
+
+
+def parse_replica_assignments(texts: list[str]) -> list[dict[str, Any]]:
+    """What kafka-topics reads from each `--replica-assignment`, or the class of the exception."""
+    method = jpype.JClass("org.apache.kafka.tools.TopicCommand").class_.getDeclaredMethod(
+        "parseReplicaAssignment", jpype.JClass("java.lang.String").class_
+    )
+    method.setAccessible(True)
+    answers: list[dict[str, Any]] = []
+    for text in texts:
+        try:
+            answers.append({"placement": placed(method.invoke(None, string(text)))})
+        except jpype.JException as error:
+            answers.append({"exception": class_name(error.getCause())})
+    return answers
+
+
 VERBS: dict[str, Callable[[Any], Any]] = {
     "assign": assign,
     "write_subscription": write_subscription,
@@ -232,6 +342,12 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "read_assignment": read_assignment,
     "write_user_data": write_user_data,
     "read_sticky": read_sticky,
+    "random_numbers": random_numbers,
+    "hash_order": hash_order,
+    "assign_replicas": assign_replicas,
+    "alternate": alternate,
+    "place_striped": place_striped,
+    "parse_replica_assignments": parse_replica_assignments,
 }
 
 

@@ -81,15 +81,39 @@ def kafka_jars(*, extra: Sequence[str] = (), progress: bool = True) -> list[Path
     Raises:
         JarsUnavailableError: They are not in the cache, and jgo is not installed or cannot fetch them.
     """
-    coordinates = sorted({*COORDINATES, *extra})
-    digest = hashlib.sha256("\n".join(coordinates).encode()).hexdigest()[:12]
-    entry = cache_folder() / "jars" / f"kafka-{KAFKA_VERSION}-{digest}"
+    title = f"Apache Kafka {KAFKA_VERSION}"
+    return _cached(f"kafka-{KAFKA_VERSION}", [*COORDINATES, *extra], title, size="45 MB, ", progress=progress)
+
+
+def fetch_jars(coordinates: Sequence[str], *, progress: bool = True) -> list[Path]:
+    """Jars of any coordinates with all that they need, kept as `kafka_jars` keeps Kafka's.
+
+    For what cannot stand on one class path with Kafka's server, such as classes of an older release.
+
+    Args:
+        coordinates: Maven coordinates ("group:artifact:version"), resolved together; at least one.
+        progress: As in `kafka_jars`.
+
+    Returns:
+        The jars, sorted by name.
+
+    Raises:
+        JarsUnavailableError: They are not in the cache, and jgo is not installed or cannot fetch them.
+    """
+    return _cached("jars", coordinates, ", ".join(sorted(coordinates)), size="", progress=progress)
+
+
+def _cached(prefix: str, coordinates: Sequence[str], title: str, *, size: str, progress: bool) -> list[Path]:
+    """The jars of these coordinates from their entry in the cache, which is fetched if it is not whole."""
+    wanted = sorted(set(coordinates))
+    digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:12]
+    entry = cache_folder() / "jars" / f"{prefix}-{digest}"
     if (jars := _read_entry(entry)) is not None:
         return jars
     with _locked(entry):
         # Another process may have fetched them while this one waited for the lock.
         if (jars := _read_entry(entry)) is None:
-            jars = _fetch_entry(entry, coordinates, progress=progress)
+            jars = _fetch_entry(entry, wanted, _Display(sys.stderr, title, size) if progress else None)
     return jars
 
 
@@ -110,11 +134,11 @@ def _read_entry(entry: Path) -> list[Path] | None:
     return [entry / name for name in sorted(sizes)] if whole else None
 
 
-def _fetch_entry(entry: Path, coordinates: Sequence[str], *, progress: bool) -> list[Path]:
+def _fetch_entry(entry: Path, coordinates: Sequence[str], display: _Display | None) -> list[Path]:
     """Fetch into a folder beside the entry, and give it the entry's name when it is whole."""
     partial = Path(tempfile.mkdtemp(prefix=f"{entry.name}.partial-", dir=entry.parent))
     try:
-        sizes = _fetch(coordinates, partial, _Display(sys.stderr) if progress else None)
+        sizes = _fetch(coordinates, partial, display)
         manifest = {"coordinates": coordinates, "files": sizes}
         (partial / _MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True))
         if entry.exists():
@@ -202,13 +226,15 @@ def _locked(entry: Path) -> Iterator[None]:
 class _Display:
     """Tells on stderr that jars are being fetched: a bar on a terminal, else one line."""
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str], title: str, size: str) -> None:
         self._stream = stream
+        self._title = title
+        self._size = size
         self._bar: Progress | None = None
 
     def __enter__(self) -> None:
         if not self._stream.isatty():
-            self._stream.write(f"Fetching Apache Kafka {KAFKA_VERSION} (45 MB, once) into {cache_folder()}\n")
+            self._stream.write(f"Fetching {self._title} ({self._size}once) into {cache_folder()}\n")
             self._stream.flush()
             return
         from rich.console import Console  # noqa: PLC0415 - as jgo above
@@ -223,7 +249,7 @@ class _Display:
             transient=True,
         )
         self._bar.start()
-        self._task = self._bar.add_task(f"Apache Kafka {KAFKA_VERSION}: resolving", total=None, megabytes=0.0)
+        self._task = self._bar.add_task(f"{self._title}: resolving", total=None, megabytes=0.0)
         self._bytes = 0
 
     def __exit__(self, *_: object) -> None:
@@ -233,7 +259,7 @@ class _Display:
     def expect(self, jars: int) -> None:
         """The resolution is done: so many jars are to come."""
         if self._bar is not None:
-            self._bar.update(self._task, description=f"Apache Kafka {KAFKA_VERSION}: {jars} jars", total=jars)
+            self._bar.update(self._task, description=f"{self._title}: {jars} jars", total=jars)
 
     @contextlib.contextmanager
     def download(self, filename: str, _size: int) -> Iterator[Callable[[int], None]]:
