@@ -13,7 +13,7 @@ import numpy as np
 from kafka_assignors.arrays import IntArray, sums
 
 _RANGE = 2**62
-"""OR-tools multiplies costs by the number of nodes and one more; it was seen to refuse products from 2**62.8 on."""
+"""OR-tools multiplies costs by the number of nodes; it was seen to refuse products from 2**62.8 on."""
 
 
 class CostRangeError(ValueError):
@@ -101,7 +101,7 @@ class Network:
         )
 
     def _potentials(self, cost: IntArray, flow: IntArray) -> IntArray:
-        """(N,) the lengths of shortest walks to each node on which the flow could change, by Bellman and Ford."""
+        """(N,) how near each node is over arcs on which the flow could change, by Bellman and Ford."""
         more, less = np.flatnonzero(flow < self.upper), np.flatnonzero(flow > self.lower)
         head = np.concatenate([self.head[more], self.tail[less]])
         order = np.argsort(head, kind="stable")
