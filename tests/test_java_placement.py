@@ -137,7 +137,9 @@ def test_rack_unaware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
 
 
 def test_rack_aware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
-    cases = [admin_case(seed, ["none", "equal", "equal", "lopsided", "lopsided", "some"]) for seed in range(CASES)]
+    cases = [
+        admin_case(seed, ["none", "equal", "equal", "lopsided", "lopsided", "some"]) for seed in range(CASES)
+    ]
     for case in cases:
         case["brokers"].sort()
     answers = kafka_3_9.ask("assign_replicas", cases)
@@ -146,7 +148,11 @@ def test_rack_aware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
         size = case["partitions"], case["replication_factor"]
         ours = outcome(lambda: place_rack_aware(*size, racks, **settings_of(case)))  # noqa: B023 - called now
         assert ours == answer, f"seed {seed}: {case}"
-    exceptions = {"InvalidPartitionsException", "InvalidReplicationFactorException", "AdminOperationException"}
+    exceptions = {
+        "InvalidPartitionsException",
+        "InvalidReplicationFactorException",
+        "AdminOperationException",
+    }
     assert_both_kinds(answers, exceptions)
 
 
@@ -192,7 +198,9 @@ def test_random_numbers_are_javas(kafka_4: JavaOracle) -> None:
         drawn = [random.next_int(bound) for bound in bounds]
         shuffled = list(range(request["shuffle"]))
         random.shuffle(shuffled)
-        assert {"drawn": drawn, "shuffled": shuffled} == kafka_4.ask("random_numbers", request), f"seed {seed}"
+        assert {"drawn": drawn, "shuffled": shuffled} == kafka_4.ask("random_numbers", request), (
+            f"seed {seed}"
+        )
 
 
 def test_the_order_of_a_hash_map_is_javas(kafka_4: JavaOracle) -> None:
@@ -223,7 +231,20 @@ def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, 
 
 def test_explicit_placements_are_read_as_by_kafka_topics(kafka_3_9: JavaOracle) -> None:
     rng = Random(1)
-    texts = ["", ",", ":", ",,0", "0:1,,1:0", "0,", "0:1:,1:0::,,", "+1", "1_0", "2147483647", "2147483648", "--1"]
+    texts = [
+        "",
+        ",",
+        ":",
+        ",,0",
+        "0:1,,1:0",
+        "0,",
+        "0:1:,1:0::,,",
+        "+1",
+        "1_0",
+        "2147483647",
+        "2147483648",
+        "--1",
+    ]
     for _ in range(CASES):
         size = rng.randint(1, 4)
         entries = [

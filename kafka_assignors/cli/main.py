@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final
 
+from kafka_assignors.cli.placement_parser import add_placement, check_placement_options
 from kafka_assignors.cli.plan_parser import add_plan, check_plan
 
 ASSIGNORS: Final = {
@@ -52,6 +53,17 @@ def _run_plan(options: argparse.Namespace) -> int:
             assignments=options.assignments,
             as_json=options.json,
         )
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _run_placement(options: argparse.Namespace) -> int:
+    check_placement_options(options.parser, options)
+    from kafka_assignors.cli.placement import run  # noqa: PLC0415 - --help needs none of what that imports
+
+    try:
+        return run(options)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -125,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_run_demo, parser=demo)
     plan = add_plan(commands)
     plan.set_defaults(run=_run_plan, parser=plan)
+    add_placement(commands, _run_placement)
     return parser
 
 

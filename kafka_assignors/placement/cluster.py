@@ -11,7 +11,7 @@ from kafka.errors import KafkaError, for_code
 from kafka_assignors.placement.placement import PlacementError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka_assignors.placement.placement import Placement
 
@@ -110,17 +110,9 @@ def create_topic(
         raise PlacementError(
             f"{topic} is to have partitions {sorted(placement)}: a cluster makes 0, 1, 2, ... only"
         )
-    try:
-        admin.create_topics(
-            {
-                topic: {
-                    "assignments": {p: list(replicas) for p, replicas in placement.items()},
-                    "configs": configs,
-                }
-            }
-        )
-    except KafkaError as error:
-        raise ClusterError(f"topic {topic!r} was not created: {error}") from error
+    assignments = {partition: list(replicas) for partition, replicas in placement.items()}
+    asked = {topic: {"assignments": assignments, "configs": dict(configs or {})}}
+    _check_answer(topic, "created", lambda: admin.create_topics(asked, raise_errors=False)["topics"])
     _wait_described(admin, topic, placement)
 
 
@@ -144,11 +136,20 @@ def add_partitions(admin: KafkaAdminClient, topic: str, present: Placement, more
             f" from {len(present)} only"
         )
     assignments = [list(more[partition]) for partition in sorted(more)]
-    try:
-        admin.create_partitions({topic: {"count": len(whole), "assignments": assignments}})
-    except KafkaError as error:
-        raise ClusterError(f"topic {topic!r} was not expanded: {error}") from error
+    asked = {topic: {"count": len(whole), "assignments": assignments}}
+    _check_answer(topic, "expanded", lambda: admin.create_partitions(asked, raise_errors=False)["results"])
     _wait_described(admin, topic, whole)
+
+
+def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
+    """Send a request, and raise what the cluster says against it."""
+    try:
+        (answer,) = ask()
+    except KafkaError as error:
+        raise ClusterError(f"topic {topic!r} was not {done}: {error}") from error
+    if answer["error_code"]:
+        why = f"{for_code(answer['error_code']).__name__}: {answer['error_message']}"
+        raise ClusterError(f"topic {topic!r} was not {done}: {why}")
 
 
 def _wait_described(admin: KafkaAdminClient, topic: str, placement: Placement) -> None:
@@ -164,6 +165,6 @@ def _wait_described(admin: KafkaAdminClient, topic: str, placement: Placement) -
             return
         if time.monotonic() > deadline:
             raise ClusterError(
-                f"after {_VISIBLE_SECONDS:g} s the cluster describes {topic!r} as {found} and not as {expected}"
+                f"after {_VISIBLE_SECONDS:g} s the cluster describes {topic!r} as {found}, not as {expected}"
             )
         time.sleep(LOOK_SECONDS)

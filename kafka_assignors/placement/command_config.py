@@ -1,7 +1,7 @@
 """How to reach a cluster, from the properties file that Kafka's own tools take as `--command-config`.
 
-Names of Java's clients and of librdkafka are known. Java's key stores are not readable from Python: certificates
-must be PEM files.
+Names of Java's clients and of librdkafka are known. Java's key stores are not readable from Python:
+certificates must be PEM files.
 """
 
 from __future__ import annotations

@@ -107,7 +107,9 @@ def _check_replicas(entry: str, replicas: Sequence[int], known: frozenset[int] |
         if broker in seen:
             raise PlacementError(f"{entry} has broker {broker} twice: name each broker of a partition once")
         if known is not None and broker not in known:
-            raise PlacementError(f"{entry} has broker {broker}, which does not exist: take one of {_some(known)}")
+            raise PlacementError(
+                f"{entry} has broker {broker}, which does not exist: take one of {_some(known)}"
+            )
         seen.add(broker)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka import TopicPartition
-from kafka.admin import ElectionType
+from kafka.protocol.admin import ElectionType
 from kafka.errors import KafkaError
 
 from kafka_assignors.placement.cluster import LOOK_SECONDS, ClusterError, read_racks, read_topics
@@ -85,7 +85,7 @@ def reassign(
             _begin(admin, {tp: wanted[tp] for tp in begun})
         running = under_way(admin, wanted)
         progress = Progress(done=total - len(waiting) - len(running), under_way=len(running), total=total)
-        if watch is not None and progress != said:
+        if watch is not None and total and progress != said:
             watch(progress)
             said = progress
         if not running and not waiting:
