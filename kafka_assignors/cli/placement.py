@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         _complain(options, str(error))
         return 1
     except ImportError as error:
-        _complain(options, str(error))
+        _complain(options, f"{error}; pip install 'kafka-assignors[placement]' brings what plans and draws")
         return 1
 
 

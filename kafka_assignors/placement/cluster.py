@@ -137,7 +137,9 @@ def add_partitions(admin: KafkaAdminClient, topic: str, present: Placement, more
         )
     assignments = [list(more[partition]) for partition in sorted(more)]
     asked = {topic: {"count": len(whole), "assignments": assignments}}
-    _check_answer(topic, "expanded", lambda: admin.create_partitions(asked, raise_errors=False)["results"])
+    _check_answer(
+        topic, "expanded", lambda: admin.create_partitions(asked, raise_errors=False).to_dict()["results"]
+    )
     _wait_described(admin, topic, whole)
 
 

@@ -147,7 +147,7 @@ def _check(
         if not replicas or len({*replicas}) < len(replicas):
             raise PlacementError(f"{name} is to have replicas {replicas}: brokers must differ")
         for broker in replicas:
-            if broker not in brokers and broker not in present[tp]:
+            if broker not in brokers and broker not in present[tp] and tp not in running:
                 raise PlacementError(
                     f"{name} is to have a replica on broker {broker}, which is not up:"
                     f" there are {', '.join(map(str, sorted(brokers)))}"

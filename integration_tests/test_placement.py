@@ -1,0 +1,285 @@
+"""Replicas on a real cluster of three brokers in three racks: created, described, inferred, moved."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import TopicPartition
+
+from kafka_assignors.placement import (
+    PlacementError,
+    format_reassignment,
+    infer,
+    place_rack_aware,
+    place_striped,
+)
+from kafka_assignors.placement import cluster as live
+from kafka_assignors.placement import reassign as moving
+from kafka_assignors.testing import Cluster, Load, kafka_cluster_factory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafka import KafkaAdminClient
+
+COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
+RACKS = {1: "rack-1", 2: "rack-2", 3: "rack-3"}
+PATIENCE = 60.0  # seconds
+
+three_nodes = kafka_cluster_factory(3, scope="module")
+guarded = kafka_cluster_factory(1, security="sasl_tls", scope="module")
+
+
+@pytest.fixture(scope="module")
+def admin(three_nodes: Cluster) -> Iterator[KafkaAdminClient]:
+    client = live.connect(three_nodes.bootstrap_servers)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name."""
+    return f"placed-{uuid.uuid4().hex[:8]}"
+
+
+def command(cluster: Cluster, verb: str, *arguments: str, status: int = 0) -> Any:
+    servers = ",".join(cluster.bootstrap_servers)
+    done = subprocess.run(
+        [COMMAND, "placement", verb, *arguments, "--bootstrap-servers", servers, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout) if status == 0 else done.stderr
+
+
+def with_ids(placement: dict[str, list[int]]) -> dict[int, list[int]]:
+    return {int(partition): replicas for partition, replicas in placement.items()}
+
+
+def test_brokers_and_racks_are_read(admin: KafkaAdminClient) -> None:
+    assert live.read_racks(admin) == RACKS
+
+
+def test_a_placement_of_the_broker_is_described_and_inferred(admin: KafkaAdminClient, topic: str) -> None:
+    admin.create_topics({topic: {"num_partitions": 9, "replication_factor": 2}}, wait_for_metadata=True)
+    placement = live.read_topics(admin, [topic])[topic]
+    assert [*placement] == [*range(9)]
+    best = infer(placement, racks=RACKS).best
+    assert best is not None
+    assert best.generator == "striped"
+    assert sum(step.partitions for step in best.steps) == 9
+    assert best.chance < 0.05
+
+
+def test_partitions_that_the_broker_adds_are_another_step(admin: KafkaAdminClient, topic: str) -> None:
+    admin.create_topics({topic: {"num_partitions": 12, "replication_factor": 3}}, wait_for_metadata=True)
+    first = live.read_topics(admin, [topic])[topic]
+    admin.create_partitions({topic: {"count": 24}})
+    admin.wait_for_topics([topic])
+    placement = live.read_topics(admin, [topic])[topic]
+    (fit,) = [fit for fit in infer(placement, racks=RACKS).fits if fit.generator == "striped"]
+    assert {partition: placement[partition] for partition in first} == first
+    # By chance, the second draw may go on where the first ended.
+    assert 1 <= len(fit.steps) <= 2
+
+
+@pytest.mark.parametrize("generator", ["rack-aware", "rack-unaware", "striped"])
+def test_a_created_topic_is_described_as_it_was_generated(
+    three_nodes: Cluster, admin: KafkaAdminClient, topic: str, generator: str
+) -> None:
+    made = command(
+        three_nodes,
+        *("create", topic, "--partitions", "7", "--replication-factor", "2"),
+        *("--generator", generator, "--seed", "5", "--config", "retention.ms=100000"),
+    )
+    placement = live.read_topics(admin, [topic])[topic]
+    assert with_ids(made["placements"][topic]) == placement
+    assert made["created"] is True
+    if generator == "striped":
+        assert placement == place_striped(7, 2, RACKS, seed=5)
+    fits = {fit.generator for fit in infer(placement, racks=RACKS).fits}
+    assert generator in fits
+    described = command(three_nodes, "describe", topic)
+    assert with_ids(described["placements"][topic]) == placement
+    assert described["quality"]["racks_per_partition"] == {"2": 7}
+
+
+def test_a_dry_run_creates_nothing(three_nodes: Cluster, admin: KafkaAdminClient, topic: str) -> None:
+    shown = command(
+        three_nodes,
+        "create",
+        topic,
+        "--partitions",
+        "3",
+        "--replication-factor",
+        "3",
+        "--seed",
+        "1",
+        "--dry-run",
+    )
+    assert with_ids(shown["placements"][topic]) == place_rack_aware(3, 3, RACKS, seed=1)
+    with pytest.raises(PlacementError, match=f"no topic '{topic}'"):
+        live.read_topics(admin, [topic])
+
+
+def test_an_explicit_placement_is_read_back_equal(
+    three_nodes: Cluster, admin: KafkaAdminClient, topic: str
+) -> None:
+    command(three_nodes, "create", topic, "--replica-assignment", "3:1,1:2,2:1,3:2")
+    assert live.read_topics(admin, [topic]) == {topic: {0: [3, 1], 1: [1, 2], 2: [2, 1], 3: [3, 2]}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("--replica-assignment", "1:9"), 2, "'1:9' has broker 9, which does not exist"),
+        (("--partitions", "2", "--replication-factor", "4"), 2, "4"),
+        (("--replica-assignment", "1:2", "--config", "no.such=1"), 1, "Unknown topic config name: no.such"),
+    ],
+)
+def test_what_cannot_be_created_is_refused_and_not_half_done(
+    three_nodes: Cluster,
+    admin: KafkaAdminClient,
+    topic: str,
+    arguments: tuple[str, ...],
+    status: int,
+    said: str,
+) -> None:
+    assert said in command(three_nodes, "create", topic, *arguments, status=status)
+    with pytest.raises(PlacementError, match=f"no topic '{topic}'"):
+        live.read_topics(admin, [topic])
+
+
+def test_a_topic_is_expanded_by_its_pattern(
+    three_nodes: Cluster, admin: KafkaAdminClient, topic: str
+) -> None:
+    live.create_topic(admin, topic, place_rack_aware(6, 2, RACKS, start_index=1, shift=4))
+    shown = command(three_nodes, "expand", topic, "--partitions", "10")
+    assert len(live.read_topics(admin, [topic])[topic]) == 6
+    done = command(three_nodes, "expand", topic, "--partitions", "10", "--execute")
+    assert done["added"] == shown["added"]
+    assert live.read_topics(admin, [topic])[topic] == place_rack_aware(10, 2, RACKS, start_index=1, shift=4)
+    assert "cannot have fewer" in command(three_nodes, "expand", topic, "--partitions", "10", status=2)
+
+
+def test_replicas_are_moved_as_planned_under_load(
+    three_nodes: Cluster, admin: KafkaAdminClient, topic: str
+) -> None:
+    live.create_topic(admin, topic, {partition: [1, 2] for partition in range(6)})
+    with Load(three_nodes, topic, rate=200) as load:
+        planned = command(three_nodes, "reassign", topic, "--count-replicas")
+        assert live.read_topics(admin, [topic])[topic] == {partition: [1, 2] for partition in range(6)}
+        done = command(three_nodes, "reassign", topic, "--count-replicas", "--execute", "--at-once", "2")
+        assert done["after"] == planned["after"]
+        assert len(done["plan"]["moves"]) == 4
+        after = live.read_topics(admin, [topic])[topic]
+        assert after == with_ids(done["after"][topic])
+        produced = load.stop()
+    assert sum(produced.values()) > 0
+    sizes = live.read_sizes(admin, {topic: after})
+    assert all(size > 0 for size in sizes.values())
+    leaders = {
+        partition["partition_index"]: partition["leader_id"]
+        for partition in admin.describe_topics([topic])[0]["partitions"]
+    }
+    assert leaders == {partition: replicas[0] for partition, replicas in after.items()}
+    again = command(three_nodes, "reassign", topic, "--execute")
+    assert (again["plan"]["moves"], again["reassigned"]) == ([], 0)
+
+
+def test_what_cannot_be_reassigned_begins_nothing(
+    three_nodes: Cluster, admin: KafkaAdminClient, topic: str, tmp_path: Path
+) -> None:
+    placement = {0: [1, 2], 1: [2, 3]}
+    live.create_topic(admin, topic, placement)
+    for wanted, said in (
+        ({0: [3, 2], 1: [2, 9]}, "broker 9"),
+        ({0: [3, 2], 7: [1, 2]}, f"{topic}-7 does not exist"),
+    ):
+        (tmp_path / "wanted.json").write_text(format_reassignment({topic: wanted}))
+        arguments = ("--file", str(tmp_path / "wanted.json"), "--execute")
+        assert said in command(three_nodes, "reassign", *arguments, status=2)
+        assert live.read_topics(admin, [topic])[topic] == placement
+
+
+def test_a_reassignment_is_gone_on_with_after_ctrl_c(
+    three_nodes: Cluster, admin: KafkaAdminClient, topic: str, tmp_path: Path
+) -> None:
+    live.create_topic(admin, topic, {0: [1, 2], 1: [2, 1], 2: [1, 2]})
+    wanted = {0: [1, 3], 1: [2, 3], 2: [1, 2]}
+    (tmp_path / "wanted.json").write_text(format_reassignment({topic: wanted}))
+    broker = three_nodes.broker(3)
+    # A broker that is frozen copies nothing, so the reassignment is under way until it is thawed.
+    broker.freeze()
+    moves = {TopicPartition(topic, 0): wanted[0], TopicPartition(topic, 1): wanted[1]}
+    try:
+        assert set(admin.alter_partition_reassignments(moves).values()) == {None}
+        first = watched(three_nodes, tmp_path / "wanted.json")
+        assert first.stderr is not None
+        assert first.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
+        first.send_signal(signal.SIGINT)
+        _, said = first.communicate(timeout=PATIENCE)
+        assert first.returncode == 130
+        assert "the same command goes on with the rest" in said
+        with pytest.raises(PlacementError, match=r"is on its way to \[1, 3\] and is to be on \[2, 3\]"):
+            moving.reassign(admin, {topic: {0: [2, 3]}})
+        second = watched(three_nodes, tmp_path / "wanted.json")
+        assert second.stderr is not None
+        assert second.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
+    finally:
+        broker.thaw()
+    shown, said = second.communicate(timeout=PATIENCE)
+    assert second.returncode == 0, said
+    assert shown == "partitions reassigned: 2\n"
+    assert live.read_topics(admin, [topic])[topic] == wanted
+
+
+def test_a_reassignment_is_broken_off(three_nodes: Cluster, admin: KafkaAdminClient, topic: str) -> None:
+    live.create_topic(admin, topic, {0: [1, 2]})
+    broker = three_nodes.broker(3)
+    broker.freeze()
+    try:
+        admin.alter_partition_reassignments({TopicPartition(topic, 0): [1, 3]})
+        assert command(three_nodes, "reassign", topic, "--cancel") == {"cancelled": [[topic, 0]]}
+        assert live.read_topics(admin, [topic])[topic] == {0: [1, 2]}
+    finally:
+        broker.thaw()
+    assert command(three_nodes, "reassign", topic, "--cancel") == {"cancelled": []}
+
+
+def test_a_cluster_that_wants_tls_and_a_password_is_reached_by_a_properties_file(
+    guarded: Cluster, topic: str, tmp_path: Path
+) -> None:
+    lines = "".join(
+        f"{name}={value}\n" for name, value in guarded.access.java().items() if "bootstrap" not in name
+    )
+    (tmp_path / "client.properties").write_text(lines)
+    config = ("--command-config", str(tmp_path / "client.properties"))
+    command(guarded, "create", topic, "--replica-assignment", "1,1", *config)
+    assert with_ids(command(guarded, "describe", topic, *config)["placements"][topic]) == {0: [1], 1: [1]}
+    (tmp_path / "client.properties").write_text(lines.replace('password="', 'password="no'))
+    assert "no broker answers" in command(guarded, "describe", topic, *config, status=1)
+
+
+def watched(cluster: Cluster, wanted: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [
+            *(COMMAND, "placement", "reassign", "--file", str(wanted), "--execute"),
+            *("--bootstrap-servers", ",".join(cluster.bootstrap_servers)),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
