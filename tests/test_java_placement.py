@@ -137,7 +137,9 @@ def test_rack_unaware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
 
 
 def test_rack_aware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
-    cases = [admin_case(seed, ["none", "equal", "equal", "lopsided", "lopsided", "some"]) for seed in range(CASES)]
+    cases = [
+        admin_case(seed, ["none", "equal", "equal", "lopsided", "lopsided", "some"]) for seed in range(CASES)
+    ]
     for case in cases:
         case["brokers"].sort()
     answers = kafka_3_9.ask("assign_replicas", cases)
@@ -146,7 +148,11 @@ def test_rack_aware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
         size = case["partitions"], case["replication_factor"]
         ours = outcome(lambda: place_rack_aware(*size, racks, **settings_of(case)))  # noqa: B023 - called now
         assert ours == answer, f"seed {seed}: {case}"
-    exceptions = {"InvalidPartitionsException", "InvalidReplicationFactorException", "AdminOperationException"}
+    exceptions = {
+        "InvalidPartitionsException",
+        "InvalidReplicationFactorException",
+        "AdminOperationException",
+    }
     assert_both_kinds(answers, exceptions)
 
 
@@ -159,7 +165,7 @@ def test_the_rack_alternated_list_is_javas(kafka_3_9: JavaOracle) -> None:
 
 
 def test_striped_placements_are_javas(kafka_4: JavaOracle) -> None:
-    cases = []
+    cases: list[dict[str, Any]] = []
     for seed in range(CASES):
         rng = Random(seed)
         racks = random_racks(rng, rng.choice(["none", "equal", "lopsided", "some"]))
@@ -187,12 +193,14 @@ def test_random_numbers_are_javas(kafka_4: JavaOracle) -> None:
     for seed in range(300):
         rng = Random(seed)
         bounds = [rng.choice([1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1, rng.randint(1, 100)]) for _ in range(30)]
-        request = {"seed": java_seed(rng), "bounds": bounds, "shuffle": rng.randrange(50)}
+        request: dict[str, Any] = {"seed": java_seed(rng), "bounds": bounds, "shuffle": rng.randrange(50)}
         random = JavaRandom(request["seed"])
         drawn = [random.next_int(bound) for bound in bounds]
         shuffled = list(range(request["shuffle"]))
         random.shuffle(shuffled)
-        assert {"drawn": drawn, "shuffled": shuffled} == kafka_4.ask("random_numbers", request), f"seed {seed}"
+        assert {"drawn": drawn, "shuffled": shuffled} == kafka_4.ask("random_numbers", request), (
+            f"seed {seed}"
+        )
 
 
 def test_the_order_of_a_hash_map_is_javas(kafka_4: JavaOracle) -> None:
@@ -208,7 +216,8 @@ def test_the_order_of_a_hash_map_is_javas(kafka_4: JavaOracle) -> None:
 @pytest.mark.parametrize("colliding", range(2, 11))
 def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, kafka_4: JavaOracle) -> None:
     """From nine in a bin on, Java enlarges the table early; it makes a tree of the bin at the eleventh."""
-    family: list[str | None] = ["".join(parts) for parts in product(["Aa", "BB"], repeat=4)][:colliding]
+    family: list[str | None] = []
+    family += ["".join(parts) for parts in product(["Aa", "BB"], repeat=4)][:colliding]
     others = [
         key
         for key in (None, *(f"rack-{number}" for number in range(60)))
@@ -217,13 +226,26 @@ def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, 
     for seed in range(50):
         rng = Random(seed)
         chosen = rng.sample(others, rng.randint(0, len(others)))
-        keys = [*chosen[:3], *family, *chosen[3:]]
+        keys: list[str | None] = [*chosen[:3], *family, *chosen[3:]]
         assert hash_order(keys) == kafka_4.ask("hash_order", keys), f"seed {seed}: {keys}"
 
 
 def test_explicit_placements_are_read_as_by_kafka_topics(kafka_3_9: JavaOracle) -> None:
     rng = Random(1)
-    texts = ["", ",", ":", ",,0", "0:1,,1:0", "0,", "0:1:,1:0::,,", "+1", "1_0", "2147483647", "2147483648", "--1"]
+    texts = [
+        "",
+        ",",
+        ":",
+        ",,0",
+        "0:1,,1:0",
+        "0,",
+        "0:1:,1:0::,,",
+        "+1",
+        "1_0",
+        "2147483647",
+        "2147483648",
+        "--1",
+    ]
     for _ in range(CASES):
         size = rng.randint(1, 4)
         entries = [

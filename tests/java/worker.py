@@ -299,7 +299,9 @@ def place_striped(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     usable = jpype.JClass(place + "UsableBroker")
     answers: list[dict[str, Any]] = []
     for topic in topics:
-        brokers = java_list(usable(broker, optional(rack), fenced) for broker, rack, fenced in topic["brokers"])
+        brokers = java_list(
+            usable(broker, optional(rack), fenced) for broker, rack, fenced in topic["brokers"]
+        )
         cluster = jpype.JProxy(
             place + "ClusterDescriber",
             dict={"usableBrokers": brokers.iterator, "defaultDir": lambda _: common("Uuid").ZERO_UUID},
