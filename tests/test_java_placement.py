@@ -37,6 +37,9 @@ KAFKA_3_9 = [
 # Java orders and hashes strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF.
 ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
 
+# The last divides 2**31 + 1: it tells whether Java draws again from the right number on.
+BOUNDS = (1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1, 715827883)
+
 # Java's exception for what our message begins with.
 EXCEPTIONS = {
     "partitions": "InvalidPartitionsException",
@@ -192,7 +195,7 @@ def test_striped_placements_are_javas(kafka_4: JavaOracle) -> None:
 def test_random_numbers_are_javas(kafka_4: JavaOracle) -> None:
     for seed in range(300):
         rng = Random(seed)
-        bounds = [rng.choice([1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1, rng.randint(1, 100)]) for _ in range(30)]
+        bounds = [rng.choice([*BOUNDS, rng.randint(1, 100)]) for _ in range(30)]
         request: dict[str, Any] = {"seed": java_seed(rng), "bounds": bounds, "shuffle": rng.randrange(50)}
         random = JavaRandom(request["seed"])
         drawn = [random.next_int(bound) for bound in bounds]
