@@ -37,6 +37,9 @@ KAFKA_3_9 = [
 # Java orders and hashes strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF.
 ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
 
+# The last divides 2**31 + 1: it tells whether Java draws again from the right number on.
+BOUNDS = (1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1, 715827883)
+
 # Java's exception for what our message begins with.
 EXCEPTIONS = {
     "partitions": "InvalidPartitionsException",
@@ -165,7 +168,7 @@ def test_the_rack_alternated_list_is_javas(kafka_3_9: JavaOracle) -> None:
 
 
 def test_striped_placements_are_javas(kafka_4: JavaOracle) -> None:
-    cases = []
+    cases: list[dict[str, Any]] = []
     for seed in range(CASES):
         rng = Random(seed)
         racks = random_racks(rng, rng.choice(["none", "equal", "lopsided", "some"]))
@@ -192,8 +195,8 @@ def test_striped_placements_are_javas(kafka_4: JavaOracle) -> None:
 def test_random_numbers_are_javas(kafka_4: JavaOracle) -> None:
     for seed in range(300):
         rng = Random(seed)
-        bounds = [rng.choice([1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1, rng.randint(1, 100)]) for _ in range(30)]
-        request = {"seed": java_seed(rng), "bounds": bounds, "shuffle": rng.randrange(50)}
+        bounds = [rng.choice([*BOUNDS, rng.randint(1, 100)]) for _ in range(30)]
+        request: dict[str, Any] = {"seed": java_seed(rng), "bounds": bounds, "shuffle": rng.randrange(50)}
         random = JavaRandom(request["seed"])
         drawn = [random.next_int(bound) for bound in bounds]
         shuffled = list(range(request["shuffle"]))
@@ -216,7 +219,8 @@ def test_the_order_of_a_hash_map_is_javas(kafka_4: JavaOracle) -> None:
 @pytest.mark.parametrize("colliding", range(2, 11))
 def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, kafka_4: JavaOracle) -> None:
     """From nine in a bin on, Java enlarges the table early; it makes a tree of the bin at the eleventh."""
-    family: list[str | None] = ["".join(parts) for parts in product(["Aa", "BB"], repeat=4)][:colliding]
+    family: list[str | None] = []
+    family += ["".join(parts) for parts in product(["Aa", "BB"], repeat=4)][:colliding]
     others = [
         key
         for key in (None, *(f"rack-{number}" for number in range(60)))
@@ -225,7 +229,7 @@ def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, 
     for seed in range(50):
         rng = Random(seed)
         chosen = rng.sample(others, rng.randint(0, len(others)))
-        keys = [*chosen[:3], *family, *chosen[3:]]
+        keys: list[str | None] = [*chosen[:3], *family, *chosen[3:]]
         assert hash_order(keys) == kafka_4.ask("hash_order", keys), f"seed {seed}: {keys}"
 
 

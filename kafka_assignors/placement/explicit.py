@@ -1,12 +1,13 @@
 """Placements that are written out: the format of `kafka-topics --replica-assignment`, and checks.
 
-In "2:0:1,0:1:2" there are two partitions, and the leader of the first is on broker 2. The partitions' ids are not in
-the text: they count up from the first.
+In "2:0:1,0:1:2" there are two partitions, and the leader of the first is on broker 2. The partitions' ids are
+not in the text: they count up from the first.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kafka_assignors.placement.placement import PlacementError
@@ -35,8 +36,8 @@ def parse_explicit(text: str, *, first_partition: int = 0) -> dict[int, list[int
 
     Raises:
         PlacementError: An entry is not made of broker ids, a broker is there twice in a partition, or the
-            partitions differ in how many replicas they have; also for a negative id, which the tool reads, but no
-            broker takes.
+            partitions differ in how many replicas they have; also for a negative id or a partition without
+            brokers (":"), which the tool reads, but no broker takes.
     """
     check_not_negative("first_partition", first_partition)
     entries = _split(text, ",")
@@ -62,7 +63,7 @@ def format_explicit(placement: Placement) -> str:
     """
     check_placement(placement)
     ids = sorted(placement)
-    for before, partition in zip(ids, ids[1:], strict=False):
+    for before, partition in pairwise(ids):
         if partition != before + 1:
             raise PlacementError(
                 f"partition {partition} comes after {before}, but the format has no ids and counts on: "
@@ -79,8 +80,8 @@ def check_placement(placement: Placement, brokers: Collection[int] | None = None
         brokers: The brokers that exist; None leaves unchecked whether those of the placement do.
 
     Raises:
-        PlacementError: There is no partition, or one with a negative id, without replicas, with a broker twice, with
-            a negative or unknown broker, or with not as many replicas as the first has.
+        PlacementError: There is no partition, or one with a negative id, without replicas, with a broker
+            twice, with a negative or unknown broker, or with not as many replicas as the first has.
     """
     if not placement:
         raise PlacementError("the placement has no partitions: give at least one")
@@ -92,8 +93,8 @@ def check_placement(placement: Placement, brokers: Collection[int] | None = None
         _check_replicas(f"partition {partition}: '{_entry(replicas)}'", replicas, known)
         if len(replicas) != len(placement[first]):
             raise PlacementError(
-                f"partition {partition}: '{_entry(replicas)}' has a replication factor of {len(replicas)}, but "
-                f"partition {first} of {len(placement[first])}: give all partitions as many replicas"
+                f"partition {partition}: '{_entry(replicas)}' has a replication factor of {len(replicas)}, "
+                f"but partition {first} of {len(placement[first])}: give all partitions as many replicas"
             )
 
 
@@ -117,8 +118,8 @@ def _broker(partition: int, entry: str, text: str) -> int:
     number = text.strip(_BLANKS)
     if _NUMBER.fullmatch(number) is None or not -_LARGEST_ID <= int(number) <= _LARGEST_ID:
         raise PlacementError(
-            f"partition {partition}: '{entry}' has '{text}' where a broker id should be: give numbers of at most "
-            f"{_LARGEST_ID}, separated by colons, such as '0:1:2'"
+            f"partition {partition}: '{entry}' has '{text}' where a broker id should be: give numbers of at "
+            f"most {_LARGEST_ID}, separated by colons, such as '0:1:2'"
         )
     return int(number)
 

@@ -1,8 +1,8 @@
 """Placements as `AdminUtils.assignReplicasToBrokers` made them (Kafka up to 3.9, on ZooKeeper).
 
-Leaders go round the brokers from a start index. The followers of a partition stand at a distance from its leader,
-the *shift*, that grows by one whenever the partition ids pass a multiple of the number of brokers, so that brokers
-that lead together do not always follow together. Being rack-aware changes two things: the list of brokers
+Leaders go round the brokers from a start index. The followers of a partition stand at a distance from its
+leader, the *shift*, that grows by one whenever the partition ids pass a multiple of the number of brokers: in
+each round another broker follows a leader first. Being rack-aware changes two things: the list of brokers
 alternates over the racks, and a rack with a replica is passed over as long as another has none.
 """
 
@@ -39,10 +39,12 @@ def place_rack_unaware(
         brokers: Their ids, in the order in which leaders go round; Kafka's own callers sort them.
         start_index: Where in the list the leader of partition 0 is; taken modulo the number of brokers. None
             draws it.
-        shift: How far the first follower of the first partition is from its leader, less one; taken modulo the
-            number of brokers less one. None is the start index if that is given, as in Kafka, else it is drawn.
+        shift: How far the first follower of the first partition is from its leader, less one; taken modulo
+            the number of brokers less one. None is the start index if that is given, as in Kafka, else it is
+            drawn. It is one more already where the first partition is a multiple of the number of brokers,
+            but 0.
         first_partition: The id of the first partition that is placed, as when a topic is expanded.
-        seed: What is drawn is drawn as `java.util.Random(seed)` would, the start index first; None: by chance.
+        seed: What is drawn is drawn as by `java.util.Random(seed)`, the start index first; None: by chance.
 
     Returns:
         Partition id -> broker ids, the preferred leader first; ascending partitions.
@@ -80,7 +82,7 @@ def place_rack_aware(
         start_index: Where in the alternated list (see `alternate`) the leader of partition 0 is.
         shift: As in `place_rack_unaware`; here it is multiplied by the number of racks.
         first_partition: The id of the first partition that is placed, as when a topic is expanded.
-        seed: What is drawn is drawn as `java.util.Random(seed)` would, the start index first; None: by chance.
+        seed: What is drawn is drawn as by `java.util.Random(seed)`, the start index first; None: by chance.
 
     Returns:
         Partition id -> broker ids, the preferred leader first; ascending partitions.
@@ -158,9 +160,9 @@ def rack_unaware_replicas(
 class AlternatedBrokers:
     """The rack-alternated list of a cluster, and the replicas that `place_rack_aware` picks from it.
 
-    Kafka walks the list from where the shift points, once round without the leader. Until all racks have a replica it
-    takes the first broker of each rack that has none; then whatever comes. So that no walk is long, however
-    lopsided the racks, the first brokers of the racks after each place are looked up, not walked to.
+    Kafka walks round the list from where the shift points. Until all racks have a replica it takes the first
+    broker of each rack that has none; then whatever comes that has no replica. So that no walk is long,
+    however lopsided the racks, the first brokers of the racks after each place are looked up, not walked to.
 
     Args:
         racks: Each broker's rack.

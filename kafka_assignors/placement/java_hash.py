@@ -21,10 +21,11 @@ def hash_order(keys: Iterable[str | None]) -> list[str | None]:
     """The order in which a `java.util.HashMap` walks keys of type `Optional<String>`.
 
     Left out is one thing: a bin with nine keys or more in a table of 64 bins or more, which Java makes a tree
-    whose order depends on where objects lie in memory. Among names that were not made to collide there is none.
+    whose order depends on where objects lie in memory. Names that were not made to collide make none.
 
     Args:
-        keys: In the order in which they are put; None is the empty `Optional`. A key put again stays in place.
+        keys: In the order in which they are put, None for the empty `Optional`. One that is put again keeps
+            its place.
 
     Returns:
         Each key once, in the map's order.

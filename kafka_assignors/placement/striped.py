@@ -1,9 +1,10 @@
 """Placements as KRaft's controller makes them: Kafka's `StripedReplicaPlacer` (of kafka-metadata 4.3.1).
 
-Replicas go round the racks, and in each rack round its brokers, unfenced ones first; a leader is always unfenced.
-Where a rack's brokers and the racks begin is drawn at random for each call. One partition's placement is an
-*epoch*: in a new epoch a rack's brokers begin one place further on. After as many epochs as there are
-unfenced brokers all orders are shuffled, for the stripes not to repeat.
+Replicas go round the racks, and in each rack round its brokers, unfenced ones first; a leader is always
+unfenced. At which rack this begins, and at which broker of each, are *offsets* drawn at random for each call.
+One partition's placement is an *epoch*: with it the racks begin one further on, and so do the brokers of a
+rack. After as many epochs as there are unfenced brokers all orders are shuffled, for the stripes not to
+repeat.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ def place_striped(
         fenced: Brokers among them that are fenced: they never lead, and come last in their rack.
         first_partition: The id of the first partition that is placed. It changes nothing else: 4.3.1 draws
             afresh when a topic is expanded.
-        seed: Drawn is as `java.util.Random(seed)` would; None: by chance.
+        seed: All is drawn as by `java.util.Random(seed)`; None: by chance.
 
     Returns:
         Partition id -> broker ids, the preferred leader first; ascending partitions.
 
     Raises:
-        PlacementError: The topic or the brokers cannot be, there are fewer brokers than replicas, all brokers are
-            fenced, or a fenced one is none of them.
+        PlacementError: The topic or the brokers cannot be, there are fewer brokers than replicas, all brokers
+            are fenced, or a fenced one is none of them.
     """
     check_topic(partitions, replication_factor, first_partition)
     check_brokers(racks, replication_factor)
     if unknown := sorted(set(fenced) - racks.keys()):
         raise PlacementError(
-            f"broker {', '.join(map(str, unknown))} is fenced, but not among the brokers with racks: add it there "
-            "(with None if it has no rack)"
+            f"broker {', '.join(map(str, unknown))} is fenced, but not among the brokers with racks: add it "
+            "there (with None if it has no rack)"
         )
     if len(set(fenced)) == len(racks):
         raise PlacementError(
@@ -143,7 +144,7 @@ class RackList:
         for broker, rack in racks.items():
             brokers_of.setdefault(rack, []).append(broker)
         self._random = random
-        # Java draws for the racks in the order of its hash map, and lets them take turns in that of their names.
+        # Java draws for the racks in the order of its hash map; they take turns in that of their names.
         self._racks = {name: Rack(brokers_of[name], fenced, random) for name in hash_order(brokers_of)}
         self._turns = sorted(
             brokers_of, key=lambda name: (name is not None, b"" if name is None else string_order(name))
