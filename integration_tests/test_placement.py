@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ from kafka_assignors.placement import (
 from kafka_assignors.placement import cluster as live
 from kafka_assignors.placement import reassign as moving
 from kafka_assignors.testing import Cluster, Load, kafka_cluster_factory
+from kafka_assignors.testing.brokers.broker import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,14 +69,37 @@ def with_ids(placement: dict[str, list[int]]) -> dict[int, list[int]]:
     return {int(partition): replicas for partition, replicas in placement.items()}
 
 
+def described(admin: KafkaAdminClient, topic: str, count: int) -> dict[int, list[int]]:
+    """A topic of so many partitions, once the broker that is asked has heard of them."""
+    found: dict[int, list[int]] = {}
+
+    def wrong() -> list[str]:
+        found.clear()
+        with contextlib.suppress(PlacementError):
+            found.update(live.read_topics(admin, [topic])[topic])
+        return [] if [*found] == [*range(count)] else [f"it has {[*found]}"]
+
+    wait_until(wrong, PATIENCE, f"{topic} to have {count} partitions")
+    return found
+
+
+def led_by_others(admin: KafkaAdminClient, topic: str, placement: dict[int, list[int]]) -> list[str]:
+    """Partitions that their preferred leader does not lead."""
+    (description,) = admin.describe_topics([topic])
+    return [
+        f"{one['partition_index']} is led by {one['leader_id']}"
+        for one in description["partitions"]
+        if one["leader_id"] != placement[one["partition_index"]][0]
+    ]
+
+
 def test_brokers_and_racks_are_read(admin: KafkaAdminClient) -> None:
     assert live.read_racks(admin) == RACKS
 
 
 def test_a_placement_of_the_broker_is_described_and_inferred(admin: KafkaAdminClient, topic: str) -> None:
-    admin.create_topics({topic: {"num_partitions": 9, "replication_factor": 2}}, wait_for_metadata=True)
-    placement = live.read_topics(admin, [topic])[topic]
-    assert [*placement] == [*range(9)]
+    admin.create_topics({topic: {"num_partitions": 9, "replication_factor": 2}})
+    placement = described(admin, topic, 9)
     best = infer(placement, racks=RACKS).best
     assert best is not None
     assert best.generator == "striped"
@@ -83,11 +108,10 @@ def test_a_placement_of_the_broker_is_described_and_inferred(admin: KafkaAdminCl
 
 
 def test_partitions_that_the_broker_adds_are_another_step(admin: KafkaAdminClient, topic: str) -> None:
-    admin.create_topics({topic: {"num_partitions": 12, "replication_factor": 3}}, wait_for_metadata=True)
-    first = live.read_topics(admin, [topic])[topic]
+    admin.create_topics({topic: {"num_partitions": 12, "replication_factor": 3}})
+    first = described(admin, topic, 12)
     admin.create_partitions({topic: {"count": 24}})
-    admin.wait_for_topics([topic])
-    placement = live.read_topics(admin, [topic])[topic]
+    placement = described(admin, topic, 24)
     (fit,) = [fit for fit in infer(placement, racks=RACKS).fits if fit.generator == "striped"]
     assert {partition: placement[partition] for partition in first} == first
     # By chance, the second draw may go on where the first ended.
@@ -149,13 +173,9 @@ def test_an_explicit_placement_is_read_back_equal(
     ],
 )
 def test_what_cannot_be_created_is_refused_and_not_half_done(
-    three_nodes: Cluster,
-    admin: KafkaAdminClient,
-    topic: str,
-    arguments: tuple[str, ...],
-    status: int,
-    said: str,
+    three_nodes: Cluster, admin: KafkaAdminClient, arguments: tuple[str, ...], status: int, said: str
 ) -> None:
+    topic = f"refused-{uuid.uuid4().hex[:8]}"
     assert said in command(three_nodes, "create", topic, *arguments, status=status)
     with pytest.raises(PlacementError, match=f"no topic '{topic}'"):
         live.read_topics(admin, [topic])
@@ -189,11 +209,7 @@ def test_replicas_are_moved_as_planned_under_load(
     assert sum(produced.values()) > 0
     sizes = live.read_sizes(admin, {topic: after})
     assert all(size > 0 for size in sizes.values())
-    leaders = {
-        partition["partition_index"]: partition["leader_id"]
-        for partition in admin.describe_topics([topic])[0]["partitions"]
-    }
-    assert leaders == {partition: replicas[0] for partition, replicas in after.items()}
+    wait_until(lambda: led_by_others(admin, topic, after), PATIENCE, "the preferred leaders to lead")
     again = command(three_nodes, "reassign", topic, "--execute")
     assert (again["plan"]["moves"], again["reassigned"]) == ([], 0)
 
@@ -220,8 +236,8 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     wanted = {0: [1, 3], 1: [2, 3], 2: [1, 2]}
     (tmp_path / "wanted.json").write_text(format_reassignment({topic: wanted}))
     broker = three_nodes.broker(3)
-    # A broker that is frozen copies nothing, so the reassignment is under way until it is thawed.
-    broker.freeze()
+    # A broker that is down copies nothing, so the reassignment is under way until it is back.
+    broker.stop()
     moves = {TopicPartition(topic, 0): wanted[0], TopicPartition(topic, 1): wanted[1]}
     try:
         assert set(admin.alter_partition_reassignments(moves).values()) == {None}
@@ -238,7 +254,7 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
         assert second.stderr is not None
         assert second.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
     finally:
-        broker.thaw()
+        broker.start()
     shown, said = second.communicate(timeout=PATIENCE)
     assert second.returncode == 0, said
     assert shown == "partitions reassigned: 2\n"
@@ -248,13 +264,13 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
 def test_a_reassignment_is_broken_off(three_nodes: Cluster, admin: KafkaAdminClient, topic: str) -> None:
     live.create_topic(admin, topic, {0: [1, 2]})
     broker = three_nodes.broker(3)
-    broker.freeze()
+    broker.stop()
     try:
         admin.alter_partition_reassignments({TopicPartition(topic, 0): [1, 3]})
         assert command(three_nodes, "reassign", topic, "--cancel") == {"cancelled": [[topic, 0]]}
         assert live.read_topics(admin, [topic])[topic] == {0: [1, 2]}
     finally:
-        broker.thaw()
+        broker.start()
     assert command(three_nodes, "reassign", topic, "--cancel") == {"cancelled": []}
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka import TopicPartition
-from kafka.protocol.admin import ElectionType
 from kafka.errors import KafkaError
+from kafka.protocol.admin import ElectionType
 
 from kafka_assignors.placement.cluster import LOOK_SECONDS, ClusterError, read_racks, read_topics
 from kafka_assignors.placement.placement import PlacementError
