@@ -30,7 +30,6 @@ from kafka_assignors.testing.brokers.broker import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafka import KafkaAdminClient
 
 COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 RACKS = {1: "rack-1", 2: "rack-2", 3: "rack-3"}
@@ -41,10 +40,9 @@ guarded = kafka_cluster_factory(1, security="sasl_tls", scope="module")
 
 
 @pytest.fixture(scope="module")
-def admin(three_nodes: Cluster) -> Iterator[KafkaAdminClient]:
-    client = live.connect(three_nodes.bootstrap_servers)
-    yield client
-    client.close()
+def admin(three_nodes: Cluster) -> Iterator[live.Admin]:
+    with live.Admin(three_nodes.bootstrap_servers) as admin:
+        yield admin
 
 
 @pytest.fixture
@@ -69,7 +67,7 @@ def with_ids(placement: dict[str, list[int]]) -> dict[int, list[int]]:
     return {int(partition): replicas for partition, replicas in placement.items()}
 
 
-def described(admin: KafkaAdminClient, topic: str, count: int) -> dict[int, list[int]]:
+def described(admin: live.Admin, topic: str, count: int) -> dict[int, list[int]]:
     """A topic of so many partitions, once the broker that is asked has heard of them."""
     found: dict[int, list[int]] = {}
 
@@ -83,9 +81,9 @@ def described(admin: KafkaAdminClient, topic: str, count: int) -> dict[int, list
     return found
 
 
-def led_by_others(admin: KafkaAdminClient, topic: str, placement: dict[int, list[int]]) -> list[str]:
+def led_by_others(admin: live.Admin, topic: str, placement: dict[int, list[int]]) -> list[str]:
     """Partitions that their preferred leader does not lead."""
-    (description,) = admin.describe_topics([topic])
+    (description,) = admin.ask(lambda client: client.describe_topics([topic]))
     return [
         f"{one['partition_index']} is led by {one['leader_id']}"
         for one in description["partitions"]
@@ -93,12 +91,12 @@ def led_by_others(admin: KafkaAdminClient, topic: str, placement: dict[int, list
     ]
 
 
-def test_brokers_and_racks_are_read(admin: KafkaAdminClient) -> None:
+def test_brokers_and_racks_are_read(admin: live.Admin) -> None:
     assert live.read_racks(admin) == RACKS
 
 
-def test_a_placement_of_the_broker_is_described_and_inferred(admin: KafkaAdminClient, topic: str) -> None:
-    admin.create_topics({topic: {"num_partitions": 9, "replication_factor": 2}})
+def test_a_placement_of_the_broker_is_described_and_inferred(admin: live.Admin, topic: str) -> None:
+    admin.once(lambda client: client.create_topics({topic: {"num_partitions": 9, "replication_factor": 2}}))
     placement = described(admin, topic, 9)
     best = infer(placement, racks=RACKS).best
     assert best is not None
@@ -107,10 +105,10 @@ def test_a_placement_of_the_broker_is_described_and_inferred(admin: KafkaAdminCl
     assert best.chance < 0.05
 
 
-def test_partitions_that_the_broker_adds_are_another_step(admin: KafkaAdminClient, topic: str) -> None:
-    admin.create_topics({topic: {"num_partitions": 12, "replication_factor": 3}})
+def test_partitions_that_the_broker_adds_are_another_step(admin: live.Admin, topic: str) -> None:
+    admin.once(lambda client: client.create_topics({topic: {"num_partitions": 12, "replication_factor": 3}}))
     first = described(admin, topic, 12)
-    admin.create_partitions({topic: {"count": 24}})
+    admin.once(lambda client: client.create_partitions({topic: 24}))
     placement = described(admin, topic, 24)
     (fit,) = [fit for fit in infer(placement, racks=RACKS).fits if fit.generator == "striped"]
     assert {partition: placement[partition] for partition in first} == first
@@ -120,7 +118,7 @@ def test_partitions_that_the_broker_adds_are_another_step(admin: KafkaAdminClien
 
 @pytest.mark.parametrize("generator", ["rack-aware", "rack-unaware", "striped"])
 def test_a_created_topic_is_described_as_it_was_generated(
-    three_nodes: Cluster, admin: KafkaAdminClient, topic: str, generator: str
+    three_nodes: Cluster, admin: live.Admin, topic: str, generator: str
 ) -> None:
     made = command(
         three_nodes,
@@ -139,7 +137,7 @@ def test_a_created_topic_is_described_as_it_was_generated(
     assert described["quality"]["racks_per_partition"] == {"2": 7}
 
 
-def test_a_dry_run_creates_nothing(three_nodes: Cluster, admin: KafkaAdminClient, topic: str) -> None:
+def test_a_dry_run_creates_nothing(three_nodes: Cluster, admin: live.Admin, topic: str) -> None:
     shown = command(
         three_nodes,
         "create",
@@ -158,7 +156,7 @@ def test_a_dry_run_creates_nothing(three_nodes: Cluster, admin: KafkaAdminClient
 
 
 def test_an_explicit_placement_is_read_back_equal(
-    three_nodes: Cluster, admin: KafkaAdminClient, topic: str
+    three_nodes: Cluster, admin: live.Admin, topic: str
 ) -> None:
     command(three_nodes, "create", topic, "--replica-assignment", "3:1,1:2,2:1,3:2")
     assert live.read_topics(admin, [topic]) == {topic: {0: [3, 1], 1: [1, 2], 2: [2, 1], 3: [3, 2]}}
@@ -173,7 +171,7 @@ def test_an_explicit_placement_is_read_back_equal(
     ],
 )
 def test_what_cannot_be_created_is_refused_and_not_half_done(
-    three_nodes: Cluster, admin: KafkaAdminClient, arguments: tuple[str, ...], status: int, said: str
+    three_nodes: Cluster, admin: live.Admin, arguments: tuple[str, ...], status: int, said: str
 ) -> None:
     topic = f"refused-{uuid.uuid4().hex[:8]}"
     assert said in command(three_nodes, "create", topic, *arguments, status=status)
@@ -181,9 +179,7 @@ def test_what_cannot_be_created_is_refused_and_not_half_done(
         live.read_topics(admin, [topic])
 
 
-def test_a_topic_is_expanded_by_its_pattern(
-    three_nodes: Cluster, admin: KafkaAdminClient, topic: str
-) -> None:
+def test_a_topic_is_expanded_by_its_pattern(three_nodes: Cluster, admin: live.Admin, topic: str) -> None:
     live.create_topic(admin, topic, place_rack_aware(6, 2, RACKS, start_index=1, shift=4))
     shown = command(three_nodes, "expand", topic, "--partitions", "10")
     assert len(live.read_topics(admin, [topic])[topic]) == 6
@@ -194,7 +190,7 @@ def test_a_topic_is_expanded_by_its_pattern(
 
 
 def test_replicas_are_moved_as_planned_under_load(
-    three_nodes: Cluster, admin: KafkaAdminClient, topic: str
+    three_nodes: Cluster, admin: live.Admin, topic: str
 ) -> None:
     live.create_topic(admin, topic, {partition: [1, 2] for partition in range(6)})
     with Load(three_nodes, topic, rate=200) as load:
@@ -215,7 +211,7 @@ def test_replicas_are_moved_as_planned_under_load(
 
 
 def test_what_cannot_be_reassigned_begins_nothing(
-    three_nodes: Cluster, admin: KafkaAdminClient, topic: str, tmp_path: Path
+    three_nodes: Cluster, admin: live.Admin, topic: str, tmp_path: Path
 ) -> None:
     placement = {0: [1, 2], 1: [2, 3]}
     live.create_topic(admin, topic, placement)
@@ -230,7 +226,7 @@ def test_what_cannot_be_reassigned_begins_nothing(
 
 
 def test_a_reassignment_is_gone_on_with_after_ctrl_c(
-    three_nodes: Cluster, admin: KafkaAdminClient, topic: str, tmp_path: Path
+    three_nodes: Cluster, admin: live.Admin, topic: str, tmp_path: Path
 ) -> None:
     live.create_topic(admin, topic, {0: [1, 2], 1: [2, 1], 2: [1, 2]})
     wanted = {0: [1, 3], 1: [2, 3], 2: [1, 2]}
@@ -240,7 +236,7 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     broker.stop()
     moves = {TopicPartition(topic, 0): wanted[0], TopicPartition(topic, 1): wanted[1]}
     try:
-        assert set(admin.alter_partition_reassignments(moves).values()) == {None}
+        assert set(admin.ask(lambda client: client.alter_partition_reassignments(moves)).values()) == {None}
         first = watched(three_nodes, tmp_path / "wanted.json")
         assert first.stderr is not None
         assert first.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
@@ -261,12 +257,12 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     assert live.read_topics(admin, [topic])[topic] == wanted
 
 
-def test_a_reassignment_is_broken_off(three_nodes: Cluster, admin: KafkaAdminClient, topic: str) -> None:
+def test_a_reassignment_is_broken_off(three_nodes: Cluster, admin: live.Admin, topic: str) -> None:
     live.create_topic(admin, topic, {0: [1, 2]})
     broker = three_nodes.broker(3)
     broker.stop()
     try:
-        admin.alter_partition_reassignments({TopicPartition(topic, 0): [1, 3]})
+        admin.ask(lambda client: client.alter_partition_reassignments({TopicPartition(topic, 0): [1, 3]}))
         assert command(three_nodes, "reassign", topic, "--cancel") == {"cancelled": [[topic, 0]]}
         assert live.read_topics(admin, [topic])[topic] == {0: [1, 2]}
     finally:

@@ -26,8 +26,6 @@ from kafka_assignors.placement.reassignment import format_reassignment, parse_re
 from kafka_assignors.placement.striped import place_striped
 
 if TYPE_CHECKING:
-    from kafka import KafkaAdminClient
-
     from kafka_assignors.placement.placement import Racks
 
 Topics = Mapping[str, dict[int, list[int]]]
@@ -44,7 +42,7 @@ class Cluster(NamedTuple):
 
     racks: "Racks"
     topics: Topics
-    admin: "KafkaAdminClient | None"
+    admin: live.Admin | None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -203,18 +201,20 @@ def _reassign(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace, cluster: Cluster) -> MovePlan:
-    known = cluster.admin is not None and not options.count_replicas
+    sizes = None
+    if cluster.admin is not None and not options.count_replicas:
+        sizes = live.read_sizes(cluster.admin, cluster.topics)
     return plan_moves(
         cluster.topics,
         cluster.racks,
         replication_factor=options.replication_factor,
-        sizes=live.read_sizes(cluster.admin, cluster.topics) if known else None,
+        sizes=sizes,
         brokers=options.to_brokers,
         per_topic=options.per_topic,
     )
 
 
-def _execute(options: argparse.Namespace, admin: "KafkaAdminClient", target: Topics) -> int:
+def _execute(options: argparse.Namespace, admin: live.Admin, target: Topics) -> int:
     """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
     from rich.console import Console  # noqa: PLC0415 - an extra
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
@@ -260,13 +260,10 @@ def _cancel(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _connected(options: argparse.Namespace) -> "Iterator[KafkaAdminClient]":
+def _connected(options: argparse.Namespace) -> Iterator[live.Admin]:
     settings = {} if options.command_config is None else read_command_config(options.command_config)
-    admin = live.connect(options.bootstrap_servers.split(","), settings)
-    try:
+    with live.Admin(options.bootstrap_servers.split(","), settings) as admin:
         yield admin
-    finally:
-        admin.close()
 
 
 @contextmanager

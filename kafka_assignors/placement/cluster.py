@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaError, for_code
+from kafka.errors import KafkaError, UnknownBrokerIdError, for_code
 
 from kafka_assignors.placement.placement import PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from types import TracebackType
 
     from kafka_assignors.placement.placement import Placement
 
 LOOK_SECONDS = 0.2
 """How long to wait between two looks at a cluster that is at work."""
 
+_Answer = TypeVar("_Answer")
+_PATIENCE_SECONDS = 60.0
 _VISIBLE_SECONDS = 30.0
 _UNKNOWN_TOPIC = 3
 
@@ -26,8 +29,11 @@ class ClusterError(RuntimeError):
     """A cluster did not do what it was asked for; the message says what, and what it answered."""
 
 
-def connect(bootstrap_servers: Sequence[str], settings: Mapping[str, Any] | None = None) -> KafkaAdminClient:
-    """An admin client of kafka-python; close it after use.
+class Admin:
+    """An admin client of kafka-python that outlives brokers: where one went away, another is asked.
+
+    A context manager: close it after use. kafka-python's own client goes on to ask the broker that it first
+    took for the controller, also when that is gone.
 
     Args:
         bootstrap_servers: "host:port" each.
@@ -36,24 +42,71 @@ def connect(bootstrap_servers: Sequence[str], settings: Mapping[str, Any] | None
     Raises:
         ClusterError: No broker answers.
     """
-    try:
-        return KafkaAdminClient(bootstrap_servers=list(bootstrap_servers), **(settings or {}))
-    except KafkaError as error:
-        raise ClusterError(f"no broker answers at {', '.join(bootstrap_servers)}: {error}") from error
+
+    def __init__(self, bootstrap_servers: Sequence[str], settings: Mapping[str, Any] | None = None) -> None:
+        self._settings = {**(settings or {}), "bootstrap_servers": list(bootstrap_servers)}
+        self._client = self._connect()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()
+
+    def once(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
+        """Send what must not be sent twice.
+
+        Raises:
+            KafkaError: The cluster did not do it, or did not say that it did.
+        """
+        return request(self._client)
+
+    def ask(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
+        """Send what may be sent twice; again, and to others, while brokers come and go.
+
+        Raises:
+            ClusterError: No broker answers any more.
+            KafkaError: The cluster does not do it.
+        """
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return request(self._client)
+            except KafkaError as error:
+                passing = error.retriable or isinstance(error, UnknownBrokerIdError)
+                if not passing or time.monotonic() > deadline:
+                    raise
+            time.sleep(LOOK_SECONDS)
+            self._client.close()
+            self._client = self._connect()
+
+    def _connect(self) -> KafkaAdminClient:
+        try:
+            return KafkaAdminClient(**self._settings)
+        except KafkaError as error:
+            servers = ", ".join(self._settings["bootstrap_servers"])
+            raise ClusterError(f"no broker answers at {servers}: {error}") from error
 
 
-def read_racks(admin: KafkaAdminClient) -> dict[int, str | None]:
+def read_racks(admin: Admin) -> dict[int, str | None]:
     """Every broker that is up, and its rack."""
-    return {broker["broker_id"]: broker["rack"] for broker in admin.describe_cluster()["brokers"]}
+    return {
+        broker["broker_id"]: broker["rack"]
+        for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]
+    }
 
 
-def read_topics(
-    admin: KafkaAdminClient, topics: Collection[str] | None = None
-) -> dict[str, dict[int, list[int]]]:
+def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:
     """The placements of topics as the cluster describes them.
 
     Args:
-        admin: A client.
+        admin: The cluster.
         topics: Their names; all but internal ones by default.
 
     Raises:
@@ -62,7 +115,8 @@ def read_topics(
     """
     placements: dict[str, dict[int, list[int]]] = {}
     # Without names, kafka-python asks for all.
-    for topic in admin.describe_topics(None if topics is None else sorted(topics)):
+    names = None if topics is None else sorted(topics)
+    for topic in admin.ask(lambda client: client.describe_topics(names)):
         name = topic["name"]
         if topic["error_code"] == _UNKNOWN_TOPIC:
             raise PlacementError(f"the cluster has no topic {name!r}")
@@ -77,14 +131,15 @@ def read_topics(
     return dict(sorted(placements.items()))
 
 
-def read_sizes(admin: KafkaAdminClient, topics: Mapping[str, Placement]) -> dict[tuple[str, int], int]:
+def read_sizes(admin: Admin, topics: Mapping[str, Placement]) -> dict[tuple[str, int], int]:
     """Bytes of the log of each partition: what its largest replica has.
 
     Raises:
         ClusterError: A broker does not say.
     """
     sizes = {(topic, partition): 0 for topic, placement in topics.items() for partition in placement}
-    for broker in admin.describe_log_dirs({topic: sorted(placement) for topic, placement in topics.items()}):
+    wanted = {topic: sorted(placement) for topic, placement in topics.items()}
+    for broker in admin.ask(lambda client: client.describe_log_dirs(wanted)):
         for folder in broker["log_dirs"]:
             if folder["error_code"]:
                 why = for_code(folder["error_code"]).__name__
@@ -98,7 +153,7 @@ def read_sizes(admin: KafkaAdminClient, topics: Mapping[str, Placement]) -> dict
 
 
 def create_topic(
-    admin: KafkaAdminClient, topic: str, placement: Placement, configs: Mapping[str, str] | None = None
+    admin: Admin, topic: str, placement: Placement, configs: Mapping[str, str] | None = None
 ) -> None:
     """Create a topic with this placement; on return the cluster describes it so.
 
@@ -112,15 +167,19 @@ def create_topic(
         )
     assignments = {partition: list(replicas) for partition, replicas in placement.items()}
     asked = {topic: {"assignments": assignments, "configs": dict(configs or {})}}
-    _check_answer(topic, "created", lambda: admin.create_topics(asked, raise_errors=False)["topics"])
+    _check_answer(
+        topic,
+        "created",
+        lambda: admin.once(lambda client: client.create_topics(asked, raise_errors=False))["topics"],
+    )
     _wait_described(admin, topic, placement)
 
 
-def add_partitions(admin: KafkaAdminClient, topic: str, present: Placement, more: Placement) -> None:
+def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement) -> None:
     """Add partitions to a topic; on return the cluster describes all of them so.
 
     Args:
-        admin: A client.
+        admin: The cluster.
         topic: The topic.
         present: The partitions that it has.
         more: The partitions to add; their ids go on where the present ones end.
@@ -138,7 +197,11 @@ def add_partitions(admin: KafkaAdminClient, topic: str, present: Placement, more
     assignments = [list(more[partition]) for partition in sorted(more)]
     asked = {topic: {"count": len(whole), "assignments": assignments}}
     _check_answer(
-        topic, "expanded", lambda: admin.create_partitions(asked, raise_errors=False).to_dict()["results"]
+        topic,
+        "expanded",
+        lambda: admin.once(lambda client: client.create_partitions(asked, raise_errors=False)).to_dict()[
+            "results"
+        ],
     )
     _wait_described(admin, topic, whole)
 
@@ -154,7 +217,7 @@ def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str,
         raise ClusterError(f"topic {topic!r} was not {done}: {why}")
 
 
-def _wait_described(admin: KafkaAdminClient, topic: str, placement: Placement) -> None:
+def _wait_described(admin: Admin, topic: str, placement: Placement) -> None:
     """Wait until a broker describes the topic so: the one that is asked may hear of it later than others."""
     expected = {partition: list(replicas) for partition, replicas in sorted(placement.items())}
     deadline = time.monotonic() + _VISIBLE_SECONDS

@@ -20,8 +20,7 @@ from kafka_assignors.placement.placement import PlacementError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kafka import KafkaAdminClient
-
+    from kafka_assignors.placement.cluster import Admin
     from kafka_assignors.placement.placement import Placement
 
 AT_ONCE = 10
@@ -46,7 +45,7 @@ class Progress:
 
 
 def reassign(
-    admin: KafkaAdminClient,
+    admin: Admin,
     targets: Mapping[str, Placement],
     *,
     at_once: int = AT_ONCE,
@@ -55,7 +54,7 @@ def reassign(
     """Move replicas until topics are placed like this, and let preferred leaders lead.
 
     Args:
-        admin: A client.
+        admin: The cluster.
         targets: The placements to reach; partitions that are not named stay as they are.
         at_once: How many partitions to reassign at once.
         watch: Gets the progress whenever it changes.
@@ -97,18 +96,16 @@ def reassign(
     return total
 
 
-def under_way(
-    admin: KafkaAdminClient, partitions: Mapping[TopicPartition, object]
-) -> dict[TopicPartition, list[int]]:
+def under_way(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
     """Of some partitions, those whose reassignment is under way, and what they are to have after it."""
     return {
         partition: [broker for broker in state["replicas"] if broker not in state["removing_replicas"]]
-        for partition, state in admin.list_partition_reassignments().items()
+        for partition, state in admin.ask(lambda client: client.list_partition_reassignments()).items()
         if partition in partitions
     }
 
 
-def cancel(admin: KafkaAdminClient, topics: Mapping[str, Placement]) -> list[TopicPartition]:
+def cancel(admin: Admin, topics: Mapping[str, Placement]) -> list[TopicPartition]:
     """Break off all that is under way in some topics; those partitions stay where they were.
 
     Returns:
@@ -124,9 +121,7 @@ def cancel(admin: KafkaAdminClient, topics: Mapping[str, Placement]) -> list[Top
     return running
 
 
-def _read(
-    admin: KafkaAdminClient, partitions: Mapping[TopicPartition, object]
-) -> dict[TopicPartition, list[int]]:
+def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
     topics = read_topics(admin, {tp.topic for tp in partitions})
     return {
         TopicPartition(topic, p): brokers for topic, placed in topics.items() for p, brokers in placed.items()
@@ -134,7 +129,7 @@ def _read(
 
 
 def _check(
-    admin: KafkaAdminClient,
+    admin: Admin,
     wanted: Mapping[TopicPartition, list[int]],
     present: Mapping[TopicPartition, list[int]],
     running: Mapping[TopicPartition, list[int]],
@@ -159,9 +154,9 @@ def _check(
             )
 
 
-def _begin(admin: KafkaAdminClient, replicas: Mapping[TopicPartition, list[int] | None]) -> None:
+def _begin(admin: Admin, replicas: Mapping[TopicPartition, list[int] | None]) -> None:
     try:
-        answers = admin.alter_partition_reassignments(replicas)
+        answers = admin.ask(lambda client: client.alter_partition_reassignments(replicas))
     except KafkaError as error:
         raise ClusterError(f"the cluster did not take the reassignment: {error}") from error
     refused = {tp: error for tp, error in answers.items() if error is not None}
@@ -172,7 +167,7 @@ def _begin(admin: KafkaAdminClient, replicas: Mapping[TopicPartition, list[int] 
         )
 
 
-def _wait_described(admin: KafkaAdminClient, wanted: Mapping[TopicPartition, list[int]]) -> None:
+def _wait_described(admin: Admin, wanted: Mapping[TopicPartition, list[int]]) -> None:
     """Wait until the broker that is asked describes what the controller has done."""
     deadline = time.monotonic() + _DESCRIBED_SECONDS
     while True:
@@ -189,10 +184,14 @@ def _wait_described(admin: KafkaAdminClient, wanted: Mapping[TopicPartition, lis
         time.sleep(LOOK_SECONDS)
 
 
-def _elect(admin: KafkaAdminClient, partitions: Mapping[TopicPartition, object]) -> None:
+def _elect(admin: Admin, partitions: Mapping[TopicPartition, object]) -> None:
     """Let the preferred leaders lead now: a cluster does it by itself, but may take minutes."""
+    wanted: dict[str, list[int]] = {}
+    for tp in sorted(partitions):
+        wanted.setdefault(tp.topic, []).append(tp.partition)
     try:
-        admin.elect_leaders(ElectionType.PREFERRED, sorted(partitions))  # that none is needed is no error
+        # That none is needed is no error to kafka-python.
+        admin.ask(lambda client: client.elect_leaders(ElectionType.PREFERRED, wanted))
     except KafkaError as error:
         raise ClusterError(
             f"all replicas are in their places, but not all preferred leaders lead: {error}"
