@@ -1,7 +1,7 @@
-"""What the best placement reaches, by trying all of them (`Oracle`) or by CP-SAT (`Solved`), and random cases.
+"""What the best placement reaches, by trying all (`Oracle`) or by CP-SAT (`Solved`), and random cases.
 
-Nothing here is a flow. The rules are put in other words than the planner's: racks are filled most evenly if the
-sum of squares of a partition's replicas in each is least; loads are best if, sorted, they are the
+Nothing here is a flow. The rules are put in other words than the planner's: racks are filled most evenly if
+the sum of squares of a partition's replicas in each is least; loads are best if, sorted, they are the
 lexicographically least.
 """
 
@@ -152,6 +152,10 @@ def sets_of(case: Case, key: tuple[str, int]) -> list[tuple[int, ...]]:
     return even_sets(tuple((broker, case.racks[broker]) for broker in case.allowed), case.factor(*key))
 
 
+_Choices = list[tuple[tuple[int, ...], int]]
+"""For a partition: brokers that it may go to together, and what that costs."""
+
+
 class Oracle:
     """All placements of partitions, one partition after another, as the loads that they lead to."""
 
@@ -163,12 +167,12 @@ class Oracle:
         """The best there is; leaders among the replicas that a placement has."""
         case = self.case
         beside = case.beside()
-        options = [
+        options: list[_Choices] = [
             [(brokers, self._weight(cost(case, key, brokers))) for brokers in sets_of(case, key)]
             for key in self.problem
         ]
         loads, moved = self._try_all(options, [broker for replicas in beside for broker in replicas])
-        leads = [
+        leads: list[_Choices] = [
             [((broker,), int(broker != case.topics[key[0]][key[1]][0])) for broker in after[key]]
             for key in self.problem
         ]
@@ -182,9 +186,7 @@ class Oracle:
     def _weight(moved: tuple[int, int, int]) -> int:
         return (moved[0] * _MANY + moved[1]) * _MANY + moved[2]
 
-    def _try_all(
-        self, options: list[list[tuple[tuple[int, ...], int]]], beside: Iterable[int]
-    ) -> tuple[list[int], int]:
+    def _try_all(self, options: list[_Choices], beside: Iterable[int]) -> tuple[list[int], int]:
         """The best loads, most first, and the least cost with them."""
         states = {sum(self.one.get(broker, 0) for broker in beside): 0}
         for choices in options:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.placement.placement import PlacementError
-from kafka_assignors.placement.planning import Move, MovePlan, place_balanced, plan_moves
+from kafka_assignors.placement.planning import MovePlan, place_balanced, plan_moves
 from kafka_assignors.placement.spread import least_squares, rack_bounds
 from tests.placement_oracle import Case, Oracle, Solved, random_case, reached, sets_of
 
@@ -54,7 +54,7 @@ def test_the_two_oracles_agree() -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_a_plan_is_valid_and_says_what_it_does(seed: int) -> None:
     case = random_case(seed)
     plan = case.plan()
@@ -75,9 +75,8 @@ def test_a_plan_is_valid_and_says_what_it_does(seed: int) -> None:
         assert added[topic, partition] == len(set(now) - set(present))
         followers = [broker for broker in present if broker in now[1:]]
         assert now[1:] == followers + sorted(set(now[1:]) - set(present))
-    assert len(
-        {(move.topic, move.partition, move.source) for move in plan.moves if move.source is not None}
-    ) == sum(move.source is not None for move in plan.moves)
+    sources = [(move.topic, move.partition, move.source) for move in plan.moves if move.source is not None]
+    assert len(set(sources)) == len(sources)
     assert plan.before == case.topics
     for topic in case.fixed:
         assert plan.after[topic] == case.topics[topic]
@@ -101,7 +100,7 @@ def test_the_order_in_which_arguments_come_does_not_matter(seed: int, order: int
 
 
 @given(SEEDS)
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_what_is_planned_is_left_alone_when_planned_again(seed: int) -> None:
     case = random_case(seed)
     plan = case.plan()
@@ -124,7 +123,7 @@ def test_what_is_planned_is_left_alone_when_planned_again(seed: int) -> None:
     crowd=st.integers(1, 9),
     order=st.randoms(use_true_random=False),
 )
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_leaders_are_balanced_whatever_moves_least_if_replicas_are(
     brokers: int, factor: int, partitions: int, crowd: int, order: Random
 ) -> None:
@@ -138,11 +137,21 @@ def test_leaders_are_balanced_whatever_moves_least_if_replicas_are(
 
 
 def test_moving_less_wins_over_leaders_and_the_plan_says_so() -> None:
-    # Broker 0 has both replicas that are alone, so it must lead them; with a replica of "pair" moved it need not.
-    topics = {"alone": {0: [0], 1: [0]}, "pair": {0: [1, 2], 1: [1, 2], 2: [1, 2]}}
-    plan = plan_moves(topics, {0: None, 1: None, 2: None, 3: None}, fixed=["pair"])
-    assert plan.moves == (Move(topic="alone", partition=0, target=3, source=0, size=None),)
-    assert plan.leaders_squares == 1 + 1 + 4 + 1 or plan.leaders_best
+    # Each broker has 3 replicas, but broker 0 has them alone and leads them all.
+    alone = {0: [0], 1: [0], 2: [0]}
+    topics = {"alone": alone, "together": {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}}
+    plan = plan_moves(topics, dict.fromkeys(range(4)))
+    assert plan.moves == ()
+    assert plan.leader_loads == {0: 3, 1: 1, 2: 1, 3: 1}
+    assert (plan.leaders_squares, plan.leaders_bound, plan.leaders_best) == (12, 10, False)
+
+
+def test_moving_less_wins_over_leaders_beside_what_is_fixed() -> None:
+    # Broker 7 would lead the topic's only partition if that moved to it, and replicas would be as balanced.
+    topics = {"fixed": {0: [8, 7], 1: [8, 7]}, "t": {0: [8]}}
+    plan = plan_moves(topics, {7: None, 8: None}, fixed=["fixed"])
+    assert plan.moves == ()
+    assert (plan.leaders_squares, plan.leaders_bound, plan.leaders_best) == (9, 5, False)
 
 
 @pytest.mark.parametrize(
@@ -263,13 +272,13 @@ def test_nothing_to_plan_is_no_plan() -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     (
         {"replication_factor": 4},
-        "t-0 is to have 4 replicas, but only 3 brokers may hold them (0, 1, 2): allow more",
+        "t-0 is to have 4 replicas, but at most 3 brokers may hold them (0, 1, 2): allow",
     ),
     (
         {"brokers": [1]},
-        "t-0 is to have 2 replicas, but only 1 brokers may hold them (1): allow more, or lower",
+        "t-0 is to have 2 replicas, but at most 1 brokers may hold them (1): allow more, or",
     ),
-    ({"brokers": []}, "t-0 is to have 2 replicas, but only 0 brokers may hold them (none)"),
+    ({"brokers": []}, "t-0 is to have 2 replicas, but at most 0 brokers may hold them (none): allow"),
     ({"brokers": [1, 2, 8, 7]}, "brokers has 7, 8, and racks does not: add them there"),
     ({"racks": {0: "a", 2: None, 1: None}}, "1, 2 of 3 brokers have no rack, but the others have one: name"),
     ({"replication_factor": 0}, "t-0 is to have 0 replicas: give a replication factor of 1 or more"),

@@ -169,8 +169,8 @@ class Cluster:
                 )
             if wanted.factor > len(self.brokers):
                 raise PlacementError(
-                    f"{wanted.name} is to have {wanted.factor} replicas, but only "
-                    f"{len(self.brokers)} brokers may hold them ({listed(self.brokers)}): allow more, or lower the replication "
+                    f"{wanted.name} is to have {wanted.factor} replicas, but at most {len(self.brokers)} "
+                    f"brokers may hold them ({listed(self.brokers)}): allow more, or lower the replication "
                     "factor"
                 )
 
