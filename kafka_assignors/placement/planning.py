@@ -73,7 +73,7 @@ class MovePlan:
         replicas_forced: How many replicas any valid placement has to copy, balanced or not: for those on
             brokers that are left, for a higher replication factor and for racks.
         leaders_changed: Partitions whose preferred leader is another one after.
-        leaders_squares: The sum of squares of the leader loads; with `per_topic` that of each topic by itself,
+        leaders_squares: The sum of squares of the leader loads; with `per_topic` that of each topic,
             summed up.
         leaders_bound: No placement at all has a lower one.
     """
