@@ -1,8 +1,8 @@
 """The best replica sets and leaders, as cheapest flows over numbered partitions and brokers.
 
 The goals are those of `kafka_assignors.placement.planning`. For balance partitions of one replication factor
-are alike, so that it is a flow of as many groups as there are factors. What all best balanced placements have in
-common bounds the flow of single partitions, on which each later goal is one cheapest flow.
+are alike, so that it is a flow of as many groups as there are factors. What all best balanced placements
+have in common bounds the flow of single partitions, on which each later goal is one cheapest flow.
 """
 
 import numpy as np

@@ -70,10 +70,10 @@ class MovePlan:
         moves: The replicas to copy, by topic, partition and target.
         replica_loads: Broker -> replicas after.
         leader_loads: Broker -> partitions after of which it is the preferred leader.
-        replicas_forced: How many replicas any valid placement has to copy, balanced or not: in place of
-            those on brokers that are left, for a higher replication factor and for racks.
+        replicas_forced: How many replicas any valid placement has to copy, balanced or not: for those on
+            brokers that are left, for a higher replication factor and for racks.
         leaders_changed: Partitions whose preferred leader is another one after.
-        leaders_squares: The sum of squares of the leader loads; with `per_topic` that of each topic by itself,
+        leaders_squares: The sum of squares of the leader loads; with `per_topic` that of each topic,
             summed up.
         leaders_bound: No placement at all has a lower one.
     """

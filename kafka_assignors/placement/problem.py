@@ -169,8 +169,9 @@ class Cluster:
                 )
             if wanted.factor > len(self.brokers):
                 raise PlacementError(
-                    f"{wanted.name} is to have {wanted.factor} replicas, but only {len(self.brokers)} brokers "
-                    f"may hold them ({listed(self.brokers)}): allow more brokers, or lower the replication factor"
+                    f"{wanted.name} is to have {wanted.factor} replicas, but at most {len(self.brokers)} "
+                    f"brokers may hold them ({listed(self.brokers)}): allow more, or lower the replication "
+                    "factor"
                 )
 
     def load(self, placements: Iterable[Placement]) -> Load:
