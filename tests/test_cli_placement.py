@@ -1,6 +1,8 @@
 """`kafka-assignors placement` on files: what it prints, and what it refuses."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 
 from kafka_assignors.cli.main import main
 from kafka_assignors.placement import format_reassignment, parse_reassignment
+
+PAGE = Path(__file__).parents[1] / "docs" / "placement.md"
 
 TOPIC_TEST2 = {0: [2, 0, 1], 1: [0, 1, 2], 2: [1, 2, 0], 3: [2, 1, 0], 4: [0, 2, 1], 5: [1, 0, 2]}
 UNEVEN = {0: [1, 2], 1: [1, 2], 2: [1, 2], 3: [1, 3]}
@@ -177,7 +181,7 @@ def test_a_file_says_where_to_go(placements: str, tmp_path: Path, capsys: pytest
         (("expand", "uneven", "--partitions", "4"), "uneven has 4 partitions already"),
         (
             ("reassign", "--replication-factor", "5"),
-            "is to have 5 replicas, but only 4 brokers may hold them",
+            "is to have 5 replicas, but at most 4 brokers",
         ),
         (("reassign", "uneven", "--to-brokers", "1,8"), "brokers has 8, and racks does not"),
         (("reassign", "--brokers", "1=a,2=b,3"), "3 brokers have no rack, but the others have one"),
@@ -239,3 +243,22 @@ def test_options_that_do_not_go_together_are_refused(
     arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said in wrong(capsys, *arguments)
+
+
+def test_the_page_shows_what_the_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (placements,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    Path("orders.json").write_text(placements)
+    sessions = re.findall(r"```console\n\$ kafka-assignors (.*?)\n(.*?)```", page, re.DOTALL)
+    assert len(sessions) == 4
+    for command, printed in sessions:
+        assert main(shlex.split(command)) == 0
+        assert capsys.readouterr().out == printed
+
+
+def test_the_page_has_an_example_that_runs() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    exec(example, {})  # noqa: S102 - our own page
