@@ -95,6 +95,20 @@ def test_rack_awareness_is_told() -> None:
     )
 
 
+def test_what_only_additions_one_by_one_would_explain_is_not_striped() -> None:
+    racks = {broker: f"r{broker % 3}" for broker in range(100)}
+    found = infer(place_rack_aware(200, 3, racks, seed=1), racks=racks)
+    assert [fit.generator for fit in found.fits] == ["rack-aware"]
+    assert misfit_of("striped", found).partition == 1
+
+
+def test_a_striped_topic_that_got_one_partition_more_is_known() -> None:
+    placement = place_striped(12, 3, NINE, seed=4)
+    placement[12] = place_striped(1, 3, NINE, seed=5)[0]
+    steps = fit_of("striped", infer(placement, racks=NINE)).steps
+    assert [(step.first_partition, step.partitions) for step in steps] == [(0, 12), (12, 1)]
+
+
 def test_without_racks_of_all_brokers_rack_aware_is_not_asked() -> None:
     found = infer(TOPIC_TEST2, racks={0: "a", 1: "b", 2: None})
     assert [fit.generator for fit in found.fits] == ["rack-unaware"]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 GeneratorName = Literal["rack-unaware", "rack-aware", "striped"]
 """The generators that can be told from a placement."""
 
+_LONE = 0.25  # the share of partitions that may have come one by one
 _ROUNDING = 1e-6  # bits
 
 
@@ -245,7 +246,10 @@ def _read_striped(rows: list[Row], racks: Racks, *, by_position: bool) -> Fit | 
     )
     free = _log_choices(len(rows), len(steps)) + sum(_log_drawn(racks, step.partitions) for step in steps)
     chance = _chance(free, rows, len(racks))
-    if len(steps) > 1 and chance == 1:  # any placement is some sequence of additions
+    # Any placement is some sequence of additions, each of one partition: too many of those explain nothing.
+    if sum(step.partitions == 1 for step in steps[1:]) > len(rows) * _LONE or (
+        len(steps) > 1 and chance == 1
+    ):
         return misfit
     return Fit(
         generator=generator, brokers=tuple(sorted(racks)), steps=steps, by_position=by_position, chance=chance
