@@ -22,8 +22,8 @@ from kafka_assignors.placement import (
     place_rack_aware,
     place_striped,
 )
-from kafka_assignors.placement import cluster as live
-from kafka_assignors.placement import reassign as moving
+from kafka_assignors.placement.cluster import admin as live
+from kafka_assignors.placement.cluster import reassign as moving
 from kafka_assignors.testing import Cluster, Load, kafka_cluster_factory
 from kafka_assignors.testing.brokers.broker import wait_until
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ortools.sat.python import cp_model
 
-from kafka_assignors.placement.planning import MovePlan, plan_moves
+from kafka_assignors.placement.planning.moves import MovePlan, plan_moves
 
 _BITS = 8
 """Loads are counted in the bytes of one integer."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.placement.generators import alternate, place_rack_aware, place_rack_unaware
-from kafka_assignors.placement.inference import Fit, Inference, Misfit, infer
+from kafka_assignors.placement.inference.infer import Fit, Inference, Misfit, infer
 from kafka_assignors.placement.placement import PlacementError
 from kafka_assignors.placement.striped import place_striped
 

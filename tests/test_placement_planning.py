@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.placement.placement import PlacementError
-from kafka_assignors.placement.planning import MovePlan, place_balanced, plan_moves
-from kafka_assignors.placement.spread import least_squares, rack_bounds
+from kafka_assignors.placement.planning.moves import MovePlan, place_balanced, plan_moves
+from kafka_assignors.placement.planning.spread import least_squares, rack_bounds
 from tests.placement_oracle import Case, Oracle, Solved, random_case, reached, sets_of
 
 NO_RACKS: dict[int, str | None] = {0: None, 1: None, 2: None}

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka.errors import KafkaError
 
 from kafka_assignors.cli import placement_text as text
-from kafka_assignors.placement import cluster as live
-from kafka_assignors.placement import reassign as moving
-from kafka_assignors.placement.command_config import CommandConfigError, read_command_config
+from kafka_assignors.placement.cluster import admin as live
+from kafka_assignors.placement.cluster import reassign as moving
+from kafka_assignors.placement.cluster.command_config import CommandConfigError, read_command_config
 from kafka_assignors.placement.expansion import expand
 from kafka_assignors.placement.explicit import check_placement, parse_explicit
 from kafka_assignors.placement.generators import place_rack_aware, place_rack_unaware
-from kafka_assignors.placement.inference import Inference, infer
+from kafka_assignors.placement.inference.infer import Inference, infer
 from kafka_assignors.placement.placement import PlacementError
-from kafka_assignors.placement.planning import MovePlan, plan_moves
+from kafka_assignors.placement.planning.moves import MovePlan, plan_moves
 from kafka_assignors.placement.quality import measure
-from kafka_assignors.placement.reassignment import format_reassignment, parse_reassignment
+from kafka_assignors.placement.reassignment_file import format_reassignment, parse_reassignment
 from kafka_assignors.placement.striped import place_striped
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.placement.inference import Fit, Inference, Step
+from kafka_assignors.placement.inference.infer import Fit, Inference, Step
 
 if TYPE_CHECKING:
     from kafka_assignors.placement.placement import Placement
-    from kafka_assignors.placement.planning import Move, MovePlan
+    from kafka_assignors.placement.planning.moves import Move, MovePlan
     from kafka_assignors.placement.quality import Quality
 
 SHOWN: Final = 40
@@ -154,7 +154,7 @@ def move_lines(plan: "MovePlan") -> Iterator[str]:
         f" the balance; {_count(changed, 'preferred leader')} {'changes' if changed == 1 else 'change'}"
     )
     replicas, leaders = plan.replica_loads.values(), plan.leader_loads.values()
-    best = "the best possible" if plan.leaders_best else "the best with so few moves"
+    best = "the best possible" if plan.leaders_best else "not proved to be the best possible"
     yield f"replicas on a broker: {min(replicas)} to {max(replicas)}, the best possible"
     yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}, {best}"
 

@@ -11,43 +11,43 @@ if TYPE_CHECKING:
     from kafka_assignors.placement.expansion import Expansion, expand
     from kafka_assignors.placement.explicit import check_placement, format_explicit, parse_explicit
     from kafka_assignors.placement.generators import alternate, place_rack_aware, place_rack_unaware
-    from kafka_assignors.placement.inference import Fit, Inference, Misfit, Step, infer
+    from kafka_assignors.placement.inference.infer import Fit, Inference, Misfit, Step, infer
     from kafka_assignors.placement.picture import draw
     from kafka_assignors.placement.placement import Placement, PlacementError, Racks
-    from kafka_assignors.placement.planning import Move, MovePlan, place_balanced, plan_moves
+    from kafka_assignors.placement.planning.moves import Move, MovePlan, place_balanced, plan_moves
     from kafka_assignors.placement.quality import BrokerLoad, Quality, RackLoad, measure
-    from kafka_assignors.placement.reassignment import format_reassignment, parse_reassignment
+    from kafka_assignors.placement.reassignment_file import format_reassignment, parse_reassignment
     from kafka_assignors.placement.striped import place_striped
 
 _HOMES = {
     "BrokerLoad": "quality",
     "Expansion": "expansion",
-    "Fit": "inference",
-    "Inference": "inference",
-    "Misfit": "inference",
-    "Move": "planning",
-    "MovePlan": "planning",
+    "Fit": "inference.infer",
+    "Inference": "inference.infer",
+    "Misfit": "inference.infer",
+    "Move": "planning.moves",
+    "MovePlan": "planning.moves",
     "Placement": "placement",
     "PlacementError": "placement",
     "Quality": "quality",
     "RackLoad": "quality",
     "Racks": "placement",
-    "Step": "inference",
+    "Step": "inference.infer",
     "alternate": "generators",
     "check_placement": "explicit",
     "draw": "picture",
     "expand": "expansion",
     "format_explicit": "explicit",
-    "format_reassignment": "reassignment",
-    "infer": "inference",
+    "format_reassignment": "reassignment_file",
+    "infer": "inference.infer",
     "measure": "quality",
     "parse_explicit": "explicit",
-    "parse_reassignment": "reassignment",
-    "place_balanced": "planning",
+    "parse_reassignment": "reassignment_file",
+    "place_balanced": "planning.moves",
     "place_rack_aware": "generators",
     "place_rack_unaware": "generators",
     "place_striped": "striped",
-    "plan_moves": "planning",
+    "plan_moves": "planning.moves",
 }
 
 __all__ = [

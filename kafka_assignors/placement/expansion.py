@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kafka_assignors.placement.generators import place_rack_aware, place_rack_unaware, shift_at
-from kafka_assignors.placement.inference import infer
+from kafka_assignors.placement.inference.infer import infer
 from kafka_assignors.placement.placement import PlacementError
-from kafka_assignors.placement.planning import place_balanced
+from kafka_assignors.placement.planning.moves import place_balanced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafka_assignors.placement.inference import Fit
+    from kafka_assignors.placement.inference.infer import Fit
     from kafka_assignors.placement.placement import Placement, Racks
 
 How = Literal["rack-unaware", "rack-aware", "balanced"]

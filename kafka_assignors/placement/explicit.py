@@ -10,8 +10,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from kafka_assignors.placement.checks import check_not_negative
 from kafka_assignors.placement.placement import PlacementError
-from kafka_assignors.placement.request import check_not_negative
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

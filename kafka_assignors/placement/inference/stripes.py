@@ -16,8 +16,8 @@ from kafka_assignors.placement.java_hash import string_order
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from kafka_assignors.placement.inference.shifts import Row
     from kafka_assignors.placement.placement import Racks
-    from kafka_assignors.placement.shifts import Row
 
 Rack = str | None
 

@@ -1,4 +1,4 @@
-"""Placements on a real cluster: read, and made. All of the cluster's I/O is here and in `reassign`."""
+"""A running cluster: its brokers and topics read, topics created and expanded."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """The best replica sets and leaders, as cheapest flows over numbered partitions and brokers.
 
-The goals are those of `kafka_assignors.placement.planning`. For balance partitions of one replication factor
-are alike, so that it is a flow of as many groups as there are factors. What all best balanced placements
-have in common bounds the flow of single partitions, on which each later goal is one cheapest flow.
+The goals are those of `kafka_assignors.placement.planning.moves`. For balance partitions of one replication
+factor are alike, so that it is a flow of as many groups as there are factors. What all best balanced
+placements have in common bounds the flow of single partitions, on which each later goal is one cheapest flow.
 """
 
 import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray
-from kafka_assignors.placement.flow import Network
-from kafka_assignors.placement.spread import Layers, drained, spread_evenly
+from kafka_assignors.placement.planning.flow import Network
+from kafka_assignors.placement.planning.spread import Layers, drained, spread_evenly
 
 NOWHERE = -1
 """The number of a leader that is not among the brokers that may hold replicas."""

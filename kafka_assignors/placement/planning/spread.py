@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafka_assignors.arrays import IntArray, sums
-from kafka_assignors.placement.flow import Network
+from kafka_assignors.placement.planning.flow import Network
 
 
 def rack_bounds(sizes: IntArray, factor: int) -> tuple[IntArray, IntArray]:

@@ -17,15 +17,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
+from kafka_assignors.placement.inference.shifts import ShiftGenerator, read_steps
+from kafka_assignors.placement.inference.stripes import read_stripes
 from kafka_assignors.placement.placement import PlacementError
-from kafka_assignors.placement.shifts import ShiftGenerator, read_steps
-from kafka_assignors.placement.stripes import read_stripes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from kafka_assignors.placement.inference.shifts import Row
     from kafka_assignors.placement.placement import Placement, Racks
-    from kafka_assignors.placement.shifts import Row
 
 GeneratorName = Literal["rack-unaware", "rack-aware", "striped"]
 """The generators that can be told from a placement."""

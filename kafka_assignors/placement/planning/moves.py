@@ -3,7 +3,8 @@
 Goals, each among the placements that are best by the ones before:
 
 1. *Valid*: a broker has at most one replica of a partition, and the replicas of each partition are
-   spread over the racks as evenly as the racks allow (`kafka_assignors.placement.spread.rack_bounds`).
+   spread over the racks as evenly as the racks allow (`rack_bounds` in
+   `kafka_assignors.placement.planning.spread`).
 2. *Balance*: the sum of squares of the brokers' replicas is least. No other placement has a
    lexicographically lower sequence of loads, highest first.
 3. *Moves*: the fewest bytes are copied, if sizes are known; then the fewest replicas are added on brokers
@@ -31,11 +32,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafka_assignors.placement.exact import NOWHERE, best_leaders, best_replicas
-from kafka_assignors.placement.flow import CostRangeError
 from kafka_assignors.placement.placement import Placement, PlacementError, Racks
-from kafka_assignors.placement.problem import Cluster, Load, Wanted, wanted_partitions
-from kafka_assignors.placement.spread import least_squares, rack_bounds
+from kafka_assignors.placement.planning.exact import NOWHERE, best_leaders, best_replicas
+from kafka_assignors.placement.planning.flow import CostRangeError
+from kafka_assignors.placement.planning.problem import Cluster, Load, Wanted, wanted_partitions
+from kafka_assignors.placement.planning.spread import least_squares, rack_bounds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

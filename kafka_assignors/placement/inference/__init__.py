@@ -1,0 +1,1 @@
+"""Generators, start indexes and shifts read back from placements."""

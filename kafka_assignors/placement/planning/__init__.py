@@ -1,0 +1,1 @@
+"""Plans of replica moves: exact, by flows."""
