@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_assignors.java import hash_order, spread_hash
 from kafka_assignors.placement.explicit import parse_explicit
 from kafka_assignors.placement.generators import alternate, place_rack_aware, place_rack_unaware
-from kafka_assignors.placement.java_hash import _spread_hash, hash_order
 from kafka_assignors.placement.java_random import JavaRandom
 from kafka_assignors.placement.placement import PlacementError
 from kafka_assignors.placement.striped import place_striped
@@ -224,7 +224,7 @@ def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, 
     others = [
         key
         for key in (None, *(f"rack-{number}" for number in range(60)))
-        if (_spread_hash(key) ^ _spread_hash(family[0])) & 15
+        if (spread_hash(key) ^ spread_hash(family[0])) & 15
     ]
     for seed in range(50):
         rng = Random(seed)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_assignors.java import hash_order
 from kafka_assignors.placement.generators import (
     AlternatedBrokers,
     alternate,
@@ -17,7 +18,6 @@ from kafka_assignors.placement.generators import (
     rack_unaware_replicas,
     shift_at,
 )
-from kafka_assignors.placement.java_hash import hash_order
 from kafka_assignors.placement.java_random import JavaRandom
 from kafka_assignors.placement.placement import PlacementError
 from kafka_assignors.placement.striped import place_striped

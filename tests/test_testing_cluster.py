@@ -17,7 +17,6 @@ from kafka_assignors.testing.brokers.broker import (
     wait_until_complete,
 )
 from kafka_assignors.testing.brokers.cluster import Cluster, choose_way, incomplete, kafka_cluster
-from kafka_assignors.testing.brokers.coordinator import partition_of
 from kafka_assignors.testing.brokers.layout import PLAIN, Layout
 from kafka_assignors.testing.brokers.metadata import ClusterState, PartitionState
 
@@ -357,15 +356,6 @@ def test_waiting_for_a_complete_cluster_ends_with_what_is_missing() -> None:
         match=r"waited 0 s in vain for the cluster to be complete:\n  - node 1 does not answer: .*refused",
     ):
         Cluster([NOBODY], 1, "embedded", (FakeBroker(),)).wait_complete(timeout=0)
-
-
-@pytest.mark.parametrize(
-    ("group_id", "partition"),
-    # As Java has it: Utils.abs(groupId.hashCode()) % 50. One hash is the least integer, one has a surrogate.
-    [("g", 3), ("", 0), ("polygenelubricants", 0), ("orders-service", 17), ("\N{GRINNING FACE}", 49)],
-)
-def test_a_group_belongs_to_the_partition_that_kafka_says(group_id: str, partition: int) -> None:
-    assert partition_of(group_id, 50) == partition
 
 
 def let_die(broker: FakeBroker, error: Exception | None = None) -> None:

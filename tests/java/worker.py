@@ -337,6 +337,51 @@ def parse_replica_assignments(texts: list[str]) -> list[dict[str, Any]]:
     return answers
 
 
+def elect(groups: list[list[list[Any]]]) -> list[list[list[Any]]]:
+    """What Kafka's `ClassicGroup` elects after each of a list of changes to a group, for each of many groups.
+
+    A change is ["add", member id, strategies], which may be refused, ["remove", member id] or ["join", ids]:
+    these and no others have joined when the round ends. The answer to each is [whether it was done, leader,
+    strategy], both null if there is none.
+    """
+    package = "org.apache.kafka.coordinator.group.classic"
+    group_class, member_class = (jpype.JClass(f"{package}.ClassicGroup{part}") for part in ("", "Member"))
+    states = jpype.JClass(f"{package}.ClassicGroupState")
+    requests = "org.apache.kafka.common.message.JoinGroupRequestData$JoinGroupRequestProtocol"
+    protocol, collection = jpype.JClass(requests), jpype.JClass(f"{requests}Collection")
+    future = jpype.JClass("java.util.concurrent.CompletableFuture")
+    answers: list[list[list[Any]]] = []
+    for changes in groups:
+        group = group_class(common("utils.LogContext")(), "group", states.EMPTY, common("utils.Time").SYSTEM)
+        # In an empty group any strategies would do.
+        group.transitionTo(states.PREPARING_REBALANCE)
+        answers.append([])
+        for what, argument, *strategies in changes:
+            done = True
+            if what == "add":
+                known = collection()
+                for name in strategies[0]:
+                    known.add(protocol().setName(name).setMetadata(jpype.JArray(jpype.JByte)(0)))
+                member = member_class(
+                    string(argument), optional(None), "client", "host", 1000, 1000, "consumer", known
+                )
+                done = bool(group.supportsProtocols(member)) or group.numMembers() == 0
+                if done:
+                    group.add(member)
+            elif what == "remove":
+                group.remove(string(argument))
+            else:
+                for member in group.allMembers():
+                    member.setAwaitingJoinFuture(future() if str(member.memberId()) in argument else None)
+                done = bool(group.maybeElectNewJoinedLeader())
+            leader = group.leaderOrNull()
+            strategy = group.selectProtocol() if group.numMembers() else None
+            answers[-1].append(
+                [done, None if leader is None else str(leader), None if strategy is None else str(strategy)]
+            )
+    return answers
+
+
 VERBS: dict[str, Callable[[Any], Any]] = {
     "assign": assign,
     "write_subscription": write_subscription,
@@ -350,6 +395,7 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "alternate": alternate,
     "place_striped": place_striped,
     "parse_replica_assignments": parse_replica_assignments,
+    "elect": elect,
 }
 
 

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.protocol.admin import ElectionType
 
+from kafka_assignors.coordinator.finding import GROUPS_TOPIC, partition_for_group
 from kafka_assignors.testing.brokers.broker import POLL_INTERVAL, ClusterUnavailableError, wait_until
 from kafka_assignors.testing.brokers.metadata import PartitionState, coordinator_by, first_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-GROUPS_TOPIC: Final = "__consumer_offsets"
-
-
-def partition_of(group_id: str, partitions: int) -> int:
-    """The partition of the groups' topic whose leader coordinates a group.
-
-    As `GroupMetadataManager.partitionFor` has it: Java's hash of the id, without its sign.
-    """
-    units = group_id.encode("utf-16-be")
-    hashed = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        hashed = (31 * hashed + (high << 8 | low)) & 0xFFFFFFFF
-    return (hashed & 0x7FFFFFFF) % partitions
 
 
 def coordinator_of(servers: Sequence[str], group_id: str, timeout: float) -> int:
@@ -89,7 +76,7 @@ def _partition(servers: Sequence[str], group_id: str) -> PartitionState:
     if state is None:
         raise ClusterUnavailableError(f"no broker answers at {', '.join(servers)}")
     partitions = {each.number: each for each in state.partitions if each.topic == GROUPS_TOPIC}
-    return partitions[partition_of(group_id, len(partitions))]
+    return partitions[partition_for_group(group_id, len(partitions))]
 
 
 def _not_yet(partition: PartitionState, replicas: Sequence[int]) -> list[str]:

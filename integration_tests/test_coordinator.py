@@ -1,0 +1,38 @@
+"""The broker that coordinates a group, worked out from its id, and by the brokers' own word."""
+
+from __future__ import annotations
+
+from random import Random
+
+from kafka_assignors.coordinator import partition_for_group
+from kafka_assignors.coordinator.finding import GROUPS_TOPIC
+from kafka_assignors.testing import Cluster, kafka_cluster_factory
+from kafka_assignors.testing.brokers.broker import wait_until
+from kafka_assignors.testing.brokers.metadata import cluster_state, coordinator_by
+
+three_nodes = kafka_cluster_factory(3, scope="module")
+
+GROUPS = 3000
+SEED = 848
+ALPHABET = [*"abcXYZ019-_. ", "é", "日", "\ue000", "\uff5e", "\N{GRINNING FACE}", "\U0001d4b3"]
+
+
+def test_the_coordinator_leads_the_partition_of_the_group(three_nodes: Cluster) -> None:
+    server = three_nodes.bootstrap_servers[0]
+    # The first question has the topic made.
+    wait_until(
+        lambda: [] if coordinator_by(server, "first") is not None else ["no coordinator yet"],
+        60,
+        "the groups' topic",
+    )
+    leaders = {
+        state.number: state.leader
+        for state in cluster_state(server).partitions
+        if state.topic == GROUPS_TOPIC
+    }
+    assert {*leaders.values()} == {1, 2, 3}
+    rng = Random(SEED)
+    for _ in range(GROUPS):
+        group_id = "".join(rng.choices(ALPHABET, k=rng.randint(1, 12)))
+        expected = leaders[partition_for_group(group_id, len(leaders))]
+        assert coordinator_by(server, group_id) == expected, f"seed {SEED}: {group_id!r}"

@@ -1,0 +1,25 @@
+"""Which broker coordinates a group: the leader of a partition that follows from the group's id."""
+
+from typing import Final
+
+from kafka_assignors.java import string_hash
+
+GROUPS_TOPIC: Final = "__consumer_offsets"
+"""The topic whose partitions' leaders are the coordinators."""
+
+
+def partition_for_group(group_id: str, partitions: int = 50) -> int:
+    """The partition of `__consumer_offsets` whose leader coordinates a group.
+
+    As `GroupCoordinatorService.partitionFor` has it: Java's hash of the id, without its sign (`Utils.abs`).
+
+    Args:
+        group_id: The group's id.
+        partitions: How many the topic has: `offsets.topic.num.partitions`, 50 unless somebody changed it.
+
+    Raises:
+        ValueError: There are no partitions.
+    """
+    if partitions < 1:
+        raise ValueError(f"{GROUPS_TOPIC} cannot have {partitions} partitions")
+    return (string_hash(group_id) & 0x7FFFFFFF) % partitions
