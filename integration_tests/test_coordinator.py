@@ -10,7 +10,7 @@ from kafka_assignors.testing import Cluster, kafka_cluster_factory
 from kafka_assignors.testing.brokers.broker import wait_until
 from kafka_assignors.testing.brokers.metadata import cluster_state, coordinator_by
 
-three_nodes = kafka_cluster_factory(3, scope="module")
+three_nodes = kafka_cluster_factory(3, settings={"offsets.topic.num.partitions": 50}, scope="module")
 
 GROUPS = 3000
 SEED = 848
@@ -30,9 +30,9 @@ def test_the_coordinator_leads_the_partition_of_the_group(three_nodes: Cluster) 
         for state in cluster_state(server).partitions
         if state.topic == GROUPS_TOPIC
     }
-    assert {*leaders.values()} == {1, 2, 3}
+    assert (len(leaders), {*leaders.values()}) == (50, {1, 2, 3})
     rng = Random(SEED)
-    for _ in range(GROUPS):
+    for number in range(GROUPS):
         group_id = "".join(rng.choices(ALPHABET, k=rng.randint(1, 12)))
         expected = leaders[partition_for_group(group_id, len(leaders))]
-        assert coordinator_by(server, group_id) == expected, f"seed {SEED}: {group_id!r}"
+        assert coordinator_by(server, group_id) == expected, f"seed {SEED}, {number}: {group_id!r}"

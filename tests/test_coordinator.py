@@ -16,7 +16,14 @@ from kafka_assignors.java import HashKeys, hash_order
 @pytest.mark.parametrize(
     ("group_id", "partition"),
     # As Java has it: Utils.abs(groupId.hashCode()) % 50. One hash is the least integer, one has a surrogate.
-    [("g", 3), ("", 0), ("polygenelubricants", 0), ("orders-service", 17), ("\N{GRINNING FACE}", 49)],
+    [
+        ("g", 3),
+        ("", 0),
+        ("polygenelubricants", 0),
+        ("orders-service", 17),
+        ("my-group", 12),
+        ("\N{GRINNING FACE}", 49),
+    ],
 )
 def test_a_group_belongs_to_the_partition_that_kafka_says(group_id: str, partition: int) -> None:
     assert partition_for_group(group_id) == partition

@@ -7,11 +7,14 @@ from kafka_assignors.java import string_hash
 GROUPS_TOPIC: Final = "__consumer_offsets"
 """The topic whose partitions' leaders are the coordinators."""
 
+_LEAST: Final = 2**31  # the least integer of 32 bits, without its sign
+
 
 def partition_for_group(group_id: str, partitions: int = 50) -> int:
     """The partition of `__consumer_offsets` whose leader coordinates a group.
 
-    As `GroupCoordinatorService.partitionFor` has it: Java's hash of the id, without its sign (`Utils.abs`).
+    As `GroupCoordinatorService.partitionFor` has it: the absolute value of Java's hash of the id, and 0 of the
+    least integer, which has none (`Utils.abs`).
 
     Args:
         group_id: The group's id.
@@ -22,4 +25,7 @@ def partition_for_group(group_id: str, partitions: int = 50) -> int:
     """
     if partitions < 1:
         raise ValueError(f"{GROUPS_TOPIC} cannot have {partitions} partitions")
-    return (string_hash(group_id) & 0x7FFFFFFF) % partitions
+    hashed = string_hash(group_id)
+    # As a signed number it is hashed - 2**32 from 2**31 on.
+    absolute = hashed if hashed < _LEAST else (_LEAST * 2 - hashed) % _LEAST
+    return absolute % partitions
