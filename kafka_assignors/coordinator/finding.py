@@ -13,8 +13,8 @@ _LEAST: Final = 2**31  # the least integer of 32 bits, without its sign
 def partition_for_group(group_id: str, partitions: int = 50) -> int:
     """The partition of `__consumer_offsets` whose leader coordinates a group.
 
-    As `GroupCoordinatorService.partitionFor` has it: the absolute value of Java's hash of the id, and 0 of the
-    least integer, which has none (`Utils.abs`).
+    As `GroupCoordinatorService.partitionFor` has it: the absolute value of Java's hash of the id, and 0 for
+    the least integer, which has none (`Utils.abs`).
 
     Args:
         group_id: The group's id.
