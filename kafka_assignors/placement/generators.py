@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_assignors.placement.java_hash import string_order
+from kafka_assignors.java import string_order
 from kafka_assignors.placement.java_random import JavaRandom
 from kafka_assignors.placement.placement import PlacementError
 from kafka_assignors.placement.request import check_brokers, check_not_negative, check_topic

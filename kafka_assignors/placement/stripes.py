@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kafka_assignors.placement.java_hash import string_order
+from kafka_assignors.java import string_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
