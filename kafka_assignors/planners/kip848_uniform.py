@@ -1,0 +1,273 @@
+"""KIP-848's uniform: what Kafka's group coordinator does by default (its UniformAssignor, as of Kafka 4.3).
+
+Two algorithms, as in Kafka: one for members that name the same topics (UniformHomogeneousAssignmentBuilder),
+which is balanced and moves little, and a heuristic for all others (UniformHeterogeneousAssignmentBuilder),
+which evens out the subscribers of one topic at a time.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import numpy as np
+
+from kafka_assignors.arrays import NOBODY
+from kafka_assignors.group import Group
+from kafka_assignors.java import hash_order, string_hash, string_order, uuid_hash, uuid_order
+from kafka_assignors.plan import Plan
+
+_ROUNDS = 16
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def plan_kip848_uniform(group: Group, *, topic_ids: Mapping[str, UUID] | None = None) -> Plan:
+    """Even out the loads, and let members keep what they had as far as that goes.
+
+    The claims of the members stand for the target assignment that the coordinator has; a static member that
+    came back has the one of its predecessor. Racks and weights make no difference.
+
+    The result is that of Apache Kafka 4.3's UniformAssignor, to the partition. It goes by the orders in which
+    the coordinator's hash maps list members, topics and partitions, and these are Java's from version 19 on.
+    Two of them hang on more than a group tells:
+
+    - Members whose ids share a bin of the coordinator's map of members, and one of its table as well, come in
+      the order in which they joined; of those that share a bin, the one whose joining causes the rebalance
+      comes last. Here they come in the order of the table's hash, then the group's.
+    - Topics that share a bin, and partition ids that do (all those equal modulo the size of the table, 16 or
+      more), come in the order in which the member once got them. Here they come in the order of its claims:
+      give them as the coordinator describes the target assignment.
+
+    What members get is as much, and as many partitions move, where subscriptions are equal and members come
+    in another order but for which of them have one partition more than others.
+
+    Args:
+        group: The group.
+        topic_ids: The ids of the topics. Kafka's tools print one as 22 letters of URL-safe Base64:
+            `UUID(bytes=base64.urlsafe_b64decode(letters + "=="))`. Without them it is as if ids ascended in
+            the order of the names.
+
+    Raises:
+        ValueError: There are ids, but not for all topics of the group.
+    """
+    if topic_ids is None:
+        topic_ids = {topic: UUID(int=number) for number, topic in enumerate(group.topics)}
+    missing = sorted(set(group.topics) - topic_ids.keys())
+    if missing:
+        raise ValueError(f"topic_ids has none for {missing}: give the id of every topic, or no topic_ids")
+    owner = [NOBODY] * group.size
+    if group.size:
+        order = _Order(group, topic_ids)
+        plan = _homogeneous if len(order.named) == 1 else _heterogeneous
+        owner = plan(group, order)
+    return Plan.from_owner(group, np.array(owner, dtype=np.int64))
+
+
+class _Order:
+    """The orders in which the coordinator's hash maps list things.
+
+    Attributes:
+        members: The numbers of the members.
+        named: The different sets of topics that members name. Kafka counts those that do not exist too.
+    """
+
+    def __init__(self, group: Group, topic_ids: Mapping[str, UUID]) -> None:
+        self.group = group
+        self.topic_ids = topic_ids
+        self.number = {topic: number for number, topic in enumerate(group.topics)}
+        self.named = {group.members.topics[number] for number in set(group.members.topics_of.tolist())}
+        hashes = [string_hash(member) for member in group.members.ids]
+        table = sorted(range(len(hashes)), key=lambda member: _timeline_hash(hashes[member]))
+        self.members = hash_order(table, hashes.__getitem__)
+
+    def topic_hash(self, topic: str) -> int:
+        """Of a topic that is gone any hash will do: it takes up room, but comes to nothing."""
+        return uuid_hash(self.topic_ids[topic]) if topic in self.topic_ids else 0
+
+    def common_topics(self) -> list[int]:
+        """The numbers of the topics, where all members name the same."""
+        (names,) = self.named
+        listed = hash_order(sorted(names, key=string_order), string_hash)
+        existing = [topic for topic in listed if topic in self.number]
+        return [self.number[topic] for topic in hash_order(existing, self.topic_hash, room=len(names))]
+
+    def sorted_topics(self) -> list[int]:
+        """The numbers of the topics, those with the most partitions a subscriber first."""
+
+        def key(topic: int) -> tuple[float, int, tuple[int, int]]:
+            subscribers = len(self.group.subscribers[topic])
+            per_subscriber = len(self.group.partitions_of(topic)) / subscribers
+            return -per_subscriber, subscribers, uuid_order(self.topic_ids[self.group.topics[topic]])
+
+        return sorted(range(len(self.group.topics)), key=key)
+
+    def claimed(self, member: int) -> list[int]:
+        """The partitions that a member claims, of topics that exist."""
+        claims = self.group.members[member].claims
+        partitions = []
+        for topic in hash_order(claims, self.topic_hash):
+            if topic in self.number:
+                existing = self.group.partitions_of(self.number[topic])
+                ids = self.group.partition_ids[existing.start : existing.stop].tolist()
+                place = {partition: existing.start + number for number, partition in enumerate(ids)}
+                partitions += [
+                    place[partition]
+                    for partition in hash_order(claims[topic], lambda each: each & 0xFFFFFFFF)
+                    if partition in place
+                ]
+        return partitions
+
+
+def _timeline_hash(value: int) -> int:
+    """By its upper bits Kafka's TimelineHashMap, which the coordinator keeps its members in, finds a bin."""
+    signed = value - ((value & 1 << 31) << 1)
+    return signed * _GOLDEN & (1 << 64) - 1
+
+
+def _homogeneous(group: Group, order: _Order) -> list[int]:
+    """Equal subscriptions: every member gets the minimum quota, `extras` members one more.
+
+    1. A member keeps what it had up to its quota. The quota is one higher while extras are left; who has no
+       use for the extra leaves it to those behind, unless they are too few to use up all extras.
+    2. Partitions that nobody had, then those let go of, fill up the members in their order.
+    """
+    owner: list[int] = group.owner.tolist()
+    owned: list[list[int]] = [[] for _ in group.members]
+    for partition, member in enumerate(owner):
+        if member != NOBODY:
+            owned[member].append(partition)
+    free = [p for topic in order.common_topics() for p in group.partitions_of(topic) if owner[p] == NOBODY]
+    quota, extras = divmod(group.size, len(group.members))
+    vacancies: list[int] = []
+    for place, member in enumerate(order.members):
+        extra = extras > 0
+        room = quota + extra - len(owned[member])
+        if room < 0:
+            free += [p for p in order.claimed(member) if owner[p] == member][room:]
+        elif room > 0:
+            if extra and len(group.members) - place > extras:
+                extra = False
+                room -= 1
+            vacancies += [member] * room
+        extras -= extra
+    for partition, member in zip(free, vacancies, strict=True):
+        owner[partition] = member
+    return owner
+
+
+def _heterogeneous(group: Group, order: _Order) -> list[int]:
+    """Different subscriptions: keep everything, fill up topic by topic, then move partitions.
+
+    1. A member keeps all that it had of the topics that it still subscribes to.
+    2. Free partitions go to the subscribers of their topic with the lowest load. Topics with many partitions
+       a subscriber come first.
+    3. Topic by topic, partitions move from the subscribers with the highest load to those with the lowest
+       until their loads differ by one at most, or there is nothing more to move; this goes round until
+       nothing has moved since the topic was there last, or for 16 rounds.
+
+    A chain of moves over several topics is found only by chance: loads may stay uneven.
+    """
+    places = {member: place for place, member in enumerate(order.members)}
+    owner = [NOBODY if member == NOBODY else places[member] for member in group.owner.tolist()]
+    loads = [0] * len(places)
+    for place in owner:
+        if place != NOBODY:
+            loads[place] += 1
+    subscribers = [sorted(places[member] for member in members) for members in group.subscribers]
+    topics = order.sorted_topics()
+    for topic in topics:
+        levels = _Levels(loads, subscribers[topic])
+        for partition in group.partitions_of(topic):
+            if owner[partition] == NOBODY:
+                owner[partition] = levels.lowest()
+                loads[owner[partition]] += 1
+
+    topics = [topic for topic in topics if len(subscribers[topic]) > 1]
+    last = None  # the last topic in which something moved
+    for topic in topics * _ROUNDS:
+        if topic == last:
+            break
+        moved = _even_out(group.partitions_of(topic), _Levels(loads, subscribers[topic]), owner)
+        if moved or last is None:
+            last = topic
+    return [order.members[place] for place in owner]
+
+
+class _Levels:
+    """The subscribers of a topic, to be filled up from the lowest load and taken from at the highest.
+
+    Loads that rise from below make a *low range* at the front of the sorted members, with one level, which
+    takes in the next ones when it reaches their load. Those that fall from above make a *high range*; members
+    with nothing to give are put behind its end.
+    """
+
+    def __init__(self, loads: list[int], members: Sequence[int]) -> None:
+        self.loads = loads  # of all members; changed by whoever gives and takes
+        self.members = sorted(members, key=loads.__getitem__)
+        self.low_end = self.low_next = 0
+        self.low = loads[self.members[0]] - 1
+        self.high_start = self.high_end = len(self.members)
+        self.high_next = self.high_end - 1
+        self.high = loads[self.members[-1]] + 1
+
+    @property
+    def spread(self) -> int:
+        """The difference of the levels; before anything was given or taken it is higher by two."""
+        return self.high - self.low
+
+    def lowest(self) -> int:
+        """The member that is to get a partition."""
+        if self.low_next >= self.low_end:
+            self.low += 1
+            while self.low_end < len(self.members) and self.loads[self.members[self.low_end]] == self.low:
+                self.low_end += 1
+            self.low_next = 0
+        self.low_next += 1
+        return self.members[self.low_next - 1]
+
+    def highest(self) -> int | None:
+        """The member that is to give up a partition, None if all have nothing to give."""
+        if self.high_next < self.high_start:
+            if 0 < self.high_start >= self.high_end:
+                self.high = self.loads[self.members[self.high_start - 1]]
+            else:
+                self.high -= 1
+            while self.high_start > 0 and self.loads[self.members[self.high_start - 1]] == self.high:
+                self.high_start -= 1
+            self.high_next = self.high_end - 1
+        if self.high_next < 0:
+            return None
+        self.high_next -= 1
+        return self.members[self.high_next + 1]
+
+    def exclude(self) -> None:
+        """Put the member that came last as the highest behind the high range."""
+        here, end = self.high_next + 1, self.high_end - 1
+        self.members[here], self.members[end] = self.members[end], self.members[here]
+        self.high_end = end
+
+
+def _even_out(partitions: range, levels: _Levels, owner: list[int]) -> bool:
+    """Move partitions of one topic between its subscribers; whether one moved."""
+    if levels.spread - 2 <= 1:
+        return False
+    # What a member gets here it does not give up again; of the rest the last ones go first.
+    given: defaultdict[int, list[int]] = defaultdict(list)
+    for partition in partitions:
+        given[owner[partition]].append(partition)
+    moved = False
+    while True:
+        source = levels.highest()
+        while source is not None and not given[source]:
+            levels.exclude()
+            source = levels.highest()
+        if source is None:
+            break
+        partition = given[source].pop()
+        target = levels.lowest()
+        if levels.spread <= 1:
+            break
+        levels.loads[source] -= 1
+        levels.loads[target] += 1
+        owner[partition] = target
+        moved = True
+    return moved
