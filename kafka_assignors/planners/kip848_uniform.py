@@ -6,7 +6,7 @@ which evens out the subscribers of one topic at a time.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -17,34 +17,40 @@ from kafka_assignors.java import hash_order, string_hash, string_order, uuid_has
 from kafka_assignors.plan import Plan
 
 _ROUNDS = 16
-_GOLDEN = 0x9E3779B97F4A7C15
+_GOLDEN = 0x9E3779B97F4A7C15  # Kafka's BaseHashTable multiplies hashes by it, as Fibonacci hashing does.
 
 
-def plan_kip848_uniform(group: Group, *, topic_ids: Mapping[str, UUID] | None = None) -> Plan:
+def plan_kip848_uniform(
+    group: Group, *, topic_ids: Mapping[str, UUID] | None = None, listed: Iterable[str] | None = None
+) -> Plan:
     """Even out the loads, and let members keep what they had as far as that goes.
 
     The claims of the members stand for the target assignment that the coordinator has; a static member that
-    came back has the one of its predecessor. Racks and weights make no difference.
+    came back has that of its predecessor. Racks and weights make no difference.
 
-    The result is that of Apache Kafka 4.3's UniformAssignor, to the partition. It goes by the orders in which
-    the coordinator's hash maps list members, topics and partitions, and these are Java's from version 19 on.
-    Two of them hang on more than a group tells:
+    Where all members name the same topics, loads differ by one at most, and the fewest partitions move.
+    Where they do not, loads may stay more uneven than they need be, and more may move.
 
-    - Members whose ids share a bin of the coordinator's map of members, and one of its table as well, come in
-      the order in which they joined; of those that share a bin, the one whose joining causes the rebalance
-      comes last. Here they come in the order of the table's hash, then the group's.
-    - Topics that share a bin, and partition ids that do (all those equal modulo the size of the table, 16 or
-      more), come in the order in which the member once got them. Here they come in the order of its claims:
-      give them as the coordinator describes the target assignment.
+    Much else follows the orders of the coordinator's hash maps. The result is that of Apache Kafka 4.3's
+    UniformAssignor (on Java 19 or newer) to the partition if the coordinator's own words are passed on, as in
+    its answer to ConsumerGroupDescribe: topic ids, members in their order, and as the claims of each the
+    topics and partitions of its target assignment in their order. With less, it is as if
 
-    What members get is as much, and as many partitions move, where subscriptions are equal and members come
-    in another order but for which of them have one partition more than others.
+    - without `topic_ids`, ids ascended in the order of the names;
+    - without `listed`, all members were in the group already, and those that share a bin of the coordinator's
+      table of members were in the group's order; in truth, who joined last comes first there;
+    - claims in another order had been made in it. It matters for a member that loses some: of topics or
+      partition ids that share a bin of a map (ids equal modulo 16 or more), the last one goes first.
+
+    Subscriptions are taken for lists of names. To Kafka a regular expression is not equal to the names that
+    it stands for.
 
     Args:
         group: The group.
         topic_ids: The ids of the topics. Kafka's tools print one as 22 letters of URL-safe Base64:
-            `UUID(bytes=base64.urlsafe_b64decode(letters + "=="))`. Without them it is as if ids ascended in
-            the order of the names.
+            `UUID(bytes=base64.urlsafe_b64decode(letters + "=="))`.
+        listed: The member ids as the coordinator lists them. A member that is not listed joins with this
+            rebalance; ids of members that left do no harm.
 
     Raises:
         ValueError: There are ids, but not for all topics of the group.
@@ -56,7 +62,7 @@ def plan_kip848_uniform(group: Group, *, topic_ids: Mapping[str, UUID] | None = 
         raise ValueError(f"topic_ids has none for {missing}: give the id of every topic, or no topic_ids")
     owner = [NOBODY] * group.size
     if group.size:
-        order = _Order(group, topic_ids)
+        order = _Order(group, topic_ids, listed)
         plan = _homogeneous if len(order.named) == 1 else _heterogeneous
         owner = plan(group, order)
     return Plan.from_owner(group, np.array(owner, dtype=np.int64))
@@ -70,14 +76,19 @@ class _Order:
         named: The different sets of topics that members name. Kafka counts those that do not exist too.
     """
 
-    def __init__(self, group: Group, topic_ids: Mapping[str, UUID]) -> None:
+    def __init__(self, group: Group, topic_ids: Mapping[str, UUID], listed: Iterable[str] | None) -> None:
         self.group = group
         self.topic_ids = topic_ids
         self.number = {topic: number for number, topic in enumerate(group.topics)}
         self.named = {group.members.topics[number] for number in set(group.members.topics_of.tolist())}
-        hashes = [string_hash(member) for member in group.members.ids]
-        table = sorted(range(len(hashes)), key=lambda member: _timeline_hash(hashes[member]))
-        self.members = hash_order(table, hashes.__getitem__)
+        ids = group.members.ids
+        hashes = [string_hash(member) for member in ids]
+        if listed is None:
+            put = sorted(range(len(ids)), key=lambda number: _slot(hashes[number]))
+        else:
+            places = {member: place for place, member in enumerate(listed)}
+            put = sorted(range(len(ids)), key=lambda number: places.get(ids[number], len(places)))
+        self.members = hash_order(put, hashes.__getitem__)
 
     def topic_hash(self, topic: str) -> int:
         """Of a topic that is gone any hash will do: it takes up room, but comes to nothing."""
@@ -117,7 +128,7 @@ class _Order:
         return partitions
 
 
-def _timeline_hash(value: int) -> int:
+def _slot(value: int) -> int:
     """By its upper bits Kafka's TimelineHashMap, which the coordinator keeps its members in, finds a bin."""
     signed = value - ((value & 1 << 31) << 1)
     return signed * _GOLDEN & (1 << 64) - 1
