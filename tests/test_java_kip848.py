@@ -206,11 +206,11 @@ class Rebalance:
         )
 
 
-def rebalances(java: JavaOracle, assignor: str) -> Iterator[Rebalance]:
-    histories = [History.begun(seed) for seed in range(HISTORIES)]
+def rebalances(java: JavaOracle, assignor: str, *, histories: int = HISTORIES) -> Iterator[Rebalance]:
+    begun = [History.begun(seed) for seed in range(histories)]
     for _ in range(REBALANCES):
-        request = {"assignor": assignor, "groups": [history.request for history in histories]}
-        for history, answer in zip(histories, java.ask("assign_in_coordinator", request), strict=True):
+        request = {"assignor": assignor, "groups": [history.request for history in begun]}
+        for history, answer in zip(begun, java.ask("assign_in_coordinator", request), strict=True):
             assigned: Assignments = answer["assignment"]
             members = [member.member_id for member in history.members]
             yield Rebalance(history, answer["listed"], {m: ascending(assigned.get(m, {})) for m in members})
@@ -229,37 +229,42 @@ def test_uniform_is_javas_to_the_partition(java: JavaOracle) -> None:
     kinds: Counter[str] = Counter()
     for rebalance in rebalances(java, "UniformAssignor"):
         history = rebalance.history
-        kinds[history.kind] += 1
         plan = plan_kip848_uniform(history.group, topic_ids=history.topic_ids, listed=rebalance.listed)
         assert plan.assignments() == rebalance.expected, f"seed {history.seed}"
-        # Less is told.
+        kinds[history.kind] += 1
+        # Without the order in which members are listed:
         plan = plan_kip848_uniform(history.group, topic_ids=history.topic_ids)
         equal = plan.assignments() == rebalance.expected
         assert equal or not history.in_order_of_hashes, f"seed {history.seed}"
-        kinds["in order of hashes"] += history.in_order_of_hashes
-        kinds["equal without listed"] += equal
+        kinds["not listed, equal"] += equal
         if history.kind == "equal":
             assert sorted(plan.loads) == sorted(rebalance.loads.values()), f"seed {history.seed}"
             assert plan.moves == rebalance.moves, f"seed {history.seed}"
-            # Which partitions a member loses is another matter than how many.
+    assert min(kinds["equal"], kinds["unequal"]) > HISTORIES
+    assert kinds["not listed, equal"] > 0.95 * HISTORIES * REBALANCES
+
+
+def test_with_equal_subscriptions_loads_and_moves_need_no_ids_and_no_order_of_claims(
+    java: JavaOracle,
+) -> None:
+    kinds: Counter[bool] = Counter()
+    for rebalance in rebalances(java, "UniformAssignor", histories=HISTORIES // 4):
+        history = rebalance.history
+        if history.kind == "equal":
             plan = plan_kip848_uniform(history.group_in_order, listed=rebalance.listed)
             assert loads(plan.assignments()) == rebalance.loads, f"seed {history.seed}"
             assert plan.moves == rebalance.moves, f"seed {history.seed}"
-            plan = plan_kip848_uniform(
-                history.group_in_order, topic_ids=history.topic_ids, listed=rebalance.listed
-            )
-            kinds["equal without order of claims"] += plan.assignments() == rebalance.expected
-    print(kinds)
-    assert min(kinds["equal"], kinds["unequal"]) > HISTORIES
+            kinds[plan.assignments() == rebalance.expected] += 1
+    assert min(kinds.values()) > HISTORIES // 10
 
 
 def test_range_is_javas(java: JavaOracle) -> None:
     kinds: Counter[str] = Counter()
-    for rebalance in rebalances(java, "RangeAssignor"):
+    for rebalance in rebalances(java, "RangeAssignor", histories=HISTORIES // 2):
         history = rebalance.history
         assert plan_kip848_range(history.group).assignments() == rebalance.expected, f"seed {history.seed}"
         kinds[history.kind] += 1
-    assert min(kinds["equal"], kinds["unequal"]) > HISTORIES
+    assert min(kinds.values()) > HISTORIES // 2
 
 
 def test_loads_are_evened_out_in_16_rounds_at_most_as_in_java(java: JavaOracle) -> None:
@@ -277,11 +282,13 @@ def test_loads_are_evened_out_in_16_rounds_at_most_as_in_java(java: JavaOracle) 
         )
         for number in range(chain + 1)
     ]
-    for _ in range(4):
+    moves = []
+    for _ in range(3):
         request = {"assignor": "UniformAssignor", "groups": [history.request]}
         (answer,) = java.ask("assign_in_coordinator", request)
         plan = plan_kip848_uniform(history.group, topic_ids=history.topic_ids, listed=answer["listed"])
-        print(plan.loads, plan.moves)
-        history.members = [
-            replace(m, claims=answer["assignment"].get(m.member_id, {})) for m in history.members
-        ]
+        assigned = answer["assignment"]
+        assert plan.assignments() == {member: ascending(mine) for member, mine in sorted(assigned.items())}
+        moves.append(plan.moves)
+        history.members = [replace(m, claims=assigned[m.member_id]) for m in history.members]
+    assert moves == [366, 79, 0]  # The second rebalance, of the same group, goes on where the first ended.

@@ -111,21 +111,16 @@ class _Order:
 
         return sorted(range(len(self.group.topics)), key=key)
 
-    def claimed(self, member: int) -> list[int]:
-        """The partitions that a member claims, of topics that exist."""
+    def in_order(self, member: int, owned: Iterable[int]) -> list[int]:
+        """What a member had, in the order in which the coordinator goes through it."""
         claims = self.group.members[member].claims
-        partitions = []
-        for topic in hash_order(claims, self.topic_hash):
-            if topic in self.number:
-                existing = self.group.partitions_of(self.number[topic])
-                ids = self.group.partition_ids[existing.start : existing.stop].tolist()
-                place = {partition: existing.start + number for number, partition in enumerate(ids)}
-                partitions += [
-                    place[partition]
-                    for partition in hash_order(claims[topic], lambda each: each & 0xFFFFFFFF)
-                    if partition in place
-                ]
-        return partitions
+        partitions = {self.group.name_of(partition): partition for partition in owned}
+        return [
+            partitions[topic, number]
+            for topic in hash_order(claims, self.topic_hash)
+            for number in hash_order(claims[topic], lambda each: each & 0xFFFFFFFF)
+            if (topic, number) in partitions
+        ]
 
 
 def _slot(value: int) -> int:
@@ -153,7 +148,7 @@ def _homogeneous(group: Group, order: _Order) -> list[int]:
         extra = extras > 0
         room = quota + extra - len(owned[member])
         if room < 0:
-            free += [p for p in order.claimed(member) if owner[p] == member][room:]
+            free += order.in_order(member, owned[member])[room:]
         elif room > 0:
             if extra and len(group.members) - place > extras:
                 extra = False
@@ -175,7 +170,8 @@ def _heterogeneous(group: Group, order: _Order) -> list[int]:
        until their loads differ by one at most, or there is nothing more to move; this goes round until
        nothing has moved since the topic was there last, or for 16 rounds.
 
-    A chain of moves over several topics is found only by chance: loads may stay uneven.
+    A chain of moves over several topics is found only by chance, so loads may stay uneven. What 16 rounds did
+    not reach the next rebalance goes on with, even if nothing else has changed.
     """
     places = {member: place for place, member in enumerate(order.members)}
     owner = [NOBODY if member == NOBODY else places[member] for member in group.owner.tolist()]
