@@ -66,7 +66,8 @@ class History:
     def begun(cls, seed: int) -> History:
         rng = Random(seed)
         history = cls(seed, rng, equal=rng.random() < 0.5)
-        for _ in range(rng.choice([1, 2, 3, 6, 20])):
+        # Hash tables of 16 bins and of 32 grow with the 13th and the 25th key.
+        for _ in range(rng.choice([1, 2, 3, 6, 12, 24])):
             history.add_topic()
         for _ in range(rng.choice([1, 2, 5, 12, 30])):
             history.add_member()
