@@ -39,8 +39,9 @@ def plan_kip848_uniform(
     - without `topic_ids`, ids ascended in the order of the names;
     - without `listed`, all members were in the group already, and those that share a bin of the coordinator's
       table of members were in the group's order; in truth, who joined last comes first there;
-    - claims in another order had been made in it. It matters for a member that loses some: of topics or
-      partition ids that share a bin of a map (ids equal modulo 16 or more), the last one goes first.
+    - claims in another order had been made in it. It matters where all name the same topics and a member
+      loses some: of topics or ids that share a bin of a map (ids equal modulo 16 or more), the last one goes
+      first.
 
     Subscriptions are taken for lists of names. To Kafka a regular expression is not equal to the names that
     it stands for.
