@@ -30,8 +30,8 @@ Trigger = Literal[
     "member lost",
     "member did not join in time",
     "member did not sync in time",
-    "subscription changed",
     "leader joined again",
+    "member joined again with other metadata",
     "static member came back with another strategy",
     "static member came back in a rebalance",
 ]
@@ -231,15 +231,20 @@ class ClassicGroup:
         if self.state == "PreparingRebalance":
             self._update(member, request, reply)
             self._maybe_complete()
-        elif self.state == "CompletingRebalance" and not changed:
-            reply(self._answer_to(member))
-        elif self.state == "Stable" and not changed and member.member_id != self.leader:
+        elif not changed and (
+            self.state == "CompletingRebalance"
+            or (self.state == "Stable" and member.member_id != self.leader)
+        ):
             reply(self._answer_to(member))
         elif self.state == "Empty":
             reply(Joined(error="UNKNOWN_MEMBER_ID"))
         else:
             self._update(member, request, reply)
-            self._rebalance("subscription changed" if changed else "leader joined again", member.member_id)
+            leads = member.member_id == self.leader
+            self._rebalance(
+                "leader joined again" if leads else "member joined again with other metadata",
+                member.member_id,
+            )
 
     def _join_static(self, request: Join, reply: JoinReply) -> None:
         assert request.instance_id is not None  # noqa: S101 - for the type checker

@@ -73,6 +73,7 @@ class Member:
         held: The partitions that its application has.
         stable: Whether it has its assignment and nothing to ask for.
         running: Whether it has not ended.
+        frozen: Whether it stands still.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Member:
         self._leads = False
         self._led_with: Mapping[str, Collection[int]] | None = None
         self._asking = False
-        self._frozen = False
+        self.frozen = False
         self._paused_at: int | None = None
         self._unheard: list[Callable[[], None]] = []
         self._poll: Timer | None = None
@@ -136,12 +137,12 @@ class Member:
 
     def freeze(self) -> None:
         """Stand still: no heartbeats, no polls; answers are heard after `thaw`."""
-        self._frozen = True
+        self.frozen = True
         self._report("frozen")
 
     def thaw(self) -> None:
         """Go on."""
-        self._frozen = False
+        self.frozen = False
         self._report("thawed")
         unheard, self._unheard = self._unheard, []
         for hear in unheard:
@@ -218,7 +219,7 @@ class Member:
             self.topics,
             owned=claim.partitions if claim.held else {},
             generation=claim.generation,
-            rack=assignor._rack,
+            rack=assignor.rack,
             user_data=assignor.tell_claim(claim),
         )
         encoded: bytes = made.encode()
@@ -235,7 +236,9 @@ class Member:
             self._strategy = answer.strategy
             self._leads = answer.leader == answer.member_id
             assignments: Mapping[str, bytes] = {}
-            if self._leads and not answer.skip_assignment:
+            if answer.skip_assignment:
+                self._led_with = dict(self._partitions())
+            elif self._leads:
                 assignments = self._lead(answer.members)
             request = Sync(
                 member_id=self.member_id,
@@ -367,7 +370,7 @@ class Member:
     def _deliver(self, attempt: int, action: Callable[[], None]) -> None:
         if attempt != self._attempt:
             return
-        if self._frozen:
+        if self.frozen:
             self._unheard.append(action)
         else:
             action()

@@ -51,7 +51,7 @@ class Simulation:
         member: MemberSettings | None = None,
         metadata_max_age_ms: int = 300_000,
     ) -> None:
-        self._random = Random(seed)  # noqa: S311 - no secrets
+        self._random = Random(seed)
         self._clock = Clock()
         self._topics = dict(topics)
         self._assignors = assignors
