@@ -1,11 +1,10 @@
-"""What of Java's strings and hash maps shows in what Kafka decides: their order and their hashes."""
+"""What of Java's strings, ids and hash maps shows in what Kafka decides: their hashes and their orders."""
 
-from __future__ import annotations
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
+from uuid import UUID
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+Key = TypeVar("Key")
 
 _FIRST_TABLE = 16
 _FULL_BIN = 8  # A bin with so many keys makes a small table grow when one more comes.
@@ -17,23 +16,39 @@ def string_order(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def string_hash(text: str) -> int:
-    """`String.hashCode` as an unsigned number of 32 bits."""
-    units = string_order(text)
+def string_hash(text: str | None) -> int:
+    """The `hashCode` of a string, and of an `Optional` of it, None for the empty one: 32 bits, unsigned."""
     value = 0
+    units = b"" if text is None else string_order(text)
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
     return value
 
 
-def spread_hash(key: str | None) -> int:
-    """The hash of a key, 0 for the empty `Optional`, its upper half mixed into its lower as HashMap does."""
-    hashed = 0 if key is None else string_hash(key)
-    return hashed ^ hashed >> 16
+def uuid_order(uuid: UUID) -> tuple[int, int]:
+    """A sort key for Java's order of UUIDs: its two halves are signed, so that 8... comes before 7..."""
+    high, low = _halves(uuid)
+    return high - ((high & 1 << 63) << 1), low - ((low & 1 << 63) << 1)
 
 
-class HashKeys:
-    """The keys of a `java.util.HashMap`, walked in its order; strings, or `Optional`s of strings.
+def uuid_hash(uuid: UUID) -> int:
+    """The `hashCode` of a UUID, Java's or Kafka's: 32 bits, unsigned."""
+    high, low = _halves(uuid)
+    both = high ^ low
+    return (both >> 32 ^ both) & 0xFFFFFFFF
+
+
+def _halves(uuid: UUID) -> tuple[int, int]:
+    return uuid.int >> 64, uuid.int & (1 << 64) - 1
+
+
+def spread_hash(value: int) -> int:
+    """A hash with its upper half mixed into its lower, as HashMap does."""
+    return value ^ value >> 16
+
+
+class HashKeys(Generic[Key]):
+    """The keys of a `java.util.HashMap`, or a `HashSet`, walked in its order.
 
     The order goes by the keys' hashes and the size of the map's table, which grows with the keys and never
     shrinks. Left out is one thing: a bin with nine keys or more in a table of 64 bins or more, which Java
@@ -41,20 +56,26 @@ class HashKeys:
     none.
 
     Args:
-        keys: Put one after the other; None is the empty `Optional`.
+        keys: Put one after the other.
+        hash_of: The `hashCode` of a key: 32 bits, unsigned.
+        room: For how many keys the map was made, if it was made for some. Java 19 and newer need no more
+            bins for them than for the same keys put one by one; an older one may.
     """
 
-    def __init__(self, keys: Iterable[str | None] = ()) -> None:
-        self._hashes: dict[str | None, int] = {}
+    def __init__(self, keys: Iterable[Key], hash_of: Callable[[Key], int], *, room: int = 0) -> None:
+        self._hash_of = hash_of
+        self._hashes: dict[Key, int] = {}
         self._table = _FIRST_TABLE
+        while 4 * room > 3 * self._table:
+            self._table *= 2
         for key in keys:
             self.add(key)
 
-    def add(self, key: str | None) -> None:
+    def add(self, key: Key) -> None:
         """Put a key; one that is there keeps its place."""
         if key in self._hashes:
             return
-        spread = spread_hash(key)
+        spread = spread_hash(self._hash_of(key))
         if self._table < _SMALL_TABLE:
             in_bin = sum((other ^ spread) & (self._table - 1) == 0 for other in self._hashes.values())
             if in_bin >= _FULL_BIN:
@@ -63,7 +84,7 @@ class HashKeys:
         if 4 * len(self._hashes) > 3 * self._table:
             self._table *= 2
 
-    def discard(self, key: str | None) -> None:
+    def discard(self, key: Key) -> None:
         """Remove a key, if it is there."""
         self._hashes.pop(key, None)
 
@@ -73,11 +94,14 @@ class HashKeys:
     def __len__(self) -> int:
         return len(self._hashes)
 
-    def __iter__(self) -> Iterator[str | None]:
+    def __iter__(self) -> Iterator[Key]:
         # A bin keeps its keys in the order they came, also when the table grows; so does a stable sort.
         return iter(sorted(self._hashes, key=lambda key: self._hashes[key] & (self._table - 1)))
 
 
-def hash_order(keys: Iterable[str | None]) -> list[str | None]:
-    """The keys, each once, in the order in which a hash map walks them in which they were put like this."""
-    return list(HashKeys(keys))
+def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], *, room: int = 0) -> list[Key]:
+    """The keys, each once, in the order in which a hash map walks them in which they were put like this.
+
+    See `HashKeys`.
+    """
+    return list(HashKeys(keys, hash_of, room=room))

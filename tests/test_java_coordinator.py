@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_assignors.coordinator import NoCommonStrategyError, elect_leader, elect_strategy
-from kafka_assignors.java import HashKeys
+from kafka_assignors.java import HashKeys, string_hash
 from kafka_assignors.testing.brokers.jars import kafka_jars
 from tests.java.oracle import JavaOracle
 
@@ -49,7 +49,7 @@ class OurGroup:
     """A group by our rules."""
 
     def __init__(self) -> None:
-        self.members = HashKeys()
+        self.members: HashKeys[str] = HashKeys((), string_hash)
         self.known: dict[str, list[str]] = {}
         self.leader: str | None = None
 
@@ -73,7 +73,7 @@ class OurGroup:
             elected = elect_leader(self.members, leader=self.leader, joined=argument)
             done = elected is not None
             self.leader = elected or self.leader
-        preferences = {member: self.known[member] for member in self.members if member is not None}
+        preferences = {member: self.known[member] for member in self.members}
         return [done, self.leader, elect_strategy(preferences).strategy if preferences else None]
 
 

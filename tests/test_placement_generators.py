@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_assignors.java import hash_order
+from kafka_assignors.java import hash_order, string_hash
 from kafka_assignors.placement.generators import (
     AlternatedBrokers,
     alternate,
@@ -95,7 +95,7 @@ def test_without_a_seed_placements_differ() -> None:
 
 
 def test_an_empty_optional_and_strings_are_in_the_order_of_javas_hash_map() -> None:
-    assert hash_order(["b", "a", None, "b"]) == [None, "a", "b"]
+    assert hash_order(["b", "a", None, "b"], string_hash) == [None, "a", "b"]
 
 
 def test_brokers_without_a_rack_share_one() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka_assignors.java import HashKeys, hash_order
+from kafka_assignors.java import HashKeys, hash_order, string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -79,7 +79,7 @@ def elect_strategy(preferences: Mapping[str, Sequence[str]]) -> Election:
         for member, preference in preferences.items()
     }
     # Kafka counts in a hash map, and takes the first of those with the most votes.
-    counted = [name for name in hash_order(ballots.values()) if name is not None]
+    counted = hash_order(ballots.values(), string_hash)
     votes = dict.fromkeys(counted, 0)
     for name in ballots.values():
         votes[name] += 1
@@ -94,7 +94,7 @@ def elect_strategy(preferences: Mapping[str, Sequence[str]]) -> Election:
 
 
 def elect_leader(
-    members: Iterable[str | None], *, leader: str | None = None, joined: Collection[str] | None = None
+    members: Iterable[str], *, leader: str | None = None, joined: Collection[str] | None = None
 ) -> str | None:
     """Who leads a group.
 
@@ -110,7 +110,7 @@ def elect_leader(
     Returns:
         The leader's id; None if nobody has joined.
     """
-    here = members if isinstance(members, HashKeys) else HashKeys(members)
+    here = members if isinstance(members, HashKeys) else HashKeys(members, string_hash)
     present = here if joined is None else joined
     if leader in here and leader in present:
         return leader

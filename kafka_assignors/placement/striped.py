@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_assignors.java import hash_order, string_order
+from kafka_assignors.java import hash_order, string_hash, string_order
 from kafka_assignors.placement.checks import check_brokers, check_topic
 from kafka_assignors.placement.java_random import JavaRandom
 from kafka_assignors.placement.placement import PlacementError
@@ -145,7 +145,9 @@ class RackList:
             brokers_of.setdefault(rack, []).append(broker)
         self._random = random
         # Java draws for the racks in the order of its hash map; they take turns in that of their names.
-        self._racks = {name: Rack(brokers_of[name], fenced, random) for name in hash_order(brokers_of)}
+        self._racks = {
+            name: Rack(brokers_of[name], fenced, random) for name in hash_order(brokers_of, string_hash)
+        }
         self._turns = sorted(
             brokers_of, key=lambda name: (name is not None, b"" if name is None else string_order(name))
         )

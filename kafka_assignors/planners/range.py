@@ -19,7 +19,7 @@ def plan_range(group: Group) -> Plan:
     The result is exactly that of Apache Kafka 4.3's RangeAssignor.
     """
     if group.replica_racks is None:
-        return Plan.from_owner(group, _ranges(group))
+        return Plan.from_owner(group, owners_by_range(group))
     owner = np.full(group.size, NOBODY, dtype=np.int64)
     topics = [_Topic(group, topic, owner) for topic in range(len(group.topics))]
     if any(topic.racks_matter for topic in topics):
@@ -29,8 +29,8 @@ def plan_range(group: Group) -> Plan:
     return Plan.from_owner(group, owner)
 
 
-def _ranges(group: Group) -> IntArray:
-    """(N,) the owners without racks."""
+def owners_by_range(group: Group) -> IntArray:
+    """(N,) the owner of each partition where racks do not matter."""
     owner = np.full(group.size, NOBODY, dtype=np.int64)
     for subscribers, (first, last) in zip(
         group.subscribers, pairwise(group.topic_bounds.tolist()), strict=True

@@ -175,14 +175,20 @@ class Worker:
             The exit status of a process.
         """
         config = self._config
+        library = (
+            clients.load(cast("ClientName", config.client)) if config.client in clients.MODULES else None
+        )
+        # Whatever takes time to import is there before a member that is held is let go.
+        task = None if library is None else config.task()
+        function: Callable[[Seat], Any] | None = None if library is not None else imported(config.client)
         self._report("started", pid=os.getpid(), instance_id=config.instance_id, client=config.client)
         if config.held:
             self._released.wait()
-        if config.client in clients.MODULES:
-            made: Client = clients.load(cast("ClientName", config.client)).make(config.task(), self._report)
+        if library is not None and task is not None:
+            made: Client = library.make(task, self._report)
             made.subscribe(config.topics, config.pattern)
         else:
-            function: Callable[[Seat], Any] = imported(config.client)
+            assert function is not None  # noqa: S101 - for the type checker: one of the two is there
             self._seat = seat = Seat(config, self._report, self._wait_to_poll)
             consumer, loop = called(function, seat)
             if consumer is None:
