@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from kafka_assignors.coordinator.election import elect_leader, elect_strategy
 from kafka_assignors.coordinator.simulator.messages import Joined, Synced
-from kafka_assignors.java import HashKeys
+from kafka_assignors.java import HashKeys, string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -118,7 +118,7 @@ class ClassicGroup:
         self._new_id = new_id
         self._settings = settings or BrokerSettings()
         self._members: dict[str, _Member] = {}
-        self._order = HashKeys()
+        self._order: HashKeys[str] = HashKeys((), string_hash)
         self._known: Counter[str] = Counter()
         self._joining: dict[str, JoinReply] = {}
         self._syncing: dict[str, SyncReply] = {}
@@ -133,7 +133,7 @@ class ClassicGroup:
     @property
     def member_ids(self) -> Sequence[str]:
         """The members' ids, in the order of Kafka's map."""
-        return [member for member in self._order if member is not None]
+        return list(self._order)
 
     # Requests
 

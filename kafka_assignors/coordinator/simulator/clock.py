@@ -15,9 +15,9 @@ class Timer:
 
     __slots__ = ("action", "time")
 
-    def __init__(self, time: int, action: Callable[[], None]) -> None:
+    def __init__(self, time: int, action: Callable[[], object]) -> None:
         self.time = time
-        self.action: Callable[[], None] | None = action
+        self.action: Callable[[], object] | None = action
 
     def cancel(self) -> None:
         """See to it that it is not done."""
@@ -36,7 +36,7 @@ class Clock:
         self._order = itertools.count()
         self._timers: list[tuple[int, int, Timer]] = []
 
-    def after(self, delay_ms: int, action: Callable[[], None]) -> Timer:
+    def after(self, delay_ms: int, action: Callable[[], object]) -> Timer:
         """Have something done after so many milliseconds."""
         timer = Timer(self.now + delay_ms, action)
         heapq.heappush(self._timers, (timer.time, next(self._order), timer))

@@ -352,7 +352,7 @@ class Member:
     # The network
 
     def _send(self, request: Callable[[], object]) -> None:
-        self._clock.after(self.settings.latency_ms, lambda: request() and None)
+        self._clock.after(self.settings.latency_ms, request)
 
     def _ask(self, request: Callable[[Callable[[Any], None]], None], hear: Callable[[Any], None]) -> None:
         """Send a request; its answer is heard unless the member has ended meanwhile, or when it is thawed."""
