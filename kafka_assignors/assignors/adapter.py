@@ -88,6 +88,11 @@ class Assignor(AbstractPartitionAssignor):
         self._wait: tuple[int | None, float] = None, 0.0  # in which generation, until when for metadata
         self._faults: dict[str, str] = {}  # of other members' subscriptions, as last warned of
 
+    @property
+    def rack(self) -> str | None:
+        """The rack of this consumer."""
+        return self._rack
+
     @abstractmethod
     def plan(self, group: Group) -> Plan:
         """Decide who gets what."""

@@ -1,0 +1,111 @@
+"""The simulator beside a real broker: the same lives have the same generations and assignments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_assignors.assignors import (
+    Assignor,
+    CooperativeStickyAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.coordinator.simulator.classic_group import BrokerSettings
+from kafka_assignors.coordinator.simulator.member import MemberSettings
+from kafka_assignors.coordinator.simulator.simulation import Simulation
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, grow_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SESSION_MS = 6000
+PARTITIONS = 10
+
+Where = tuple[int, dict[str, list[int]]]
+"""A generation, and the partitions of each member."""
+
+LIFE: Sequence[tuple[str, str]] = (
+    ("join", "a"),
+    ("join", "b"),
+    ("join", "c"),
+    ("join", "d"),
+    ("crash", "b"),
+    ("leave", "a"),
+    ("grow", ""),
+    ("join static", "e"),
+    ("join static", "f"),
+    ("restart", "f"),
+    ("restart", "e"),
+    ("leave", "d"),
+)
+"""What happens to a group; each step once it is stable after the last."""
+
+
+def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> list[Where]:
+    topic = create_topic(kafka, PARTITIONS)
+    settings = {"session_timeout_ms": SESSION_MS, "metadata_max_age_ms": 500}
+    passed: list[Where] = []
+    with ConsumerGroup(kafka, topic, [assignor], settings=settings, timeout=60) as group:
+        for act, name in LIFE:
+            if act == "grow":
+                grow_topic(kafka, topic, PARTITIONS + 3)
+            elif act.startswith("join"):
+                group.join(name, instance_id=f"instance-{name}" if "static" in act else None)
+            else:
+                getattr(group.members[name], act)()
+            stable = group.wait_stable()
+            passed.append(
+                (
+                    stable.generation,
+                    {
+                        member.partition(".")[0]: sorted(one.partition for one in partitions)
+                        for member, partitions in stable.assignments.items()
+                    },
+                )
+            )
+    return passed
+
+
+def simulated_life(assignor: type[Assignor]) -> list[Where]:
+    member = MemberSettings(session_timeout_ms=SESSION_MS, heartbeat_interval_ms=300)
+    group = Simulation(
+        {"t": PARTITIONS},
+        [assignor],
+        member=member,
+        broker=BrokerSettings(initial_rebalance_delay_ms=0),
+        metadata_max_age_ms=500,
+    )
+    passed: list[Where] = []
+    for act, name in LIFE:
+        if act == "grow":
+            group.grow("t", PARTITIONS + 3)
+            group.run(1)
+        elif act.startswith("join"):
+            group.join(name, instance_id=f"instance-{name}" if "static" in act else None)
+        elif act == "restart":
+            group.restart(name)
+        else:
+            getattr(group.members[name], act)()
+        stable = group.run_until_stable()
+        passed.append(
+            (
+                group.group.generation,
+                {
+                    member.partition(".")[0]: sorted(one.partition for one in partitions)
+                    for member, partitions in stable.items()
+                },
+            )
+        )
+    return passed
+
+
+@pytest.mark.parametrize(
+    "assignor", [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor]
+)
+def test_a_simulated_life_is_the_real_one(kafka_cluster: Cluster, assignor: type[Assignor]) -> None:
+    real, simulated = life_on_a_broker(kafka_cluster, assignor), simulated_life(assignor)
+    for step, here, there in zip(LIFE, real, simulated, strict=True):
+        assert here == there, step

@@ -1,0 +1,52 @@
+"""Virtual time: what is to happen, in order."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Timer:
+    """Something that will be done, unless it is cancelled."""
+
+    __slots__ = ("action", "time")
+
+    def __init__(self, time: int, action: Callable[[], object]) -> None:
+        self.time = time
+        self.action: Callable[[], object] | None = action
+
+    def cancel(self) -> None:
+        """See to it that it is not done."""
+        self.action = None
+
+
+class Clock:
+    """A clock that goes from one thing that happens to the next; of one moment, in the order of asking.
+
+    Attributes:
+        now: Milliseconds since the beginning.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._order = itertools.count()
+        self._timers: list[tuple[int, int, Timer]] = []
+
+    def after(self, delay_ms: int, action: Callable[[], object]) -> Timer:
+        """Have something done after so many milliseconds."""
+        timer = Timer(self.now + delay_ms, action)
+        heapq.heappush(self._timers, (timer.time, next(self._order), timer))
+        return timer
+
+    def run(self, until: int) -> None:
+        """Do what is due up to a moment, then let it be that moment."""
+        while self._timers and self._timers[0][0] <= until:
+            time, _, timer = heapq.heappop(self._timers)
+            if timer.action is not None:
+                self.now = time
+                timer.action()
+        self.now = max(self.now, until)
