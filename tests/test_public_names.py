@@ -5,7 +5,15 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["kafka_assignors", "kafka_assignors.placement", "kafka_assignors.testing"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka_assignors",
+        "kafka_assignors.placement",
+        "kafka_assignors.protocol.offsets_topic",
+        "kafka_assignors.testing",
+    ],
+)
 def test_public_names_are_sorted_and_there(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__all__ == sorted(module.__all__)
