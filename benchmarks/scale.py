@@ -24,7 +24,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobin
 from kafka_assignors.testing import ConsumerGroup, create_topic, delete_topic, kafka_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors.testing import Member
 
@@ -167,7 +167,7 @@ coordinator agree, and every partition has an owner. With the client's own setti
 """
 
 
-def report(results: Sequence[Result], members: int, partitions: int) -> str:
+def report(results: Sequence[Result], members: int, partitions: int, about: Mapping[str, str]) -> str:
     """The results as a page."""
     rows = []
     for one in results:
@@ -178,9 +178,9 @@ def report(results: Sequence[Result], members: int, partitions: int) -> str:
             f" | {one.planning:.2f} | {one.owned_twice} |"
         )
     failures = [f"- {one.strategy}, {one.whose}: {one.failure}" for one in results if one.failure]
-    about = [f"- {name}: {value}" for name, value in machine.describe().items()]
+    machine_lines = [f"- {name}: {value}" for name, value in about.items()]
     head = _HEAD.format(members=members, partitions=partitions, topics=TOPICS)
-    return head + "\n".join([*rows, "", *failures, *([""] if failures else []), *about, ""])
+    return head + "\n".join([*rows, "", *failures, *([""] if failures else []), *machine_lines, ""])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -198,8 +198,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     options = parser.parse_args(arguments)
+    about = machine.describe()
     results = measure(options.strategy or list(CASES), options.members, options.partitions)
-    page = report(results, options.members, options.partitions)
+    page = report(results, options.members, options.partitions, about)
     options.output.write_text(page, encoding="utf-8")
     sys.stdout.write((json.dumps([asdict(one) for one in results]) if options.json else page) + "\n")
     return 1 if any(one.failure for one in results if one.whose == "kafka-assignors") else 0

@@ -27,7 +27,7 @@ from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, 
 from kafka_assignors.testing import ConsumerGroup, Load, create_topic, kafka_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 ASSIGNORS: tuple[type[Assignor], ...] = (RangeAssignor, StickyAssignor, CooperativeStickyAssignor)
 PARTITIONS = 60
@@ -143,7 +143,7 @@ warm-up) and of the last.
 """
 
 
-def report(soaks: Sequence[Soak], minutes: float) -> str:
+def report(soaks: Sequence[Soak], minutes: float, about: Mapping[str, str]) -> str:
     """What was seen, as a page."""
     rows = []
     for one in soaks:
@@ -156,9 +156,9 @@ def report(soaks: Sequence[Soak], minutes: float) -> str:
             f" | {memory[1] / memory[0] - 1:+.1%} | {files[0]:g} | {files[1]:g} | {most} |"
         )
     rows += [f"- {one.strategy}: {one.failure}" for one in soaks if one.failure]
-    about = [f"- {name}: {value}" for name, value in machine.describe().items()]
+    machine_lines = [f"- {name}: {value}" for name, value in about.items()]
     head = _HEAD.format(minutes=minutes, partitions=PARTITIONS, rate=RATE)
-    return head + "\n".join([*rows, "", "![memory of each leader](soak.svg)", "", *about, ""])
+    return head + "\n".join([*rows, "", "![memory of each leader](soak.svg)", "", *machine_lines, ""])
 
 
 def draw(soaks: Sequence[Soak], path: Path) -> None:
@@ -188,8 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print all looks as JSON")
     options = parser.parse_args(arguments)
+    about = machine.describe()
     soaks = measure(options.minutes)
-    page = report(soaks, options.minutes)
+    page = report(soaks, options.minutes, about)
     (options.output / "soak.md").write_text(page, encoding="utf-8")
     draw(soaks, options.output / "soak.svg")
     sys.stdout.write((json.dumps([asdict(one) for one in soaks]) if options.json else page) + "\n")

@@ -31,7 +31,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobin
 from kafka_assignors.testing import ConsumerGroup, Load, create_topic, delete_topic, kafka_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kafka_assignors.testing import StableGroup
 
@@ -178,7 +178,7 @@ condition; a wait may take {patience:.0f} s.
 """
 
 
-def report(runs: Sequence[Run], at_once: int, burners: int, seconds: float) -> str:
+def report(runs: Sequence[Run], at_once: int, burners: int, seconds: float, about: Mapping[str, str]) -> str:
     """The result as a page."""
     flakes = [run for run in runs if run.flake]
     whole = [run for run in runs if not run.flake]
@@ -200,7 +200,7 @@ def report(runs: Sequence[Run], at_once: int, burners: int, seconds: float) -> s
         if took:
             figures = statistics.median(took), took[int(len(took) * 0.95)], took[-1]
             lines.append(" | ".join([f"| {step}", *(f"{figure:.2f}" for figure in figures)]) + " |")
-    lines += ["", *(f"- {name}: {value}" for name, value in machine.describe().items()), ""]
+    lines += ["", *(f"- {name}: {value}" for name, value in about.items()), ""]
     for run in flakes:
         lines += [f"## Run {run.number}, {run.strategy}", "", "```", run.flake, "```", ""]
     return head + "\n".join(lines)
@@ -223,9 +223,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the runs as JSON")
     options = parser.parse_args(arguments)
+    about = machine.describe()
     began = time.monotonic()
     runs = measure(options.runs, options.at_once, options.burners)
-    page = report(runs, options.at_once, options.burners, time.monotonic() - began)
+    page = report(runs, options.at_once, options.burners, time.monotonic() - began, about)
     options.output.write_text(page, encoding="utf-8")
     printed: Any = json.dumps([asdict(run) for run in runs]) if options.json else page
     sys.stdout.write(f"{printed}\n")

@@ -11,6 +11,7 @@ import pytest
         "kafka_assignors",
         "kafka_assignors.coordinator",
         "kafka_assignors.placement",
+        "kafka_assignors.protocol.offsets_topic",
         "kafka_assignors.testing",
     ],
 )

@@ -22,7 +22,15 @@ from tests.fuzz import sanitized
 if TYPE_CHECKING:
     from tests.fuzz.targets import Target
 
-NAMES: Final = ("partition-lists", "subscriptions", "user-data", "assignments", "leader", "group-file")
+NAMES: Final = (
+    "partition-lists",
+    "subscriptions",
+    "user-data",
+    "assignments",
+    "leader",
+    "group-file",
+    "offsets-topic",
+)
 MOST_BYTES: Final = 4_096
 """Of an input that libFuzzer makes."""
 

@@ -18,6 +18,18 @@ from kafka_assignors.cli.tree import FileError
 from kafka_assignors.leader import lead
 from kafka_assignors.members import MAX_WEIGHT
 from kafka_assignors.protocol import codec
+from kafka_assignors.protocol.offsets_topic import (
+    GroupMetadata,
+    GroupMetadataValue,
+    MemberMetadata,
+    RecordError,
+    decode_assignment,
+    decode_prior_assignment,
+    decode_record,
+    decode_subscription,
+    encode_group_metadata,
+    group_metadata_key,
+)
 from kafka_assignors.protocol.repair import repairs
 from kafka_assignors.protocol.user_data import (
     UserDataError,
@@ -27,6 +39,7 @@ from kafka_assignors.protocol.user_data import (
     encode_generation,
     encode_sticky,
 )
+from tests.offsets_topic import WRITTEN
 from tests.wire import NULL, partition_list, subscription
 
 _T = TypeVar("_T")
@@ -218,6 +231,28 @@ def check_group_file(data: bytes) -> None:
             read_group(file.name)
 
 
+def check_offsets_topic(data: bytes) -> None:
+    """A record is read or refused, and so is what its members say; a group can be written and read again."""
+    key, _, value = data.partition(SEPARATOR)
+    try:
+        record = decode_record(key, value)
+    except RecordError:
+        return
+    if not isinstance(record, GroupMetadata):
+        return
+    assert record.value is not None
+    raw = encode_group_metadata(record.value)
+    # The same but for tagged fields that are not known.
+    assert raw == value or record.value.version >= 4
+    assert decode_record(group_metadata_key(record.group_id), raw) == record
+    for member in record.value.members:
+        with suppress(RecordError):
+            decode_assignment(member.assignment)
+        with suppress(RecordError):
+            said = decode_subscription(member.subscription)
+            decode_prior_assignment(record.value.protocol, said.user_data)
+
+
 # What to begin with.
 
 
@@ -287,6 +322,28 @@ def seed_group_files() -> list[bytes]:
     ]
 
 
+def seed_offsets_topic() -> list[bytes]:
+    entries = [("t", [0, 1]), ("u", [5])]
+    member = MemberMetadata(
+        member_id="m-1",
+        client_id="m",
+        client_host="/h",
+        session_timeout=45,
+        subscription=subscription(3, ["t"], user_data=encode_sticky({"t": [0]}, 4), rack="r"),
+        assignment=b"\0\3" + partition_list(entries) + NULL,
+    )
+    group = GroupMetadataValue(
+        version=3, protocol_type="consumer", generation=5, protocol="sticky", leader="m-1", members=(member,)
+    )
+    return [
+        *(bytes.fromhex(key) + SEPARATOR + bytes.fromhex(value) for key, value, _ in WRITTEN),
+        *(
+            group_metadata_key("g") + SEPARATOR + encode_group_metadata(replace(group, version=version))
+            for version in range(5)
+        ),
+    ]
+
+
 TARGETS: Final = {
     "partition-lists": Target(check_partition_lists, seed_user_data),
     "subscriptions": Target(check_subscriptions, seed_subscriptions),
@@ -294,4 +351,5 @@ TARGETS: Final = {
     "assignments": Target(check_assignments, seed_assignments),
     "leader": Target(check_leader, seed_leaders),
     "group-file": Target(check_group_file, seed_group_files),
+    "offsets-topic": Target(check_offsets_topic, seed_offsets_topic),
 }

@@ -511,6 +511,90 @@ def assign_in_coordinator(request: dict[str, Any]) -> list[dict[str, Any]]:
     return answers
 
 
+def generated(name: str) -> Any:
+    return jpype.JClass(f"org.apache.kafka.coordinator.group.generated.{name}")
+
+
+@cache
+def object_mapper() -> Any:
+    return jpype.JClass("com.fasterxml.jackson.databind.ObjectMapper")()
+
+
+def message_of(name: str, version: int, fields: dict[str, Any]) -> Any:
+    """A message of the offsets topic from its fields, as Kafka's JSON has them."""
+    node = object_mapper().readTree(string(json.dumps(fields)))
+    return generated(f"{name}JsonConverter").read(node, jpype.JShort(version))
+
+
+def fields_of(message: Any, version: int) -> Any:
+    name = message.getClass().getSimpleName()
+    return json.loads(str(generated(f"{name}JsonConverter").write(message, jpype.JShort(version)).toString()))
+
+
+def write_records(records: list[dict[str, Any]]) -> list[dict[str, str | None]]:
+    """Key and value of each of many records of the offsets topic, as hex.
+
+    Each has `type`, `name`, `key` (the fields), `version`, `value` (the fields, or null) and `tags`: pairs of
+    a tag that Kafka does not know and its bytes as hex, for the value's end.
+    """
+    runtime = "org.apache.kafka.coordinator.common.runtime."
+    versioned = jpype.JClass("org.apache.kafka.server.common.ApiMessageAndVersion")
+    raw_field = jpype.JClass("org.apache.kafka.common.protocol.types.RawTaggedField")
+    serde = jpype.JClass("org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde")()
+    answers: list[dict[str, str | None]] = []
+    for record in records:
+        key = versioned(message_of(f"{record['name']}Key", 0, record["key"]), jpype.JShort(record["type"]))
+        if record["value"] is None:
+            made = jpype.JClass(runtime + "CoordinatorRecord").tombstone(key.message())
+            answers.append({"key": bytes(serde.serializeKey(made)).hex(), "value": None})
+            continue
+        message = message_of(f"{record['name']}Value", record["version"], record["value"])
+        for tag, data in record["tags"]:
+            message.unknownTaggedFields().add(raw_field(tag, jpype.JArray(jpype.JByte)(bytes.fromhex(data))))
+        value = versioned(message, jpype.JShort(record["version"]))
+        made = jpype.JClass(runtime + "CoordinatorRecord").record(key.message(), value)
+        answers.append(
+            {"key": bytes(serde.serializeKey(made)).hex(), "value": bytes(serde.serializeValue(made)).hex()}
+        )
+    return answers
+
+
+def read_records(records: list[dict[str, str | None]]) -> list[dict[str, Any]]:
+    """What the coordinator reads in each of many records: type, key, version, value; or the exception."""
+    serde = jpype.JClass("org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde")()
+    answers: list[dict[str, Any]] = []
+    for record in records:
+        key, value = (None if raw is None else byte_buffer(bytes.fromhex(raw)) for raw in record.values())
+        try:
+            read = serde.deserialize(key, value)
+        except jpype.JException as error:
+            answers.append({"exception": str(error.toString())})
+            continue
+        answer = {"key": fields_of(read.key(), 0), "version": None, "value": None}
+        if read.value() is not None:
+            version = int(read.value().version())
+            answer |= {"version": version, "value": fields_of(read.value().message(), version)}
+        answers.append(answer)
+    return answers
+
+
+def batch_sizes(records: list[dict[str, str]]) -> list[int]:
+    """How large the batch is that holds each record alone, as the coordinator's log has it."""
+    records_of = jpype.JClass("org.apache.kafka.common.record.internal.MemoryRecords")
+    simple = jpype.JClass("org.apache.kafka.common.record.internal.SimpleRecord")
+    none = jpype.JClass("org.apache.kafka.common.compress.Compression").NONE
+    as_bytes = jpype.JArray(jpype.JByte)
+    return [
+        int(
+            records_of.withRecords(
+                none,
+                simple(jpype.JLong(0), as_bytes(bytes.fromhex(key)), as_bytes(bytes.fromhex(value))),
+            ).sizeInBytes()
+        )
+        for key, value in (record.values() for record in records)
+    ]
+
+
 VERBS: dict[str, Callable[[Any], Any]] = {
     "assign": assign,
     "assign_in_coordinator": assign_in_coordinator,
@@ -526,6 +610,9 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "place_striped": place_striped,
     "parse_replica_assignments": parse_replica_assignments,
     "elect": elect,
+    "write_records": write_records,
+    "read_records": read_records,
+    "batch_sizes": batch_sizes,
 }
 
 
