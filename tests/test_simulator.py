@@ -20,6 +20,7 @@ from kafka_assignors.assignors import (
 from kafka_assignors.coordinator.simulator.classic_group import BrokerSettings
 from kafka_assignors.coordinator.simulator.member import MemberSettings
 from kafka_assignors.coordinator.simulator.simulation import NotStableError, Simulation
+from kafka_assignors.coordinator.simulator.what_if import rolling_restart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -278,3 +279,30 @@ def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
     assert sum(loads(after).values()) == partitions
     spread = loads(after).values()
     assert max(spread) - min(spread) <= 1
+
+
+def test_static_members_are_restarted_without_a_rebalance() -> None:
+    dynamic = rolling_restart({"orders": 12}, 4, CooperativeStickyAssignor, member=QUICK, down_seconds=2)
+    static = rolling_restart(
+        {"orders": 12}, 4, CooperativeStickyAssignor, member=QUICK, down_seconds=2, static=True
+    )
+    assert (static.generations, static.moved) == (0, 0)
+    # Each of the 12 partitions waits for its owner.
+    assert 12 * 2 <= static.unowned < 12 * 2.2
+    assert static.longest < 2.2
+    # One generation for each that leaves, two for each that comes back and gets what others had.
+    assert dynamic.generations == 4 * 3
+    # What a member leaves moves to others, and as much back to the one in its place.
+    assert dynamic.moved == 2 * 12
+
+
+def test_an_eager_restart_takes_everything_from_everyone() -> None:
+    eager = rolling_restart({"orders": 12}, 4, StickyAssignor, member=QUICK, down_seconds=2)
+    assert eager.generations == 4 * 2
+    assert eager.moved == 2 * 12
+
+
+def test_members_that_are_killed_keep_their_partitions_for_a_session() -> None:
+    killed = rolling_restart({"orders": 12}, 4, StickyAssignor, member=QUICK, down_seconds=2, crash=True)
+    # A session ends so long after the last heartbeat.
+    assert 6 - 0.3 <= killed.longest < 7

@@ -1,4 +1,7 @@
-"""What the group coordinator decides: which broker it is, who leads a group, and by which strategy."""
+"""What the group coordinator decides: which broker it is, who leads, by which strategy, when to rebalance.
+
+`Simulation` is a group without Kafka, in virtual time.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -12,16 +15,40 @@ if TYPE_CHECKING:
         elect_strategy,
     )
     from kafka_assignors.coordinator.finding import partition_for_group
+    from kafka_assignors.coordinator.simulator.classic_group import BrokerSettings, Cause
+    from kafka_assignors.coordinator.simulator.member import MemberSettings
+    from kafka_assignors.coordinator.simulator.simulation import NotStableError, Simulation
+    from kafka_assignors.coordinator.simulator.what_if import Cost, rolling_restart
 
 _HOMES = {
+    "BrokerSettings": "simulator.classic_group",
+    "Cause": "simulator.classic_group",
+    "Cost": "simulator.what_if",
     "Election": "election",
+    "MemberSettings": "simulator.member",
     "NoCommonStrategyError": "election",
+    "NotStableError": "simulator.simulation",
+    "Simulation": "simulator.simulation",
     "elect_leader": "election",
     "elect_strategy": "election",
     "partition_for_group": "finding",
+    "rolling_restart": "simulator.what_if",
 }
 
-__all__ = ["Election", "NoCommonStrategyError", "elect_leader", "elect_strategy", "partition_for_group"]
+__all__ = [
+    "BrokerSettings",
+    "Cause",
+    "Cost",
+    "Election",
+    "MemberSettings",
+    "NoCommonStrategyError",
+    "NotStableError",
+    "Simulation",
+    "elect_leader",
+    "elect_strategy",
+    "partition_for_group",
+    "rolling_restart",
+]
 
 if not TYPE_CHECKING:  # to a type checker, a name that is not above is an error
     __getattr__ = getter(__name__, _HOMES)
