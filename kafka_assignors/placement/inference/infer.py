@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 from kafka_assignors.placement.inference.shifts import ShiftGenerator, read_steps
+from kafka_assignors.placement.inference.steps import fewest
 from kafka_assignors.placement.inference.stripes import read_stripes
 from kafka_assignors.placement.placement import PlacementError
 
@@ -219,18 +220,9 @@ def _read(generator: GeneratorName, rows: list[Row], racks: Racks, by_position: 
 
 def _read_striped(rows: list[Row], racks: Racks, *, by_position: bool) -> Fit | Misfit:
     generator: GeneratorName = "striped"
-    runs = [(0, read_stripes(rows, 0, racks))]
-    reach, tried = runs[0][1].end, 1
-    while 0 < reach < len(rows):
-        # As in read_steps: a run may have begun before the first row that it alone explains.
-        begin, run = max(
-            ((begin, read_stripes(rows, begin, racks)) for begin in range(tried, reach + 1)),
-            key=lambda one: (one[1].end, -one[0]),
-        )
-        if run.end <= reach:
-            break
-        runs.append((begin, run))
-        tried, reach = reach + 1, run.end
+    runs, reach = fewest(
+        read_stripes(rows, 0, racks), lambda begin: read_stripes(rows, begin, racks), len(rows)
+    )
     misfit = _misfit(generator, rows, runs[0][1].end, f"rack {runs[0][1].start}", racks)
     if reach < len(rows):
         return misfit

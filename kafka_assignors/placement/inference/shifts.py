@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_assignors.placement.generators import AlternatedBrokers, rack_unaware_replicas, shift_at
+from kafka_assignors.placement.inference.steps import fewest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -112,20 +113,7 @@ def read_addition(generator: ShiftGenerator, rows: Sequence[Row], begin: int) ->
 
 
 def read_steps(generator: ShiftGenerator, rows: Sequence[Row]) -> tuple[list[tuple[int, Drawn]], int]:
-    """The creation and the fewest additions that explain the rows.
-
-    Returns:
-        The steps with their beginnings among the rows, and how many rows they explain.
-    """
-    drawn = read_creation(generator, rows)
-    steps = [(0, drawn)]
-    reach, tried = drawn.end, 1
-    while 0 < reach < len(rows):
-        # A step may have begun before the first row that it alone explains.
-        later = [(begin, read_addition(generator, rows, begin)) for begin in range(tried, reach + 1)]
-        begin, drawn = max(later, key=lambda one: (one[1].end, -one[0]))
-        if drawn.end <= reach:
-            break
-        steps.append((begin, drawn))
-        tried, reach = reach + 1, drawn.end
-    return steps, reach
+    """The creation and the fewest additions that explain the rows; see `fewest`."""
+    return fewest(
+        read_creation(generator, rows), lambda begin: read_addition(generator, rows, begin), len(rows)
+    )
