@@ -8,7 +8,7 @@ Everything that makes the group rebalance is kept with its reason.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from kafka_assignors.coordinator.election import elect_leader, elect_strategy
@@ -167,9 +167,7 @@ class ClassicGroup:
             reply(Synced(error=error))
             return
         member = self._members[request.member_id]
-        if self.state == "Empty":
-            reply(Synced(error="UNKNOWN_MEMBER_ID"))
-        elif self.state == "PreparingRebalance":
+        if self.state == "PreparingRebalance":
             reply(Synced(error="REBALANCE_IN_PROGRESS"))
         elif self.state == "CompletingRebalance":
             self._syncing[member.member_id] = reply
@@ -192,8 +190,6 @@ class ClassicGroup:
         error = self._check(member_id, instance_id, generation)
         if error:
             return error
-        if self.state == "Empty":
-            return "UNKNOWN_MEMBER_ID"
         self._renew(self._members[member_id])
         return "REBALANCE_IN_PROGRESS" if self.state == "PreparingRebalance" else ""
 
@@ -213,7 +209,7 @@ class ClassicGroup:
     # Joining
 
     def _supports(self, request: Join) -> bool:
-        if self.state == "Empty" or not self._members:
+        if not self._members:
             return bool(request.protocols)
         return any(self._known[name] == len(self._members) for name in request.protocols)
 
@@ -236,8 +232,6 @@ class ClassicGroup:
             or (self.state == "Stable" and member.member_id != self.leader)
         ):
             reply(self._answer_to(member))
-        elif self.state == "Empty":
-            reply(Joined(error="UNKNOWN_MEMBER_ID"))
         else:
             self._update(member, request, reply)
             leads = member.member_id == self.leader
@@ -280,25 +274,13 @@ class ClassicGroup:
         if self.state == "Stable":
             if elect_strategy(self._preferences()).strategy == self.strategy:
                 # Nobody notices; what it subscribes to now counts in the next round only.
-                reply(
-                    Joined(
-                        member_id=member_id,
-                        generation=self.generation,
-                        strategy=self.strategy,
-                        leader=self.leader or "",
-                        members=self._subscriptions() if was_leader else (),
-                        skip_assignment=was_leader,
-                    )
-                )
+                reply(replace(self._answer_to(member), skip_assignment=was_leader))
                 return
-            self._joining[member_id] = reply
-            self._rebalance("static member came back with another strategy", member_id)
-        elif self.state == "CompletingRebalance":
-            self._joining[member_id] = reply
-            self._rebalance("static member came back in a rebalance", member_id)
+            trigger: Trigger = "static member came back with another strategy"
         else:
-            self._joining[member_id] = reply
-            self._maybe_complete()
+            trigger = "static member came back in a rebalance"
+        self._joining[member_id] = reply
+        self._rebalance_or_complete(trigger, member_id)
 
     def _add(self, member_id: str, request: Join, reply: JoinReply) -> None:
         if self.state == "PreparingRebalance" and self._from_empty:

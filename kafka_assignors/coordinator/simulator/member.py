@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import TopicPartition
 
 from kafka_assignors.assignors.adapter import Claim
@@ -19,6 +18,7 @@ from kafka_assignors.coordinator.simulator.messages import Join, Sync
 from kafka_assignors.leader import lead
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.protocol.membership import by_topic, make_subscription
+from kafka_assignors.protocol.offsets_topic import decode_assignment
 from kafka_assignors.testing.timelines.events import Event
 
 if TYPE_CHECKING:
@@ -260,11 +260,11 @@ class Member:
             return
         self._asking = False
         self.stable = True
-        decoded = ConsumerProtocolAssignment.decode(answer.assignment) if answer.assignment else None
+        decoded = decode_assignment(answer.assignment)
         assigned = frozenset(
-            TopicPartition(topic.topic, partition)
-            for topic in (decoded.assigned_partitions if decoded is not None else ())
-            for partition in topic.partitions
+            TopicPartition(topic, partition)
+            for topic, partitions in (decoded.assigned_partitions.items() if decoded is not None else ())
+            for partition in partitions
         )
         self._report("assignment", generation=self.generation, partitions=assigned, member_id=self.member_id)
         lost = self.held - assigned

@@ -58,7 +58,6 @@ class Simulation:
         self._settings = member or MemberSettings()
         self._metadata_max_age_ms = metadata_max_age_ms
         self._events: list[Event] = []
-        self._last_change = 0
         self.group = ClassicGroup(self._clock, self._new_id, broker)
         self.members: dict[str, Member] = {}
 
