@@ -172,7 +172,7 @@ def create_topic(
         "created",
         lambda: admin.once(lambda client: client.create_topics(asked, raise_errors=False))["topics"],
     )
-    _wait_described(admin, topic, placement)
+    _wait_placed(admin, topic, placement)
 
 
 def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement) -> None:
@@ -203,7 +203,7 @@ def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement
             "results"
         ],
     )
-    _wait_described(admin, topic, whole)
+    _wait_placed(admin, topic, whole)
 
 
 def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
@@ -217,19 +217,30 @@ def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str,
         raise ClusterError(f"topic {topic!r} was not {done}: {why}")
 
 
-def _wait_described(admin: Admin, topic: str, placement: Placement) -> None:
-    """Wait until a broker describes the topic so: the one that is asked may hear of it later than others."""
-    expected = {partition: list(replicas) for partition, replicas in sorted(placement.items())}
+def wait_described(wrong: Callable[[], str]) -> None:
+    """Wait until a broker describes what was done: the one that is asked may hear of it later than others.
+
+    Args:
+        wrong: Says what is not yet as it is to be; nothing once all is.
+
+    Raises:
+        ClusterError: Something is wrong for too long.
+    """
     deadline = time.monotonic() + _VISIBLE_SECONDS
-    while True:
+    while what := wrong():
+        if time.monotonic() > deadline:
+            raise ClusterError(f"after {_VISIBLE_SECONDS:g} s {what}")
+        time.sleep(LOOK_SECONDS)
+
+
+def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
+    expected = {partition: list(replicas) for partition, replicas in sorted(placement.items())}
+
+    def wrong() -> str:
         try:
             found = read_topics(admin, [topic])[topic]
         except PlacementError:
             found = {}
-        if found == expected:
-            return
-        if time.monotonic() > deadline:
-            raise ClusterError(
-                f"after {_VISIBLE_SECONDS:g} s the cluster describes {topic!r} as {found}, not as {expected}"
-            )
-        time.sleep(LOOK_SECONDS)
+        return "" if found == expected else f"the cluster describes {topic!r} as {found}, not as {expected}"
+
+    wait_described(wrong)

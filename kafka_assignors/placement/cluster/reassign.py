@@ -14,7 +14,13 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 from kafka.protocol.admin import ElectionType
 
-from kafka_assignors.placement.cluster.admin import LOOK_SECONDS, ClusterError, read_racks, read_topics
+from kafka_assignors.placement.cluster.admin import (
+    LOOK_SECONDS,
+    ClusterError,
+    read_racks,
+    read_topics,
+    wait_described,
+)
 from kafka_assignors.placement.placement import PlacementError
 
 if TYPE_CHECKING:
@@ -25,8 +31,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 10
 """How many partitions are reassigned at once unless told otherwise."""
-
-_DESCRIBED_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +94,7 @@ def reassign(
         if not running and not waiting:
             break
         time.sleep(LOOK_SECONDS)
-    _wait_described(admin, wanted)
+    _wait_placed(admin, wanted)
     if total:
         _elect(admin, wanted)
     return total
@@ -167,21 +171,19 @@ def _begin(admin: Admin, replicas: Mapping[TopicPartition, list[int] | None]) ->
         )
 
 
-def _wait_described(admin: Admin, wanted: Mapping[TopicPartition, list[int]]) -> None:
-    """Wait until the broker that is asked describes what the controller has done."""
-    deadline = time.monotonic() + _DESCRIBED_SECONDS
-    while True:
+def _wait_placed(admin: Admin, wanted: Mapping[TopicPartition, list[int]]) -> None:
+    def wrong() -> str:
         present = _read(admin, wanted)
         other = [tp for tp, replicas in sorted(wanted.items()) if present[tp] != replicas]
         if not other:
-            return
-        if time.monotonic() > deadline:
-            tp = other[0]
-            raise ClusterError(
-                f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {wanted[tp]}, although nothing"
-                f" is under way: it was cancelled, or reassigned by others ({len(other)} partitions)"
-            )
-        time.sleep(LOOK_SECONDS)
+            return ""
+        tp = other[0]
+        return (
+            f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {wanted[tp]}, although nothing"
+            f" is under way: it was cancelled, or reassigned by others ({len(other)} partitions)"
+        )
+
+    wait_described(wrong)
 
 
 def _elect(admin: Admin, partitions: Mapping[TopicPartition, object]) -> None:
