@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka.errors import KafkaError
 
 from kafka_assignors.cli import placement_text as text
+from kafka_assignors.cli.output import show
 from kafka_assignors.placement.cluster import admin as live
 from kafka_assignors.placement.cluster import reassign as moving
 from kafka_assignors.placement.cluster.command_config import CommandConfigError, read_command_config
@@ -295,12 +296,12 @@ def _holders(placement: Mapping[int, list[int]]) -> set[int]:
     return {broker for replicas in placement.values() for broker in replicas}
 
 
-def _print(lines: Any) -> None:
-    print("\n".join(lines), flush=True)
+def _print(lines: Iterable[str]) -> None:
+    show("\n".join(lines))
 
 
 def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, default=str), flush=True)
+    show(json.dumps(value, indent=2, default=str))
 
 
 _ONLY_SHOWN = "nothing is changed: --execute does it"

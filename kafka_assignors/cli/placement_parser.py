@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from kafka_assignors.cli.arguments import positive, whole
+
 GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 """The generators that can make a topic, the default one first."""
 
@@ -61,8 +63,8 @@ def _add_verb(verbs: Any, name: str, text: str, *, offline: bool = True) -> argp
 def _add_create(verbs: Any) -> argparse.ArgumentParser:
     parser = _add_verb(verbs, "create", "create a topic, its replicas placed as you say", offline=False)
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("--partitions", type=_positive, metavar="N")
-    parser.add_argument("--replication-factor", type=_positive, metavar="N")
+    parser.add_argument("--partitions", type=positive, metavar="N")
+    parser.add_argument("--replication-factor", type=positive, metavar="N")
     parser.add_argument(
         "--generator",
         choices=GENERATORS,
@@ -86,12 +88,10 @@ def _add_create(verbs: Any) -> argparse.ArgumentParser:
 
 
 def _add_draws(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--start-index", type=_whole, metavar="N", help="where leaders begin (default: drawn)"
-    )
+    parser.add_argument("--start-index", type=whole, metavar="N", help="where leaders begin (default: drawn)")
     parser.add_argument(
         "--shift",
-        type=_whole,
+        type=whole,
         metavar="N",
         help="how far followers are (default: the start index, else drawn)",
     )
@@ -103,7 +103,7 @@ def _add_describe(verbs: Any) -> argparse.ArgumentParser:
     _add_topics(parser)
     parser.add_argument(
         "--min-insync",
-        type=_positive,
+        type=positive,
         default=1,
         metavar="N",
         help="count partitions with fewer replicas left as read-only when a rack is lost (default: 1)",
@@ -123,7 +123,7 @@ def _add_expand(verbs: Any) -> argparse.ArgumentParser:
     parser = _add_verb(verbs, "expand", "add partitions to a topic, placed as the ones that it has")
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument(
-        "--partitions", type=_positive, required=True, metavar="N", help="how many there are to be in all"
+        "--partitions", type=positive, required=True, metavar="N", help="how many there are to be in all"
     )
     parser.add_argument(
         "--balanced", action="store_true", help="balance the brokers, whatever the topic's pattern"
@@ -142,7 +142,7 @@ def _add_reassign(verbs: Any) -> argparse.ArgumentParser:
         metavar="ID[,...]",
         help="the brokers that may have replicas (default: all)",
     )
-    target.add_argument("--replication-factor", type=_positive, metavar="N", help="another than now")
+    target.add_argument("--replication-factor", type=positive, metavar="N", help="another than now")
     target.add_argument(
         "--per-topic", action="store_true", help="balance each topic by itself (default: all together)"
     )
@@ -161,7 +161,7 @@ def _add_reassign(verbs: Any) -> argparse.ArgumentParser:
     parser.add_argument("--execute", action="store_true", help="do it; else it is only shown")
     parser.add_argument("--cancel", action="store_true", help="break off what is under way in these topics")
     parser.add_argument(
-        "--at-once", type=_positive, default=10, metavar="N", help="partitions to move at once (default: 10)"
+        "--at-once", type=positive, default=10, metavar="N", help="partitions to move at once (default: 10)"
     )
     return parser
 
@@ -211,28 +211,15 @@ def _check_reassign(parser: argparse.ArgumentParser, options: argparse.Namespace
         parser.error("--cancel needs --bootstrap-servers")
 
 
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    number = _whole(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("0 is too few")
-    return number
-
-
 def _ids(text: str) -> list[int]:
-    return [_whole(one.strip()) for one in text.split(",")]
+    return [whole(one.strip()) for one in text.split(",")]
 
 
 def _racks(text: str) -> dict[int, str | None]:
     racks: dict[int, str | None] = {}
     for entry in text.split(","):
         broker, separator, rack = entry.strip().partition("=")
-        racks[_whole(broker)] = rack if separator and rack else None
+        racks[whole(broker)] = rack if separator and rack else None
     return racks
 
 

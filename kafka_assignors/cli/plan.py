@@ -1,12 +1,12 @@
 """The planner by itself: a group from a file, and the plan for it."""
 
 import json
-import os
 import shutil
 import sys
 
 from kafka_assignors.cli.group_file import read_group
 from kafka_assignors.cli.outcome import Outcome
+from kafka_assignors.cli.output import show
 from kafka_assignors.cli.plan_text import lines
 from kafka_assignors.cli.tree import FileError
 
@@ -63,14 +63,5 @@ def plan(
                 width=max(width, _WIDTH),
             )
         )
-    _print(shown)
+    show(shown)
     return 1 if strict and not outcome.optimal else 0
-
-
-def _print(text: str) -> None:
-    """Print, also into a pipe that somebody like `head` closes early."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        # Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,6 +4,8 @@ import argparse
 import textwrap
 from typing import Final
 
+from kafka_assignors.cli.arguments import whole
+
 STRATEGIES: Final = ("exact", "kip54", "range", "roundrobin")
 """The planners, the default one first."""
 
@@ -57,12 +59,12 @@ def add_plan(
     )
     parser.add_argument(
         "--max-skew",
-        type=_whole,
+        type=whole,
         metavar="N",
         help="loads may be N partitions off the best balance, if fewer partitions move that way (exact only)",
     )
     parser.add_argument(
-        "--max-moves", type=_whole, metavar="N", help="at most N partitions may move (exact only)"
+        "--max-moves", type=whole, metavar="N", help="at most N partitions may move (exact only)"
     )
     parser.add_argument(
         "--cooperative", action="store_true", help="show the two rounds in which a cooperative group does it"
@@ -89,9 +91,3 @@ def check_plan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
         parser.error(f"--max-skew and --max-moves are options of --strategy {STRATEGIES[0]}")
     if options.check and not options.certify:
         parser.error("--check needs the certificate that --no-certify leaves out")
-
-
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
-    return int(text)
