@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from kafka_assignors.coordinator.election import elect_leader, elect_strategy
 from kafka_assignors.coordinator.simulator.messages import Joined, Synced
 from kafka_assignors.java import HashKeys, string_hash
+from kafka_assignors.protocol.offsets_topic import GroupMetadataValue, MemberMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -81,6 +82,7 @@ class _Member:
     """A member, as the coordinator knows it; `is_new` until it was in a generation."""
 
     member_id: str
+    client_id: str
     instance_id: str | None
     session_timeout_ms: int
     rebalance_timeout_ms: int
@@ -134,6 +136,30 @@ class ClassicGroup:
     def member_ids(self) -> Sequence[str]:
         """The members' ids, in the order of Kafka's map."""
         return list(self._order)
+
+    def record(self) -> GroupMetadataValue:
+        """The group as the coordinator writes it to `__consumer_offsets` when it is stable."""
+        return GroupMetadataValue(
+            version=3,
+            protocol_type="consumer",
+            generation=self.generation,
+            protocol=self.strategy or None,
+            leader=self.leader,
+            current_state_timestamp=self._clock.now,
+            members=tuple(
+                MemberMetadata(
+                    member_id=member_id,
+                    group_instance_id=self._members[member_id].instance_id,
+                    client_id=self._members[member_id].client_id,
+                    client_host="/127.0.0.1",
+                    rebalance_timeout=self._members[member_id].rebalance_timeout_ms,
+                    session_timeout=self._members[member_id].session_timeout_ms,
+                    subscription=self._members[member_id].protocols[self.strategy],
+                    assignment=self._members[member_id].assignment,
+                )
+                for member_id in self.member_ids
+            ),
+        )
 
     # Requests
 
@@ -254,6 +280,7 @@ class ClassicGroup:
         was_leader = self.leader == old_id
         member = _Member(
             member_id=member_id,
+            client_id=request.client_id,
             instance_id=request.instance_id,
             session_timeout_ms=request.session_timeout_ms,
             rebalance_timeout_ms=request.rebalance_timeout_ms,
@@ -287,6 +314,7 @@ class ClassicGroup:
             self._new_member_added = True
         member = _Member(
             member_id=member_id,
+            client_id=request.client_id,
             instance_id=request.instance_id,
             session_timeout_ms=request.session_timeout_ms,
             rebalance_timeout_ms=request.rebalance_timeout_ms,
