@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import TopicPartition
 
+from kafka_assignors.cluster.admin import Admin
 from kafka_assignors.placement import (
     PlacementError,
     format_reassignment,
@@ -22,8 +23,8 @@ from kafka_assignors.placement import (
     place_rack_aware,
     place_striped,
 )
-from kafka_assignors.placement.cluster import admin as live
 from kafka_assignors.placement.cluster import reassign as moving
+from kafka_assignors.placement.cluster import topics as live
 from kafka_assignors.testing import Cluster, Load, kafka_cluster_factory
 from kafka_assignors.testing.brokers.broker import wait_until
 
@@ -40,8 +41,8 @@ guarded = kafka_cluster_factory(1, security="sasl_tls", scope="module")
 
 
 @pytest.fixture(scope="module")
-def admin(three_nodes: Cluster) -> Iterator[live.Admin]:
-    with live.Admin(three_nodes.bootstrap_servers) as admin:
+def admin(three_nodes: Cluster) -> Iterator[Admin]:
+    with Admin(three_nodes.bootstrap_servers) as admin:
         yield admin
 
 
@@ -67,7 +68,7 @@ def with_ids(placement: dict[str, list[int]]) -> dict[int, list[int]]:
     return {int(partition): replicas for partition, replicas in placement.items()}
 
 
-def described(admin: live.Admin, topic: str, count: int) -> dict[int, list[int]]:
+def described(admin: Admin, topic: str, count: int) -> dict[int, list[int]]:
     """A topic of so many partitions, once the broker that is asked has heard of them."""
     found: dict[int, list[int]] = {}
 
@@ -81,7 +82,7 @@ def described(admin: live.Admin, topic: str, count: int) -> dict[int, list[int]]
     return found
 
 
-def led_by_others(admin: live.Admin, topic: str, placement: dict[int, list[int]]) -> list[str]:
+def led_by_others(admin: Admin, topic: str, placement: dict[int, list[int]]) -> list[str]:
     """Partitions that their preferred leader does not lead."""
     (description,) = admin.ask(lambda client: client.describe_topics([topic]))
     return [
@@ -91,11 +92,11 @@ def led_by_others(admin: live.Admin, topic: str, placement: dict[int, list[int]]
     ]
 
 
-def test_brokers_and_racks_are_read(admin: live.Admin) -> None:
+def test_brokers_and_racks_are_read(admin: Admin) -> None:
     assert live.read_racks(admin) == RACKS
 
 
-def test_a_placement_of_the_broker_is_described_and_inferred(admin: live.Admin, topic: str) -> None:
+def test_a_placement_of_the_broker_is_described_and_inferred(admin: Admin, topic: str) -> None:
     admin.once(lambda client: client.create_topics({topic: {"num_partitions": 9, "replication_factor": 2}}))
     placement = described(admin, topic, 9)
     best = infer(placement, racks=RACKS).best
@@ -105,7 +106,7 @@ def test_a_placement_of_the_broker_is_described_and_inferred(admin: live.Admin, 
     assert best.chance < 0.05
 
 
-def test_partitions_that_the_broker_adds_are_another_step(admin: live.Admin, topic: str) -> None:
+def test_partitions_that_the_broker_adds_are_another_step(admin: Admin, topic: str) -> None:
     admin.once(lambda client: client.create_topics({topic: {"num_partitions": 12, "replication_factor": 3}}))
     first = described(admin, topic, 12)
     admin.once(lambda client: client.create_partitions({topic: 24}))
@@ -118,7 +119,7 @@ def test_partitions_that_the_broker_adds_are_another_step(admin: live.Admin, top
 
 @pytest.mark.parametrize("generator", ["rack-aware", "rack-unaware", "striped"])
 def test_a_created_topic_is_described_as_it_was_generated(
-    three_nodes: Cluster, admin: live.Admin, topic: str, generator: str
+    three_nodes: Cluster, admin: Admin, topic: str, generator: str
 ) -> None:
     made = command(
         three_nodes,
@@ -137,7 +138,7 @@ def test_a_created_topic_is_described_as_it_was_generated(
     assert described["quality"]["racks_per_partition"] == {"2": 7}
 
 
-def test_a_dry_run_creates_nothing(three_nodes: Cluster, admin: live.Admin, topic: str) -> None:
+def test_a_dry_run_creates_nothing(three_nodes: Cluster, admin: Admin, topic: str) -> None:
     shown = command(
         three_nodes,
         "create",
@@ -155,9 +156,7 @@ def test_a_dry_run_creates_nothing(three_nodes: Cluster, admin: live.Admin, topi
         live.read_topics(admin, [topic])
 
 
-def test_an_explicit_placement_is_read_back_equal(
-    three_nodes: Cluster, admin: live.Admin, topic: str
-) -> None:
+def test_an_explicit_placement_is_read_back_equal(three_nodes: Cluster, admin: Admin, topic: str) -> None:
     command(three_nodes, "create", topic, "--replica-assignment", "3:1,1:2,2:1,3:2")
     assert live.read_topics(admin, [topic]) == {topic: {0: [3, 1], 1: [1, 2], 2: [2, 1], 3: [3, 2]}}
 
@@ -171,7 +170,7 @@ def test_an_explicit_placement_is_read_back_equal(
     ],
 )
 def test_what_cannot_be_created_is_refused_and_not_half_done(
-    three_nodes: Cluster, admin: live.Admin, arguments: tuple[str, ...], status: int, said: str
+    three_nodes: Cluster, admin: Admin, arguments: tuple[str, ...], status: int, said: str
 ) -> None:
     topic = f"refused-{uuid.uuid4().hex[:8]}"
     assert said in command(three_nodes, "create", topic, *arguments, status=status)
@@ -179,7 +178,7 @@ def test_what_cannot_be_created_is_refused_and_not_half_done(
         live.read_topics(admin, [topic])
 
 
-def test_a_topic_is_expanded_by_its_pattern(three_nodes: Cluster, admin: live.Admin, topic: str) -> None:
+def test_a_topic_is_expanded_by_its_pattern(three_nodes: Cluster, admin: Admin, topic: str) -> None:
     live.create_topic(admin, topic, place_rack_aware(6, 2, RACKS, start_index=1, shift=4))
     shown = command(three_nodes, "expand", topic, "--partitions", "10")
     assert len(live.read_topics(admin, [topic])[topic]) == 6
@@ -189,9 +188,7 @@ def test_a_topic_is_expanded_by_its_pattern(three_nodes: Cluster, admin: live.Ad
     assert "cannot have fewer" in command(three_nodes, "expand", topic, "--partitions", "10", status=2)
 
 
-def test_replicas_are_moved_as_planned_under_load(
-    three_nodes: Cluster, admin: live.Admin, topic: str
-) -> None:
+def test_replicas_are_moved_as_planned_under_load(three_nodes: Cluster, admin: Admin, topic: str) -> None:
     live.create_topic(admin, topic, {partition: [1, 2] for partition in range(6)})
     with Load(three_nodes, topic, rate=200) as load:
         planned = command(three_nodes, "reassign", topic, "--count-replicas")
@@ -211,7 +208,7 @@ def test_replicas_are_moved_as_planned_under_load(
 
 
 def test_what_cannot_be_reassigned_begins_nothing(
-    three_nodes: Cluster, admin: live.Admin, topic: str, tmp_path: Path
+    three_nodes: Cluster, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
     placement = {0: [1, 2], 1: [2, 3]}
     live.create_topic(admin, topic, placement)
@@ -226,7 +223,7 @@ def test_what_cannot_be_reassigned_begins_nothing(
 
 
 def test_a_reassignment_is_gone_on_with_after_ctrl_c(
-    three_nodes: Cluster, admin: live.Admin, topic: str, tmp_path: Path
+    three_nodes: Cluster, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
     live.create_topic(admin, topic, {0: [1, 2], 1: [2, 1], 2: [1, 2]})
     wanted = {0: [1, 3], 1: [2, 3], 2: [1, 2]}
@@ -257,7 +254,7 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     assert live.read_topics(admin, [topic])[topic] == wanted
 
 
-def test_a_reassignment_is_broken_off(three_nodes: Cluster, admin: live.Admin, topic: str) -> None:
+def test_a_reassignment_is_broken_off(three_nodes: Cluster, admin: Admin, topic: str) -> None:
     live.create_topic(admin, topic, {0: [1, 2]})
     broker = three_nodes.broker(3)
     broker.stop()

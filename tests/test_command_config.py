@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_assignors.placement.cluster.command_config import (
+from kafka_assignors.cluster.command_config import (
     CommandConfigError,
     parse_command_config,
     read_command_config,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final
 
+from kafka_assignors.cli.group_parser import add_group
 from kafka_assignors.cli.placement_parser import add_placement, check_placement_options
 from kafka_assignors.cli.plan_parser import add_plan, check_plan
 
@@ -53,6 +54,16 @@ def _run_plan(options: argparse.Namespace) -> int:
             assignments=options.assignments,
             as_json=options.json,
         )
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _run_group(options: argparse.Namespace) -> int:
+    from kafka_assignors.cli.group import run  # noqa: PLC0415 - --help needs none of what that imports
+
+    try:
+        return run(options)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -137,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_run_demo, parser=demo)
     plan = add_plan(commands)
     plan.set_defaults(run=_run_plan, parser=plan)
+    add_group(commands, _run_group)
     add_placement(commands, _run_placement)
     return parser
 

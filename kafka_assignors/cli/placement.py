@@ -13,9 +13,10 @@ from kafka.errors import KafkaError
 
 from kafka_assignors.cli import placement_text as text
 from kafka_assignors.cli.output import show
-from kafka_assignors.placement.cluster import admin as live
+from kafka_assignors.cluster.admin import Admin, ClusterError
+from kafka_assignors.cluster.command_config import CommandConfigError, read_command_config
 from kafka_assignors.placement.cluster import reassign as moving
-from kafka_assignors.placement.cluster.command_config import CommandConfigError, read_command_config
+from kafka_assignors.placement.cluster import topics as live
 from kafka_assignors.placement.expansion import expand
 from kafka_assignors.placement.explicit import check_placement, parse_explicit
 from kafka_assignors.placement.generators import place_rack_aware, place_rack_unaware
@@ -43,7 +44,7 @@ class Cluster(NamedTuple):
 
     racks: "Racks"
     topics: Topics
-    admin: live.Admin | None
+    admin: Admin | None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     except (PlacementError, CommandConfigError) as error:
         _complain(options, str(error))
         return 2
-    except (live.ClusterError, KafkaError) as error:
+    except (ClusterError, KafkaError) as error:
         _complain(options, str(error))
         return 1
     except ImportError as error:
@@ -215,7 +216,7 @@ def _plan(options: argparse.Namespace, cluster: Cluster) -> MovePlan:
     )
 
 
-def _execute(options: argparse.Namespace, admin: live.Admin, target: Topics) -> int:
+def _execute(options: argparse.Namespace, admin: Admin, target: Topics) -> int:
     """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
     from rich.console import Console  # noqa: PLC0415 - an extra
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
@@ -261,9 +262,9 @@ def _cancel(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _connected(options: argparse.Namespace) -> Iterator[live.Admin]:
+def _connected(options: argparse.Namespace) -> Iterator[Admin]:
     settings = {} if options.command_config is None else read_command_config(options.command_config)
-    with live.Admin(options.bootstrap_servers.split(","), settings) as admin:
+    with Admin(options.bootstrap_servers.split(","), settings) as admin:
         yield admin
 
 

@@ -1,6 +1,6 @@
 """How placements, what is inferred of them, and moves look on a terminal."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors.placement.inference.infer import Fit, Inference, Step
@@ -19,14 +19,14 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _KIBI: Final = 1024
 
 
-def table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Rows in columns, the first one to the left and all others to the right."""
+def table(rows: Iterable[Sequence[str]], *, left: Collection[int] = (0,)) -> Iterator[str]:
+    """Rows in columns; those of these numbers to the left, all others to the right."""
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
+    for row in rows:
         cells = [
-            first.ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)),
+            cell.ljust(width) if number in left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()
 

@@ -14,19 +14,14 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 from kafka.protocol.admin import ElectionType
 
-from kafka_assignors.placement.cluster.admin import (
-    LOOK_SECONDS,
-    ClusterError,
-    read_racks,
-    read_topics,
-    wait_described,
-)
+from kafka_assignors.cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors.placement.cluster.topics import read_racks, read_topics, wait_described
 from kafka_assignors.placement.placement import PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kafka_assignors.placement.cluster.admin import Admin
+    from kafka_assignors.cluster.admin import Admin
     from kafka_assignors.placement.placement import Placement
 
 AT_ONCE = 10

@@ -3,95 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-from kafka import KafkaAdminClient
-from kafka.errors import KafkaError, UnknownBrokerIdError, for_code
+from kafka.errors import KafkaError, for_code
 
+from kafka_assignors.cluster.admin import LOOK_SECONDS, ClusterError
 from kafka_assignors.placement.placement import PlacementError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from types import TracebackType
 
+    from kafka_assignors.cluster.admin import Admin
     from kafka_assignors.placement.placement import Placement
 
-LOOK_SECONDS = 0.2
-"""How long to wait between two looks at a cluster that is at work."""
-
-_Answer = TypeVar("_Answer")
-_PATIENCE_SECONDS = 60.0
-_VISIBLE_SECONDS = 30.0
-_UNKNOWN_TOPIC = 3
-
-
-class ClusterError(RuntimeError):
-    """A cluster did not do what it was asked for; the message says what, and what it answered."""
-
-
-class Admin:
-    """An admin client of kafka-python that outlives brokers: where one went away, another is asked.
-
-    A context manager: close it after use. kafka-python's own client goes on to ask the broker that it first
-    took for the controller, also when that is gone.
-
-    Args:
-        bootstrap_servers: "host:port" each.
-        settings: Further settings in kafka-python's spelling; see `command_config.read_command_config`.
-
-    Raises:
-        ClusterError: No broker answers.
-    """
-
-    def __init__(self, bootstrap_servers: Sequence[str], settings: Mapping[str, Any] | None = None) -> None:
-        self._settings = {**(settings or {}), "bootstrap_servers": list(bootstrap_servers)}
-        self._client = self._connect()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._client.close()
-
-    def once(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
-        """Send what must not be sent twice.
-
-        Raises:
-            KafkaError: The cluster did not do it, or did not say that it did.
-        """
-        return request(self._client)
-
-    def ask(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
-        """Send what may be sent twice; again, and to others, while brokers come and go.
-
-        Raises:
-            ClusterError: No broker answers any more.
-            KafkaError: The cluster does not do it.
-        """
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            try:
-                return request(self._client)
-            except KafkaError as error:
-                passing = error.retriable or isinstance(error, UnknownBrokerIdError)
-                if not passing or time.monotonic() > deadline:
-                    raise
-            time.sleep(LOOK_SECONDS)
-            self._client.close()
-            self._client = self._connect()
-
-    def _connect(self) -> KafkaAdminClient:
-        try:
-            return KafkaAdminClient(**self._settings)
-        except KafkaError as error:
-            servers = ", ".join(self._settings["bootstrap_servers"])
-            raise ClusterError(f"no broker answers at {servers}: {error}") from error
+_VISIBLE_SECONDS: Final = 30.0
+_UNKNOWN_TOPIC: Final = 3
 
 
 def read_racks(admin: Admin) -> dict[int, str | None]:

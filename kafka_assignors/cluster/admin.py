@@ -1,0 +1,91 @@
+"""An admin client that outlives brokers."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError, UnknownBrokerIdError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+LOOK_SECONDS: Final = 0.2
+"""How long to wait between two looks at a cluster that is at work."""
+
+_Answer = TypeVar("_Answer")
+_PATIENCE_SECONDS: Final = 60.0
+
+
+class ClusterError(RuntimeError):
+    """A cluster did not do what it was asked for; the message says what, and what it answered."""
+
+
+class Admin:
+    """An admin client of kafka-python that outlives brokers: where one went away, another is asked.
+
+    A context manager: close it after use. kafka-python's own client goes on to ask the broker that it first
+    took for the controller, also when that is gone.
+
+    Args:
+        bootstrap_servers: "host:port" each.
+        settings: Further settings in kafka-python's spelling; see `command_config.read_command_config`.
+
+    Raises:
+        ClusterError: No broker answers.
+
+    Attributes:
+        settings: The settings of its client; a consumer's may be the same.
+    """
+
+    def __init__(self, bootstrap_servers: Sequence[str], settings: Mapping[str, Any] | None = None) -> None:
+        self.settings = {**(settings or {}), "bootstrap_servers": list(bootstrap_servers)}
+        self._client = self._connect()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()
+
+    def once(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
+        """Send what must not be sent twice.
+
+        Raises:
+            KafkaError: The cluster did not do it, or did not say that it did.
+        """
+        return request(self._client)
+
+    def ask(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
+        """Send what may be sent twice; again, and to others, while brokers come and go.
+
+        Raises:
+            ClusterError: No broker answers any more.
+            KafkaError: The cluster does not do it.
+        """
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return request(self._client)
+            except KafkaError as error:
+                passing = error.retriable or isinstance(error, UnknownBrokerIdError)
+                if not passing or time.monotonic() > deadline:
+                    raise
+            time.sleep(LOOK_SECONDS)
+            self._client.close()
+            self._client = self._connect()
+
+    def _connect(self) -> KafkaAdminClient:
+        try:
+            return KafkaAdminClient(**self.settings)
+        except KafkaError as error:
+            servers = ", ".join(self.settings["bootstrap_servers"])
+            raise ClusterError(f"no broker answers at {servers}: {error}") from error
