@@ -16,7 +16,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load, grow_topic
-from kafka_assignors.testing.timelines.timeline import Event
+from kafka_assignors.timelines.timeline import Event
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]

@@ -10,12 +10,13 @@ def getter(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     Args:
         package: The package's name.
-        homes: Name -> the module that it is in, as seen from the package.
+        homes: Name -> the module that it is in, as seen from the package; one of the package beside begins
+            with a dot.
     """
 
     def look_up(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        return getattr(import_module(f".{homes[name]}", package), name)
 
     return look_up

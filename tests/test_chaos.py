@@ -29,7 +29,7 @@ from kafka_assignors.testing.chaos.promises import keep, without_excuse
 from kafka_assignors.testing.chaos.report import page
 from kafka_assignors.testing.chaos.run import name_of_assignor
 from kafka_assignors.testing.chaos.script import WEIGHTS, count_kinds
-from kafka_assignors.testing.timelines.timeline import Timeline
+from kafka_assignors.timelines.timeline import Timeline
 from tests.timelines import event, history, start, told
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from kafka import TopicPartition
 from kafka_assignors.testing import topics
 from kafka_assignors.testing.brokers import cluster
 from kafka_assignors.testing.groups import group
-from kafka_assignors.testing.timelines.timeline import Event, Timeline
+from kafka_assignors.timelines.timeline import Event, Timeline
 
 class Fake:
     def __str__(self):
@@ -655,7 +655,7 @@ def test_the_plug_in_imports_nothing_that_only_a_cluster_needs() -> None:
         *(
             "kafka_assignors.testing.brokers.cluster",
             "kafka_assignors.testing.groups.group",
-            "kafka_assignors.testing.timelines.timeline",
+            "kafka_assignors.timelines.timeline",
         ),
     }
     code = f"import sys, kafka_assignors.testing.plugin; print(sorted({heavy!r} & sys.modules.keys()))"

@@ -5,7 +5,7 @@ import json
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.timeline import (
+from kafka_assignors.timelines.timeline import (
     Event,
     Gap,
     Move,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.timeline import Timeline
+from kafka_assignors.timelines.timeline import Timeline
 from tests.timelines import P0, P1, P2, event, history, joined, records, start, told
 
 

@@ -2,7 +2,7 @@
 
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.timeline import Timeline
+from kafka_assignors.timelines.timeline import Timeline
 from tests.timelines import P0, P1, P2, event, start, told
 
 GROUP = Timeline(

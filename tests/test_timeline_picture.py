@@ -11,9 +11,9 @@ import pytest
 from kafka import TopicPartition
 from matplotlib.image import imread
 
-from kafka_assignors.testing.timelines.marks import Mark
-from kafka_assignors.testing.timelines.picture import _LANES, COLOURS, _placed, _Scale, _text_width
-from kafka_assignors.testing.timelines.timeline import Timeline
+from kafka_assignors.timelines.marks import Mark
+from kafka_assignors.timelines.picture import _LANES, COLOURS, _placed, _Scale, _text_width
+from kafka_assignors.timelines.timeline import Timeline
 from tests.timelines import P0, P1, event, history, start, told
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.best import best_plan, find_settled, unevenness
-from kafka_assignors.testing.timelines.ownership import Ownership
-from kafka_assignors.testing.timelines.timeline import Event, Reading, Timeline
+from kafka_assignors.timelines.best import best_plan, find_settled, unevenness
+from kafka_assignors.timelines.ownership import Ownership
+from kafka_assignors.timelines.timeline import Event, Reading, Timeline
 from tests.timelines import event, history
 
 MEMBERS = "abc"

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.timeline import Event, Timeline
+from kafka_assignors.timelines.timeline import Event, Timeline
 
 P0, P1, P2 = (TopicPartition("t", number) for number in range(3))
 

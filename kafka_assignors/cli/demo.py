@@ -29,7 +29,7 @@ from kafka_assignors.testing import (
 if TYPE_CHECKING:
     from kafka import TopicPartition
 
-    from kafka_assignors.testing.timelines.rebalances import Holdings
+    from kafka_assignors.timelines.rebalances import Holdings
 
 TOPICS: Final = {"orders": 6, "payments": 4}
 """Topics and their partitions to begin with."""

@@ -7,9 +7,9 @@ from typing import Any
 from kafka import TopicPartition
 
 from kafka_assignors.protocol.membership import by_topic
-from kafka_assignors.testing.timelines.best import best_plan
-from kafka_assignors.testing.timelines.rebalances import Holdings
-from kafka_assignors.testing.timelines.timeline import Overlap, Rebalance, format_partitions
+from kafka_assignors.timelines.best import best_plan
+from kafka_assignors.timelines.rebalances import Holdings
+from kafka_assignors.timelines.timeline import Overlap, Rebalance, format_partitions
 
 
 @dataclass(frozen=True, kw_only=True)

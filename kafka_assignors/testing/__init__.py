@@ -35,7 +35,8 @@ if TYPE_CHECKING:
         kafka_cluster_factory,
         topic_factory_factory,
     )
-    from kafka_assignors.testing.timelines.timeline import (
+    from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
+    from kafka_assignors.timelines.timeline import (
         Event,
         Gap,
         Move,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
         Rebalance,
         Timeline,
     )
-    from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
 
 _HOMES = {
     "Access": "brokers.access",
@@ -57,9 +57,9 @@ _HOMES = {
     "Cluster": "brokers.cluster",
     "ClusterUnavailableError": "brokers.broker",
     "ConsumerGroup": "groups.group",
-    "Event": "timelines.timeline",
+    "Event": ".timelines.timeline",
     "Fault": "brokers.network",
-    "Gap": "timelines.timeline",
+    "Gap": ".timelines.timeline",
     "GroupFactory": "plugin",
     "GroupNotStableError": "groups.group",
     "How": "brokers.cluster",
@@ -70,18 +70,18 @@ _HOMES = {
     "MockApi": "brokers.mock",
     "MockCluster": "brokers.mock",
     "MockRequest": "brokers.mock",
-    "Move": "timelines.timeline",
+    "Move": ".timelines.timeline",
     "Network": "brokers.network",
     "NotInAThreadError": "groups.runners",
-    "Overlap": "timelines.timeline",
-    "Ownership": "timelines.timeline",
+    "Overlap": ".timelines.timeline",
+    "Ownership": ".timelines.timeline",
     "Place": "groups.runners",
-    "Rebalance": "timelines.timeline",
+    "Rebalance": ".timelines.timeline",
     "Seat": "groups.seat",
     "Security": "brokers.access",
     "Sharing": "groups.stability",
     "StableGroup": "groups.group",
-    "Timeline": "timelines.timeline",
+    "Timeline": ".timelines.timeline",
     "TopicFactory": "plugin",
     "Topics": "groups.stability",
     "Traffic": "brokers.network",

@@ -19,7 +19,7 @@ from kafka_assignors.leader import lead
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.protocol.membership import by_topic, make_subscription
 from kafka_assignors.protocol.offsets_topic import decode_assignment
-from kafka_assignors.testing.timelines.events import Event
+from kafka_assignors.timelines.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

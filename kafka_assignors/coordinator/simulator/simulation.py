@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from kafka_assignors.coordinator.simulator.classic_group import BrokerSettings, ClassicGroup
 from kafka_assignors.coordinator.simulator.clock import Clock
 from kafka_assignors.coordinator.simulator.member import Member, MemberSettings
-from kafka_assignors.testing.timelines.timeline import Timeline
+from kafka_assignors.timelines.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka_assignors.assignors import Assignor
-    from kafka_assignors.testing.timelines.events import Event
+    from kafka_assignors.timelines.events import Event
 
 _STEP_MS = 50
 _PATIENCE_MS = 3_600_000

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kafka_assignors.testing.timelines.events import name_of
+from kafka_assignors.timelines.events import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from kafka import TopicPartition
 
     from kafka_assignors.testing.groups.stability import Sharing
-    from kafka_assignors.testing.timelines.ownership import Overlap
-    from kafka_assignors.testing.timelines.timeline import Timeline
+    from kafka_assignors.timelines.ownership import Overlap
+    from kafka_assignors.timelines.timeline import Timeline
 
 Balance = Literal["best", "best of equals", "by topic", "none"]
 """How even loads are: the best that the subscriptions allow; the same where all subscribe alike; of each

@@ -17,9 +17,9 @@ from kafka_assignors.testing.chaos.promises import EXCLUSIVE, PROMISES, Promise,
 from kafka_assignors.testing.groups.group import ConsumerGroup
 from kafka_assignors.testing.groups.imports import imported
 from kafka_assignors.testing.load import Load
-from kafka_assignors.testing.timelines.events import name_of
-from kafka_assignors.testing.timelines.timeline import NO_GENERATION
 from kafka_assignors.testing.topics import create_topic, delete_topic, grow_topic
+from kafka_assignors.timelines.events import name_of
+from kafka_assignors.timelines.timeline import NO_GENERATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafka_assignors.testing.chaos.script import Script
     from kafka_assignors.testing.groups.group import AssignorSpec
     from kafka_assignors.testing.groups.member import Member
-    from kafka_assignors.testing.timelines.timeline import Timeline
+    from kafka_assignors.timelines.timeline import Timeline
 
 SETTINGS: Final[Mapping[str, Any]] = {
     "session_timeout_ms": 3000,

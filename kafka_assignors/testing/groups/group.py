@@ -31,8 +31,8 @@ from kafka_assignors.testing.groups.imports import path_of
 from kafka_assignors.testing.groups.member import Member
 from kafka_assignors.testing.groups.stability import BrokersView, Sharing, Topics, names_of
 from kafka_assignors.testing.groups.worker import POLL_MS, CommitMode, WorkerConfig
-from kafka_assignors.testing.timelines.timeline import NO_GENERATION, Event, Timeline, format_partitions
 from kafka_assignors.testing.topics import admin_client, existing_partitions
+from kafka_assignors.timelines.timeline import NO_GENERATION, Event, Timeline, format_partitions
 
 if TYPE_CHECKING:
     from types import TracebackType

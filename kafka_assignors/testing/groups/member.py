@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.testing.groups.runners import NotInAThreadError, ProcessRunner, ThreadRunner
-from kafka_assignors.testing.timelines.timeline import NO_GENERATION, Event, format_partitions
+from kafka_assignors.timelines.timeline import NO_GENERATION, Event, format_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -16,8 +16,8 @@ from confluent_kafka import KafkaException
 from kafka import TopicPartition
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors.testing.timelines.timeline import NO_GENERATION, format_partitions
 from kafka_assignors.testing.topics import REQUEST_SECONDS
+from kafka_assignors.timelines.timeline import NO_GENERATION, format_partitions
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient

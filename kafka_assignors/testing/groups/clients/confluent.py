@@ -22,8 +22,8 @@ from kafka_assignors.testing.groups.clients import (
     no_gate,
     report_records,
 )
-from kafka_assignors.testing.timelines.timeline import NO_GENERATION
 from kafka_assignors.testing.topics import LOG_LEVEL
+from kafka_assignors.timelines.timeline import NO_GENERATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -21,7 +21,7 @@ from kafka_assignors.testing.groups.clients import (
     dotted,
     report_records,
 )
-from kafka_assignors.testing.timelines.timeline import NO_GENERATION
+from kafka_assignors.timelines.timeline import NO_GENERATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.events import Event
+from kafka_assignors.timelines.events import Event
 
 Holdings = Mapping[str, frozenset[TopicPartition]]
 """The partitions of each member."""

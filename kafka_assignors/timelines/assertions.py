@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, Literal, Never
 
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.best import Weights, best_plan, find_settled, unevenness
-from kafka_assignors.testing.timelines.events import format_partitions, name_of
-from kafka_assignors.testing.timelines.rebalances import Rebalance
-from kafka_assignors.testing.timelines.records import find_longest_silence
+from kafka_assignors.timelines.best import Weights, best_plan, find_settled, unevenness
+from kafka_assignors.timelines.events import format_partitions, name_of
+from kafka_assignors.timelines.rebalances import Rebalance
+from kafka_assignors.timelines.records import find_longest_silence
 
 if TYPE_CHECKING:
-    from kafka_assignors.testing.timelines.timeline import Reading, Timeline
+    from kafka_assignors.timelines.timeline import Reading, Timeline
 
 PauseMeasure = Literal["ownership", "records"]
 """A pause of a partition is a time without an owner, or one without records."""

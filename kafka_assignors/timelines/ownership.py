@@ -16,7 +16,7 @@ from typing import Literal
 
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.events import ENDS, NO_GENERATION, Event
+from kafka_assignors.timelines.events import ENDS, NO_GENERATION, Event
 
 Reading = Literal["callback", "generation"]
 

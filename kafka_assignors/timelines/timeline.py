@@ -1,7 +1,7 @@
 """What happened in a consumer group, worked out from the events that its members reported.
 
 All data here is plain and all functions are pure: a `Timeline` is made from `Event`s, whoever recorded them.
-Who owned a partition has two readings, see `kafka_assignors.testing.timelines.ownership`: by "callback",
+Who owned a partition has two readings, see `kafka_assignors.timelines.ownership`: by "callback",
 what members' applications were told, and by "generation", the group's word.
 
 Times are seconds on the clock of the events (`time.monotonic()` where `group` records them).
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines import assertions
-from kafka_assignors.testing.timelines.assertions import PauseMeasure
-from kafka_assignors.testing.timelines.best import Weights
-from kafka_assignors.testing.timelines.chart import chart
-from kafka_assignors.testing.timelines.events import NO_GENERATION, Event, format_partitions, identities
-from kafka_assignors.testing.timelines.marks import Mark, find_marks
-from kafka_assignors.testing.timelines.ownership import (
+from kafka_assignors.timelines import assertions
+from kafka_assignors.timelines.assertions import PauseMeasure
+from kafka_assignors.timelines.best import Weights
+from kafka_assignors.timelines.chart import chart
+from kafka_assignors.timelines.events import NO_GENERATION, Event, format_partitions, identities
+from kafka_assignors.timelines.marks import Mark, find_marks
+from kafka_assignors.timelines.ownership import (
     Gap,
     Overlap,
     Ownership,
@@ -29,14 +29,14 @@ from kafka_assignors.testing.timelines.ownership import (
     owned_by_callback,
     owned_by_generation,
 )
-from kafka_assignors.testing.timelines.rebalances import (
+from kafka_assignors.timelines.rebalances import (
     Move,
     Rebalance,
     find_double_assigned,
     find_moves,
     find_rebalances,
 )
-from kafka_assignors.testing.timelines.records import (
+from kafka_assignors.timelines.records import (
     Deliveries,
     count_duplicates,
     find_deliveries,
@@ -350,7 +350,7 @@ class Timeline:
         if path.suffix not in {".png", ".svg"}:
             raise ValueError(f"{path}: a timeline is drawn as .png or .svg")
         try:
-            from kafka_assignors.testing.timelines.picture import draw  # noqa: PLC0415 - optional, and slow to import
+            from kafka_assignors.timelines.picture import draw  # noqa: PLC0415 - optional, and slow to import
         except ImportError as error:
             raise ImportError(
                 f"drawing a timeline needs matplotlib ({error}): pip install 'kafka-assignors[testing]'"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from kafka_assignors.testing.timelines.events import Event
+from kafka_assignors.timelines.events import Event
 
 
 class Sign(NamedTuple):

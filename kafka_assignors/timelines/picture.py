@@ -17,12 +17,12 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import blended_transform_factory
 
-from kafka_assignors.testing.timelines.events import name_of
-from kafka_assignors.testing.timelines.marks import SIGNS, Mark, colour_groups
-from kafka_assignors.testing.timelines.ownership import Gap, Overlap, Ownership
+from kafka_assignors.timelines.events import name_of
+from kafka_assignors.timelines.marks import SIGNS, Mark, colour_groups
+from kafka_assignors.timelines.ownership import Gap, Overlap, Ownership
 
 if TYPE_CHECKING:
-    from kafka_assignors.testing.timelines.timeline import Reading, Timeline
+    from kafka_assignors.timelines.timeline import Reading, Timeline
 
 COLOURS: Final = (
     *("#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#a96b59"),

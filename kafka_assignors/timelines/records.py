@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.events import Event
+from kafka_assignors.timelines.events import Event
 
 
 class Delivery(NamedTuple):

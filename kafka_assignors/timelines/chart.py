@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from kafka import TopicPartition
 
-from kafka_assignors.testing.timelines.events import name_of
-from kafka_assignors.testing.timelines.marks import SIGNS, Mark, colour_groups, round_step
-from kafka_assignors.testing.timelines.ownership import Overlap, Ownership, by_partition
+from kafka_assignors.timelines.events import name_of
+from kafka_assignors.timelines.marks import SIGNS, Mark, colour_groups, round_step
+from kafka_assignors.timelines.ownership import Overlap, Ownership, by_partition
 
 if TYPE_CHECKING:
-    from kafka_assignors.testing.timelines.timeline import Reading, Timeline
+    from kafka_assignors.timelines.timeline import Reading, Timeline
 
 LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
 """Members have these in the order of joining; those beyond share `OTHERS`."""

@@ -10,8 +10,8 @@ from kafka_assignors.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors.plan import Plan
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.protocol.membership import by_topic
-from kafka_assignors.testing.timelines.events import Event
-from kafka_assignors.testing.timelines.rebalances import Holdings, Move, Rebalance
+from kafka_assignors.timelines.events import Event
+from kafka_assignors.timelines.rebalances import Holdings, Move, Rebalance
 
 Weights = Mapping[str, int]
 """What each member can take on beside the others; 1 for those that are not named."""
