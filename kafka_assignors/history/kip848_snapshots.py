@@ -4,8 +4,8 @@ The coordinator writes what members said (type 5), the group's epoch (3), what m
 for which epoch (6), and what each of them has (8). A snapshot is what these add up to:
 
 - The generation is the epoch of the target assignment.
-- A member has what it was given and what it has yet to let go of: both are consumed by it. A static member that
-  is away (its epoch is -2) has nothing.
+- A member has what it was given and what it has yet to let go of: it consumes both. A static member that is
+  away (its epoch is -2) has nothing.
 - The group is settled as Kafka's `ConsumerGroup` is stable: no epoch is waiting for a target assignment, and
   every member is stable at the target's epoch. A group without members is.
 - A snapshot is worth telling if members, subscriptions, owners, the generation, or whether it is settled
