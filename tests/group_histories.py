@@ -5,10 +5,18 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
 from kafka_assignors.coordinator.simulator.member import MemberSettings
 from kafka_assignors.coordinator.simulator.simulation import Simulation
 from kafka_assignors.history.snapshots import ArchivedRecord, Snapshot, SnapshotMember
-from kafka_assignors.protocol.offsets_topic import encode_group_metadata, group_metadata_key
+from kafka_assignors.protocol.membership import make_subscription
+from kafka_assignors.protocol.offsets_topic import (
+    GroupMetadataValue,
+    MemberMetadata,
+    encode_group_metadata,
+    group_metadata_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,9 +35,7 @@ def partitions_of(text: str) -> frozenset[tuple[str, int]]:
     return frozenset((one[0], int(one[1:])) for one in text.split())
 
 
-def member(
-    name: str, has: str = "", *, had: str = "", topics: str = "t", **fields: Any
-) -> SnapshotMember:
+def member(name: str, has: str = "", *, had: str = "", topics: str = "t", **fields: Any) -> SnapshotMember:
     """A member; dynamic ones are called "name" or "name#id", static ones "=name" or "=name#id"."""
     bare, _, number = name.lstrip("=").partition("#")
     claims: dict[str, tuple[int, ...]] = {}
@@ -150,3 +156,61 @@ def random_life(seed: int, assignors: Sequence[type[Assignor]], *, acts: int = 1
 def total(values: Iterable[float]) -> float:
     """A sum that does not depend on the order."""
     return round(sum(values), 6)
+
+
+def _assignment(topic: str, partitions: Sequence[int]) -> bytes:
+    of_topic = ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=list(partitions))
+    made: bytes = ConsumerProtocolAssignment(
+        version=3, assigned_partitions=[of_topic], user_data=b""
+    ).encode()
+    return made
+
+
+def random_records(seed: int, *, records: int = 150) -> list[ArchivedRecord]:
+    """Records of a group in which anything stands: hand-overs without end, generations that come again."""
+    rng = Random(seed)
+    made: list[ArchivedRecord] = []
+    generation = now_ms = 0
+    settling, never = rng.random(), rng.random() < 0.4
+    for offset in range(records):
+        if rng.random() < 0.05:
+            settling, never = rng.random(), not never
+        generation += never or rng.random() < 0.9
+        now_ms += rng.choice([1, 500] if never else [1, 500, 3000, 200_000])
+        names = [name for name in "abc" if never or rng.random() < 0.8]
+        given = {name: [p for p in range(6) if p % 3 == ord(name) % 3] for name in names}
+        members = [
+            MemberMetadata(
+                member_id=f"{name}-{rng.randrange(3)}",
+                group_instance_id=name if name != "c" else None,
+                client_id=name,
+                client_host="/h",
+                rebalance_timeout=1000,
+                session_timeout=500,
+                subscription=make_subscription(
+                    ["t"],
+                    owned={}
+                    if not never and rng.random() < settling
+                    else {"t": [*given[name], 99 if never else rng.randrange(6)]},
+                    generation=generation - 1,
+                    rack=None,
+                    user_data=b"",
+                ).encode(),
+                assignment=_assignment("t", given[name][: rng.randint(1, 2)]),
+            )
+            for name in names
+        ]
+        value = GroupMetadataValue(
+            version=3,
+            protocol_type="consumer",
+            generation=generation,
+            protocol="cooperative-sticky" if members else None,
+            leader=members[0].member_id if members else None,
+            current_state_timestamp=now_ms - rng.choice([0, 1]),
+            members=tuple(members),
+        )
+        deleted = rng.random() < 0.01
+        key, data = group_metadata_key("g"), None if deleted else encode_group_metadata(value)
+        made.append(ArchivedRecord(key, data, 0, offset, now_ms * 1000, 0))
+        generation = 0 if deleted else generation
+    return made

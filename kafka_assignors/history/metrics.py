@@ -104,9 +104,9 @@ def groups_of(pieces: DataFrame) -> DataFrame:
 
     def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for group, rows in groupby(_rows(batches), itemgetter("group")):
-            total = activity_of(next(rows))
-            for row in rows:
-                total.add_later(activity_of(row))
+            total, *later = map(activity_of, rows)
+            for one in later:
+                total.add_later(one)
             yield pa.RecordBatch.from_pylist([total.row(group)], schema=GROUPS)
 
     small = pieces.drop("rebalances").withColumns({name: F.unix_micros(name) for name in ("since", "until")})
