@@ -166,7 +166,7 @@ def _assignment(topic: str, partitions: Sequence[int]) -> bytes:
     return made
 
 
-def random_records(seed: int, *, records: int = 150) -> list[ArchivedRecord]:
+def random_records(seed: int, *, group: str = "g", records: int = 150) -> list[ArchivedRecord]:
     """Records of a group in which anything stands: hand-overs without end, generations that come again."""
     rng = Random(seed)
     made: list[ArchivedRecord] = []
@@ -210,7 +210,7 @@ def random_records(seed: int, *, records: int = 150) -> list[ArchivedRecord]:
             members=tuple(members),
         )
         deleted = rng.random() < 0.01
-        key, data = group_metadata_key("g"), None if deleted else encode_group_metadata(value)
+        key, data = group_metadata_key(group), None if deleted else encode_group_metadata(value)
         made.append(ArchivedRecord(key, data, 0, offset, now_ms * 1000, 0))
         generation = 0 if deleted else generation
     return made

@@ -16,6 +16,7 @@ from kafka_assignors.assignors import (
     StickyAssignor,
 )
 from kafka_assignors.history.activity import Activity, find_group
+from kafka_assignors.history.best import Best, find_best
 from kafka_assignors.history.pieces import Part, measure_part
 from kafka_assignors.history.rebalances import LONGEST_HAND_OVER, Rebalance, RebalanceFinder, find_rebalances
 from kafka_assignors.history.snapshots import ArchivedRecord, Snapshot, read_snapshots
@@ -470,3 +471,24 @@ def _in_windows(records: Sequence[ArchivedRecord], window: int) -> tuple[list[Re
         whole.add_later(activity)
     whole.unowned_seconds = total([whole.unowned_seconds])
     return found, whole
+
+
+def test_a_snapshot_that_cannot_be_measured_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    records = random_life(3, [RangeAssignor]).records
+
+    def generations() -> list[int]:
+        ((_, found),) = measure_part(records, Part())
+        return [one.generation for one in found]
+
+    def fail_once(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
+        if end.generation == bad:
+            raise ArithmeticError("no plan")
+        return find_best(before, end, topics)
+
+    whole = generations()
+    bad = whole[3]
+    monkeypatch.setattr("kafka_assignors.history.rebalances.find_best", fail_once)
+    assert generations() == [one for one in whole if one != bad]
+    assert "cannot measure group g at 0-" in caplog.text

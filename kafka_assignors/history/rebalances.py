@@ -260,5 +260,5 @@ def _rebalance(opened: _Open, end: Snapshot, topics: TopicsSeen) -> Rebalance:
         best_imbalance=best.imbalance,
         unowned_seconds=sum(opened.unowned_us[one] for one in opened.unowned_us if one in end.owners) / 1e6,
         moves=moves,
-        quiet=_same_generation(before, end),
+        quiet=_same_generation(before, end) and old.keys() == new.keys(),
     )
