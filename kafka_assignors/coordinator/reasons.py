@@ -7,7 +7,7 @@ often shows in how long the group took (see `Change.kind`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from kafka_assignors.protocol.offsets_topic import RecordError, decode_assignment, decode_subscription
 
@@ -26,6 +26,10 @@ Kind = Literal[
 ]
 """What is seen. "member gone" is one that left, or that was lost: it was killed, sent no heartbeat within its
 session timeout, or did not poll within `max.poll.interval.ms`."""
+
+
+HAND_OVER: Final = "hand-over of a cooperative rebalance"
+"""The second round of a rebalance, whose reason is that of the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
