@@ -72,8 +72,8 @@ def main() -> None:
     lines = [
         "# Groups in virtual time",
         "",
-        "Real seconds for what takes the group the seconds in brackets: all members join, one more joins, that",
-        "one is killed (default settings: 45 s until the coordinator notices). 10 topics.",
+        "Real seconds for what takes the group the seconds in brackets: all members join, one more joins,",
+        "that one is killed (default settings: 45 s until the coordinator notices). 10 topics.",
         "",
         "`python -m benchmarks.simulator`",
         "",
