@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,6 +49,10 @@ Kind = Literal[
   `__consumer_offsets`.
 - "unknown": nothing changed. A leader joined again, or a member was there and gone between the two records.
 """
+
+
+HAND_OVER: Final = "hand-over of a cooperative rebalance"
+"""The second round of a rebalance, whose reason is that of the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
