@@ -71,9 +71,8 @@ class Kip848Group:
     """
 
     def __init__(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
-        self._names = {
-            key if isinstance(key, str) else uuid_text(key): name for key, name in topic_names.items()
-        }
+        self._names: dict[str, str] = {}
+        self.learn(topic_names)
         self._matches: dict[str, tuple[str, ...]] = {}
         self._told: tuple[object, ...] | None = None
         self._changed = False
@@ -86,7 +85,12 @@ class Kip848Group:
         self._assignment_epoch: int | None = None
         self._last: ArchivedRecord | None = None
         self._group = ""
-        self._gone = False
+        self._ended: int | None = None
+
+    def learn(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
+        """Take more names of topics."""
+        for key, name in topic_names.items():
+            self._names[key if isinstance(key, str) else uuid_text(key)] = name
 
     def add(self, record: ArchivedRecord, decoded: Record) -> None:
         """Take the next record, of any type."""
@@ -113,10 +117,12 @@ class Kip848Group:
     def _rise(self, epoch: int | None, time_us: int) -> None:
         """The group's epoch; None if it is gone."""
         if epoch is None:
-            self._gone = self._epoch is not None
+            if self._epoch is not None:
+                ended = self._assignment_epoch or self._epoch
+                self._forget()
+                self._ended = ended
             return
-        if self._gone:
-            self._forget()
+        self._ended = None
         if self._epoch is None or epoch > self._epoch:
             self._epoch, self._rose_us = epoch, time_us
 
@@ -127,10 +133,9 @@ class Kip848Group:
         self._changed = False
         for member_id in [one for one, member in self._members.items() if member == _Member()]:
             del self._members[member_id]
-        if self._gone:
+        if self._ended is not None:
             made = self._make((), settled=True)
-            self._forget()
-            self._told = None
+            self._ended = self._told = None
             return made
         if self._epoch is None or self._assignment_epoch is None:
             return None
@@ -172,7 +177,7 @@ class Kip848Group:
         )
         return Snapshot(
             group=self._group,
-            generation=self._assignment_epoch or self._epoch or 0,
+            generation=self._ended or self._assignment_epoch or self._epoch or 0,
             time_us=self._last.time_us,
             state_time_us=self._rose_us or None,
             partition=self._last.partition,

@@ -83,6 +83,10 @@ class SnapshotReader:
         else:
             self._kip848.add(record, decoded)
 
+    def learn(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
+        """Take more names of topics."""
+        self._kip848.learn(topic_names)
+
     def flush(self) -> Iterator[Snapshot]:
         """What the records up to now add up to, if that was not told yet."""
         modern = self._kip848.snapshot()
