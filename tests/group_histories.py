@@ -77,6 +77,7 @@ class RecordedGroup:
         options.setdefault("member", QUICK)
         self.simulation = Simulation(topics, assignors, **options)
         self.records: list[ArchivedRecord] = []
+        self.leader_epoch = 0
         self._last: tuple[object, ...] | None = None
 
     def run(self, seconds: float) -> None:
@@ -99,6 +100,20 @@ class RecordedGroup:
             assert self.simulation.now < until, f"{group.state} after {timeout} s"
             self.run(0.1)
 
+    def run_until(self, state: str) -> None:
+        """Let time pass until the coordinator is in that state."""
+        for _ in range(100_000):
+            if self.simulation.group.state == state:
+                return
+            self.simulation.run(0.001)
+            self._look()
+        raise AssertionError(f"never {state}")
+
+    def move_coordinator(self) -> None:
+        """Another broker leads the group's partition from now on."""
+        self.leader_epoch += 1
+        self.simulation.move_coordinator()
+
     def _look(self) -> None:
         group = self.simulation.group
         if group.state not in {"Stable", "Empty"} or not group.generation:
@@ -113,7 +128,7 @@ class RecordedGroup:
                     partition=0,
                     offset=len(self.records),
                     time_us=round(self.simulation.now * 1000) * 1000,
-                    leader_epoch=0,
+                    leader_epoch=self.leader_epoch,
                 )
             )
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.assignors import (
+    Assignor,
     CooperativeStickyAssignor,
     RangeAssignor,
     RoundRobinAssignor,
@@ -378,14 +379,82 @@ def test_every_cause_that_the_simulator_knows_is_told_as_far_as_records_can() ->
     ]
 
 
-def test_causes_that_leave_no_record_are_unknown() -> None:
-    group = RecordedGroup({"orders": 8}, StickyAssignor)
-    group.simulation.join("a")
+def two_members(assignor: type[Assignor], **names: str | None) -> RecordedGroup:
+    """A group of two, at rest for longer than a session; names are instance ids."""
+    group = RecordedGroup({"orders": 8}, assignor)
+    for name in "ab":
+        group.simulation.join(name, instance_id=names.get(name))
     group.settle()
+    group.run(8)
+    group.simulation.group.causes.clear()
+    return group
+
+
+def triggers(group: RecordedGroup) -> list[str]:
+    return [cause.trigger for cause in group.simulation.group.causes]
+
+
+def test_a_leader_that_joins_again_leaves_no_trace() -> None:
+    group = two_members(StickyAssignor)
     group.simulation.members["a"].subscribe(["orders"])
     group.settle()
-    (found,) = lived(group)
-    assert kinds(found) == ["unknown"]
+    (found,) = lived(group)[-1:]
+    assert (triggers(group), kinds(found)) == (["leader joined again"], ["unknown"])
+
+
+def test_a_coordinator_that_moves_within_a_rebalance_makes_another() -> None:
+    group = two_members(RangeAssignor)
+    group.simulation.members["a"].subscribe(["orders"])
+    group.run_until("CompletingRebalance")
+    group.move_coordinator()
+    group.settle()
+    (found,) = lived(group)[-1:]
+    assert triggers(group)[-1] == "coordinator moved"
+    assert kinds(found) == ["coordinator moved"]
+
+
+def test_a_coordinator_that_moves_at_rest_makes_no_rebalance() -> None:
+    group = two_members(RangeAssignor)
+    before = lived(group)
+    group.move_coordinator()
+    group.settle()
+    group.run(10)
+    assert (triggers(group), lived(group)) == ([], before)
+
+
+def test_a_static_member_with_another_strategy_makes_a_rebalance() -> None:
+    group = RecordedGroup({"orders": 8}, RangeAssignor, StickyAssignor)
+    for name in "abc":
+        group.simulation.join(name, instance_id=name)
+    group.settle()
+    group.simulation.group.causes.clear()
+    group.simulation.restart("a", crash=True, assignors=[StickyAssignor])
+    group.settle()
+    assert triggers(group)[0] == "static member came back with another strategy"
+    assert set(kinds(lived(group)[-1])) == {"static member came back", "strategy changed"}
+
+
+def test_a_static_member_that_comes_back_in_a_rebalance_is_told_beside_its_reason() -> None:
+    group = two_members(RangeAssignor, a="one", b="two")
+    group.simulation.join("c")
+    group.run_until("CompletingRebalance")
+    group.simulation.restart("a", crash=True)
+    group.settle()
+    assert "static member came back in a rebalance" in triggers(group)
+    told = {kind for one in lived(group)[-2:] for kind in kinds(one)}
+    assert told >= {"member joined", "static member came back"}
+
+
+def test_a_member_that_does_not_join_in_time_is_gone_with_who_came() -> None:
+    group = two_members(RangeAssignor)
+    group.simulation.members["b"].pause_polling()
+    group.simulation.join("c")
+    group.run(25)
+    (found,) = lived(group)[-1:]
+    assert [(reason.kind, reason.member) for reason in found.reasons] == [
+        ("member joined", "c/127.0.0.1"),
+        ("member gone", "b/127.0.0.1"),
+    ]
 
 
 def test_a_static_restart_and_a_lost_static_member_are_told_apart() -> None:
