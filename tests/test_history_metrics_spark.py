@@ -12,11 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_assignors.history.activity import find_group
+from kafka_assignors.history.kip848_snapshots import uuid_text
 from kafka_assignors.history.rebalances import find_rebalances
 from kafka_assignors.history.schemas import ARCHIVE, GROUPS, REBALANCES, TOPICS
 from kafka_assignors.history.snapshots import ArchivedRecord, read_snapshots
 from kafka_assignors.history.topics import TopicsSeen
 from tests.group_histories import START_US, random_records
+from tests.kip848_log import TOPIC_IDS, Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +28,25 @@ if TYPE_CHECKING:
 
 LIVES = {group: random_records(seed, group=group, records=30) for seed, group in enumerate(["g1", "g2"])}
 LONG = random_records(3, group="long", records=400)
+
+IDS = {topic: uuid_text(topic_id) for topic, topic_id in TOPIC_IDS.items()}
+
+
+def kip848() -> list[ArchivedRecord]:
+    """A group of KIP-848 that hands over again and again; too long for a window, if it had any."""
+    log = Log()
+    for number in range(1, 9):
+        log.at(100 * number)
+        log.joined(f"m{number}", topics="tu")
+        log.epoch(number)
+        log.assigned(number)
+        if number > 1:
+            log.has(f"m{number - 1}", number, "t0")
+            log.at(100 * number + 5)
+        log.has(f"m{number}", number, "t1 u0")
+        log.at(100 * number + 50)
+        log.gone(f"m{number}")
+    return log.records
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +70,7 @@ def spark() -> Iterator[SparkSession]:
 def archive(folder: Path, lives: dict[str, list[ArchivedRecord]]) -> str:
     rows: list[dict[str, Any]] = [
         {
-            "type": 2,
+            "type": int.from_bytes(record.key[:2]),
             "count": 1,
             "key": record.key,
             "value": record.value,
@@ -76,7 +97,8 @@ def expected(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     rebalances, groups = [], []
     for group, records in lives.items():
-        snapshots = list(read_snapshots(records))
+        names = {topic_id: topic for topic, topic_id in IDS.items()}
+        snapshots = list(read_snapshots(records, names))
         rebalances += [one.row() for one in find_rebalances(snapshots, topics)]
         activity = find_group(snapshots, topics)
         assert activity is not None
@@ -116,14 +138,16 @@ def compare(
 def test_many_groups_are_measured_as_each_alone(spark: SparkSession, tmp_path: Path) -> None:
     from kafka_assignors.history.metrics import measure  # noqa: PLC0415 - as above
 
-    records = spark.read.parquet(archive(tmp_path, LIVES))
+    lives = {**LIVES, "g": kip848()}
+    records = spark.read.parquet(archive(tmp_path, lives))
     seen = [
-        {"topic": "t", "topic_id": "A", "partitions": 9, "seen": datetime.fromtimestamp(at, tz=UTC)}
+        {"topic": topic, "topic_id": topic_id, "partitions": 9, "seen": datetime.fromtimestamp(at, tz=UTC)}
         for at in (0, START_US // 10**6)
+        for topic, topic_id in IDS.items()
     ]
     pq.write_table(pa.Table.from_pylist(seen, schema=TOPICS), tmp_path / "topics.parquet")
     topics = spark.read.parquet(str(tmp_path / "topics.parquet"))
-    compare(measure(records, topics), LIVES, TopicsSeen.always({"t": 9}))
+    compare(measure(records, topics, window=20), lives, TopicsSeen.always({"t": 9, "u": 9}))
 
 
 def test_a_long_history_is_measured_in_windows_as_the_whole(spark: SparkSession, tmp_path: Path) -> None:
