@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_assignors.history.activity import find_group
 from kafka_assignors.history.kip848_snapshots import uuid_text
 from kafka_assignors.history.rebalances import Rebalance, find_rebalances
 from kafka_assignors.history.snapshots import ArchivedRecord, SnapshotReader, read_snapshots
@@ -137,6 +138,10 @@ def test_a_static_member_that_is_away_has_nothing_and_its_return_is_no_rebalance
         (1, True, {"a2": "t0 t1 t2 t3"}),
     ]
     assert find_rebalances(read_snapshots(log.records, NAMES)) == []
+    activity = find_group(read_snapshots(log.records, NAMES))
+    assert activity is not None
+    assert (activity.rebalances, activity.unowned_seconds) == (0, 4 * 4.0)
+    assert activity.reasons == {"static member came back": 1}
 
 
 def test_epochs_that_overtake_each_other_are_one_rebalance() -> None:
