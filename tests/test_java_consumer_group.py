@@ -15,10 +15,14 @@ from uuid import UUID
 import pytest
 
 from kafka_assignors.coordinator.simulator.clock import Clock
-from kafka_assignors.coordinator.simulator.consumer_group import ConsumerBrokerSettings, ConsumerGroup
+from kafka_assignors.coordinator.simulator.consumer_group import (
+    ConsumerBrokerSettings,
+    ConsumerGroup,
+    EpochTrigger,
+)
 from kafka_assignors.coordinator.simulator.messages import ConsumerHeartbeat, TopicIdPartition
 from kafka_assignors.coordinator.simulator.reconciliation import GroupMember, MemberState, reconcile
-from kafka_assignors.coordinator.simulator.target_assignment import ASSIGNORS, Topic
+from kafka_assignors.coordinator.simulator.target_assignment import Topic
 from kafka_assignors.java import hash_order, string_order, uuid_hash
 from kafka_assignors.testing.brokers.jars import kafka_jars
 from tests.java.oracle import JavaOracle
@@ -32,6 +36,17 @@ STEPS_OF_MEMBERS = 4000
 LIVES = 150
 STEPS = 60
 SESSION_MS = 45_000
+KINDS = (
+    *get_args(EpochTrigger),
+    *get_args(MemberState),
+    "answer FENCED_INSTANCE_ID",
+    "answer FENCED_MEMBER_EPOCH",
+    "answer GROUP_MAX_SIZE_REACHED",
+    "answer UNKNOWN_MEMBER_ID",
+    "answer UNRELEASED_INSTANCE_ID",
+)
+"""What has to come up in the lives."""
+
 NAMES = ("a", "b", "c", "d", "Aa", "BB", "missing")
 """Aa and BB have one hash."""
 
@@ -191,6 +206,7 @@ class Life:
     rng: Random
     group: ConsumerGroup
     clock: Clock
+    names: tuple[str, ...]
     topics: dict[str, Topic]
     settings: ConsumerBrokerSettings
     begun: dict[str, Any]
@@ -206,9 +222,10 @@ class Life:
     @classmethod
     def begin(cls, seed: int) -> Life:
         rng = Random(seed)
+        names = NAMES if seed % 4 else (*(f"t{number}" for number in range(30)), *NAMES)
         topics = {
             name: Topic(UUID(int=rng.getrandbits(128)), rng.choice([1, 2, 5, 20, 40]))
-            for name in rng.sample(NAMES[:-1], rng.randint(1, 6))
+            for name in rng.sample(names[:-1], rng.randint(1, len(names) - 1))
         }
         settings = ConsumerBrokerSettings(
             assignment_interval_ms=rng.choice([0, 1000]), max_size=rng.choice([6, 1000, 1000])
@@ -218,7 +235,16 @@ class Life:
         group = ConsumerGroup(clock, topics, settings)
         assignors = rng.choice([(None,), (None,), ("range",), (None, "uniform", "range")])
         return cls(
-            seed, rng, group, clock, topics, settings, as_java_has(topics), rng.random() < 0.6, assignors
+            seed,
+            rng,
+            group,
+            clock,
+            names,
+            topics,
+            settings,
+            as_java_has(topics),
+            rng.random() < 0.6,
+            assignors,
         )
 
     def live(self) -> None:
@@ -254,8 +280,8 @@ class Life:
 
     def subscription(self) -> frozenset[str]:
         if self.equal:
-            return frozenset(NAMES[: 3 + self.seed % 5])
-        return frozenset(self.rng.sample(NAMES, self.rng.randint(1, len(NAMES))))
+            return frozenset(self.names[: 3 + self.seed % len(self.names)])
+        return frozenset(self.rng.sample(self.names, self.rng.randint(1, len(self.names))))
 
     def send(self, client: Client, **said: Any) -> ConsumerHeartbeatAnswer:
         request = ConsumerHeartbeat(member_id=client.member_id, instance_id=client.instance_id, **said)
@@ -266,7 +292,9 @@ class Life:
             assignment = answer.assignment
             shown |= {
                 "epoch": answer.epoch,
-                "assignment": assignment and sorted([in_java(topic), number] for topic, number in assignment),
+                "assignment": None
+                if assignment is None
+                else sorted([in_java(topic), number] for topic, number in assignment),
             }
         owned = None if request.owned is None else as_pairs(request.owned)
         topics = None if request.topics is None else sorted(request.topics, key=string_order)
@@ -287,14 +315,15 @@ class Life:
             "epoch": group.epoch,
             "target_epoch": group.target_epoch,
             "state": group.state,
-            "members": {member_id: fields_of(member) for member_id, member in group.members.items()},
-            "listed": group.member_ids,
             "targets": {
-                member_id: {
-                    in_java(topic): hash_order(target[topic], int) for topic in hash_order(target, uuid_hash)
-                }
+                member_id: [
+                    [in_java(topic), hash_order(target[topic], int)]
+                    for topic in hash_order(target, uuid_hash)
+                ]
                 for member_id, target in group.targets.items()
             },
+            "listed": group.member_ids,
+            "members": {member_id: fields_of(member) for member_id, member in group.members.items()},
         }
 
     def join(self) -> None:
@@ -329,8 +358,10 @@ class Life:
     def beat(self) -> None:
         """A heartbeat; most clients have done by now what they were told to do."""
         client = self.rng.choice(self.clients)
-        client.owned &= client.assigned if self.rng.random() < 0.8 else client.owned
-        if client.owned <= client.assigned:
+        if client.epoch == 0:
+            self.enter(client)
+            return
+        if self.rng.random() < 0.8 or client.owned <= client.assigned:
             client.owned = client.assigned
         says = self.rng.random() < 0.8
         self.hear(client, self.send(client, epoch=client.epoch, owned=client.owned if says else None))
@@ -355,12 +386,17 @@ class Life:
         if instances:
             instance = self.rng.choice(instances)
             self.away = [other for other in self.away if other != instance]
-            client = Client(self.new_id(), instance)
+            known = [m.member_id for m in self.group.members.values() if m.instance_id == instance]
+            same = bool(known) and self.rng.random() < 0.2  # one process that subscribes again
+            client = Client(known[0] if same else self.new_id(), instance)
             self.clients.append(client)
             self.enter(client)
 
     def resubscribe(self) -> None:
         client = self.rng.choice(self.clients)
+        if client.epoch == 0:
+            self.enter(client)
+            return
         self.equal = self.equal and self.rng.random() < 0.8
         topics = (
             self.rng.choice([self.subscription(), frozenset()]) if not self.equal else self.subscription()
@@ -377,7 +413,7 @@ class Life:
         self.hear(client, answer)
 
     def change_topics(self) -> None:
-        name = self.rng.choice(NAMES[:-1])
+        name = self.rng.choice(self.names[:-1])
         old = self.topics.get(name)
         if old is None or self.rng.random() < 0.2:
             # New, or deleted and made anew.
@@ -430,7 +466,7 @@ def check_lives(java: JavaOracle, seeds: range) -> Counter[str]:
                 where = f"seed {life.seed}, step {place}: {step}"
                 assert ours["answer"] == answer["answer"], where
                 assert (ours["group"] is None) == (answer["group"] is None), where
-                for part in answer["group"] or ():
+                for part in ours["group"] or ():
                     assert ours["group"][part] == answer["group"][part], where
                 seen["steps"] += 1
                 for member in (answer["group"] or {"members": {}})["members"].values():
@@ -442,5 +478,6 @@ def check_lives(java: JavaOracle, seeds: range) -> Counter[str]:
 
 def test_every_answer_and_all_that_is_kept_is_that_of_kafkas_coordinator(java: JavaOracle) -> None:
     seen = check_lives(java, range(LIVES))
-    print(seen)
+    rare = {kind: seen[kind] for kind in KINDS if seen[kind] < LIVES // 50}
+    assert not rare, seen
     assert seen["steps"] > LIVES * STEPS / 2

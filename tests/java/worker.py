@@ -398,11 +398,23 @@ def topic_id(text: str) -> Any:
 
 
 @cache
+def partition_registration() -> Any:
+    """A partition as the controller tells of it; where its replicas are is nothing to an assignor."""
+    metadata = "org.apache.kafka.metadata."
+    builder = jpype.JClass(metadata + "PartitionRegistration$Builder")()
+    zero, broker = jpype.JClass("java.lang.Integer")(0), jpype.JArray(jpype.JInt)([0])
+    builder.setReplicas(broker).setIsr(broker).setLeader(zero).setLeaderEpoch(zero).setPartitionEpoch(zero)
+    builder.setDirectories(jpype.JArray(common("Uuid"))([common("DirectoryId").UNASSIGNED]))
+    builder.setLeaderRecoveryState(jpype.JClass(metadata + "LeaderRecoveryState").RECOVERED)
+    return builder.build()
+
+
+@cache
 def topic_image(name: str, identity: str, partitions: int) -> Any:
-    """A topic as the controller tells of it; where its replicas are is nothing to an assignor."""
+    """A topic as the controller tells of it."""
     registrations = util("HashMap")()
     for partition in range(partitions):
-        registrations.put(jpype.JInt(partition), None)
+        registrations.put(jpype.JInt(partition), partition_registration())
     return jpype.JClass("org.apache.kafka.image.TopicImage")(string(name), topic_id(identity), registrations)
 
 
@@ -625,7 +637,8 @@ class Coordinator:
         config = coordinator("GroupCoordinatorConfig").fromProps(properties)
         nothing = util("HashMap")()
         share = coordinator("modern.share.ShareGroupConfig")
-        definition = share.CONFIG_DEF
+        definitions = java_list([share.CONFIG_DEF, coordinator("GroupCoordinatorConfig").CONFIG_DEF])
+        definition = common("utils.Utils").mergeConfigs(definitions)
         abstract = jpype.JClass("org.apache.kafka.common.config.AbstractConfig")
         configs = coordinator("GroupConfigManager")(nothing, config, share(abstract(definition, nothing)))
         log = common("utils.LogContext")()
@@ -721,8 +734,9 @@ class Coordinator:
         return {
             "error": "",
             "epoch": int(answer.memberEpoch()),
-            "assignment": assignment
-            and sorted(
+            "assignment": None
+            if assignment is None
+            else sorted(
                 [str(one.topicId()), int(partition)]
                 for one in assignment.topicPartitions()
                 for partition in one.partitions()
@@ -735,7 +749,8 @@ class Coordinator:
 
     def state(self) -> dict[str, Any] | None:
         try:
-            group = private(self.shard, "groupMetadataManager").consumerGroup(string("group"))
+            manager = private(self.shard, "groupMetadataManager")
+            group = manager.consumerGroup(string("group"), jpype.JLong(2**63 - 1))
         except jpype.JException:
             return None
         return {
@@ -745,12 +760,12 @@ class Coordinator:
             "members": {str(one.memberId()): member_fields(one) for one in group.members().values()},
             "listed": [str(member) for member in group.members().keySet()],
             "targets": {
-                str(entry.getKey()): {
-                    topic: json.loads(f"[{numbers}]")
+                str(entry.getKey()): [
+                    [topic, json.loads(f"[{numbers}]")]
                     for topic, numbers in re.findall(
                         r"([\w-]{22})=\[([^]]*)]", str(entry.getValue().partitions().toString())
                     )
-                }
+                ]
                 for entry in group.targetAssignment().entrySet()
             },
         }

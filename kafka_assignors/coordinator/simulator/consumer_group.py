@@ -169,18 +169,22 @@ class ConsumerGroup:
         if error:
             return ConsumerHeartbeatAnswer(error=error)
         self._exists = True
-        member = self._member(request)
+        replaced = self._static_member(request.instance_id) if request.epoch == JOIN else None
+        if replaced is None:
+            member = self.members.get(request.member_id) or GroupMember(member_id=request.member_id)
+        else:
+            # A static member that came back has what its predecessor had.
+            member = replace(replaced, member_id=request.member_id, epoch=0, previous_epoch=0)
+            self.targets[member.member_id] = self.targets.get(replaced.member_id, {})
         updated = _updated(member, request)
         resubscribed = updated.topics != member.topics
         if resubscribed or self._topics_changed:
             self._look_at_topics(member, updated)
         if self.epoch > self.target_epoch and self._target_is_due:
             self._make_targets(updated)
-        elif updated.instance_id is not None and updated.member_id not in self.targets:
-            self.targets[updated.member_id] = self.targets.get(self._predecessor(updated), {})
         if resubscribed or not updated.reconciled_to(self.target_epoch):
             updated = self._reconcile(updated, request, resubscribed=resubscribed)
-        self._put(updated)
+        self._put(updated, replaced)
         self._end(self._sessions, updated.member_id)
         self._sessions[updated.member_id] = self._clock.after(
             self._settings.session_timeout_ms, lambda: self._expire(updated.member_id)
@@ -234,13 +238,6 @@ class ConsumerGroup:
     def _static_member(self, instance_id: str | None) -> GroupMember | None:
         return None if instance_id is None else self.members.get(self._static.get(instance_id, ""))
 
-    def _member(self, request: ConsumerHeartbeat) -> GroupMember:
-        """Who sent a request; a static member that came back has what its predecessor had."""
-        old = self._static_member(request.instance_id)
-        if old is not None and request.epoch == JOIN:
-            return replace(old, member_id=request.member_id, epoch=0, previous_epoch=0)
-        return self.members.get(request.member_id) or GroupMember(member_id=request.member_id)
-
     def _leave(self, request: ConsumerHeartbeat) -> ConsumerHeartbeatAnswer:
         error = self._unknown(request)
         if error:
@@ -284,13 +281,9 @@ class ConsumerGroup:
             return True
         return self._clock.now >= self._target_made_at + self._settings.assignment_interval_ms
 
-    def _predecessor(self, member: GroupMember) -> str:
-        """Whose target a member has: its own, or that of the static member whose place it takes."""
-        return member.member_id if member.instance_id is None else self._static.get(member.instance_id, "")
-
     def _make_targets(self, updated: GroupMember) -> None:
         """Make the target assignment of the new epoch, one member being as its heartbeat says."""
-        before = self._predecessor(updated) or updated.member_id
+        before = self._static.get(updated.instance_id or "", updated.member_id)
         walked = HashKeys(self._order, string_hash)
         for changed in hash_order((updated.member_id, before), string_hash):
             if changed == updated.member_id:
@@ -298,12 +291,10 @@ class ConsumerGroup:
             else:
                 walked.discard(changed)
         members = {**self.members, updated.member_id: updated}
-        targets = dict(self.targets)
         if before != updated.member_id:
             del members[before]
-            targets[updated.member_id] = targets.get(before, {})
         assignor = preferred_assignor(members.values(), asking=updated.member_id)
-        self.targets |= next_targets(assignor, members, walked, targets, self._topics)
+        self.targets |= next_targets(assignor, members, walked, self.targets, self._topics)
         self.target_epoch = self.epoch
         self._target_made_at = self._clock.now
 
@@ -329,12 +320,13 @@ class ConsumerGroup:
 
     # Members
 
-    def _put(self, updated: GroupMember) -> None:
+    def _put(self, updated: GroupMember, replaced: GroupMember | None = None) -> None:
         """Keep what became of a member; a static one that came back takes the place of its predecessor."""
         member_id = updated.member_id
-        before = self._predecessor(updated) or member_id
-        if before != member_id:
-            self._remove(before)
+        if replaced is not None:
+            target = self.targets[member_id]
+            self._remove(replaced.member_id)
+            self.targets[member_id] = target
         known = self.members.get(member_id)
         if known != updated:
             self._release(known)

@@ -74,8 +74,8 @@ def partitions_of(target: Target) -> set[TopicIdPartition]:
 def preferred_assignor(members: Iterable[GroupMember], *, asking: str) -> Assignor:
     """The assignor that most members ask for; Kafka's default, uniform, if nobody does.
 
-    Of equals the one that comes first in Kafka's hash map, where both are in one bin: what others ask for
-    before what only the member asks for that has just sent a heartbeat, and uniform before range.
+    Of equals the one that comes first in Kafka's hash map, where both are in one bin: what only the member
+    asks for that has just sent a heartbeat, else uniform.
 
     Args:
         members: All members.
@@ -84,7 +84,7 @@ def preferred_assignor(members: Iterable[GroupMember], *, asking: str) -> Assign
     everyone = list(members)
     others = {member.assignor for member in everyone if member.member_id != asking}
     asked = Counter(member.assignor for member in everyone)
-    first = max(sorted(ASSIGNORS, key=lambda name: name not in others), key=asked.__getitem__)
+    first = max(sorted(ASSIGNORS, key=lambda name: name in others), key=asked.__getitem__)
     return first if asked[first] else ASSIGNORS[0]
 
 
@@ -146,8 +146,14 @@ def _by_range(
         named = members[member_id].topics
         listed = hash_order(sorted(named, key=string_order), string_hash)
         ids = {topics[name].topic_id: assigned[name] for name in listed if name in assigned}
-        made[member_id] = {topic: ids[topic] for topic in hash_order(ids, uuid_hash, room=len(named) + 1)}
+        # With equal subscriptions Kafka makes room for the topics that exist, else for all names.
+        room = len(named & topics.keys() if _equal(members) else named) + 1
+        made[member_id] = {topic: ids[topic] for topic in hash_order(ids, uuid_hash, room=room)}
     return made
+
+
+def _equal(members: Mapping[str, GroupMember]) -> bool:
+    return len({member.topics for member in members.values()}) == 1
 
 
 def _by_uniform(
@@ -169,7 +175,7 @@ def _by_uniform(
         ids = {topics[name].topic_id for name in member.topics if name in topics}
         made[member_id] = _Draft(targets.get(member_id, {}), ids)
         owner |= dict.fromkeys(made[member_id], member_id)
-    equal = len({member.topics for member in members.values()}) == 1
+    equal = _equal(members)
     # What is let go of goes before anything is given.
     for partition, _ in steps if equal else ():
         last = owner.pop(_name(group, topics, partition), None)
@@ -210,7 +216,7 @@ class _Draft:
     def add(self, partition: TopicIdPartition, *, room: int) -> None:
         """Add a partition; `room` is for how many a topic's set is made, if it has none yet."""
         topic, number = partition
-        self._topics.add(topic)
+        self._topics.compute(topic)
         if topic not in self._numbers:
             self._numbers[topic] = HashKeys((), int, room=room)
         self._numbers[topic].add(number)
