@@ -105,6 +105,7 @@ class ConsumerGroup:
         targets: The target assignment, by member id.
         members: The members by id, in the order in which they came.
         causes: Why there was each new group epoch, in order.
+        settings: The broker's settings.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class ConsumerGroup:
         self.causes: list[EpochCause] = []
         self._clock = clock
         self._topics = dict(topics)
-        self._settings = settings or ConsumerBrokerSettings()
+        self.settings = settings or ConsumerBrokerSettings()
         self._exists = False
         self._order = MemberIds()
         self._static: dict[str, str] = {}
@@ -163,7 +164,7 @@ class ConsumerGroup:
             return ConsumerHeartbeatAnswer(error=error)
         if request.epoch in {LEAVE, LEAVE_STATIC}:
             return self._leave(request)
-        if len(self.members) >= self._settings.max_size and request.member_id not in self.members:
+        if len(self.members) >= self.settings.max_size and request.member_id not in self.members:
             return ConsumerHeartbeatAnswer(error="GROUP_MAX_SIZE_REACHED")
         error = self._fenced(request)
         if error:
@@ -187,14 +188,14 @@ class ConsumerGroup:
         self._put(updated, replaced)
         self._end(self._sessions, updated.member_id)
         self._sessions[updated.member_id] = self._clock.after(
-            self._settings.session_timeout_ms, lambda: self._expire(updated.member_id)
+            self.settings.session_timeout_ms, lambda: self._expire(updated.member_id)
         )
         full = None not in {request.rebalance_timeout_ms, request.topics, request.owned}
         changed = updated.assigned != member.assigned
         return ConsumerHeartbeatAnswer(
             epoch=updated.epoch,
             assignment=frozenset(updated.assigned) if full or changed else None,
-            heartbeat_interval_ms=self._settings.heartbeat_interval_ms,
+            heartbeat_interval_ms=self.settings.heartbeat_interval_ms,
         )
 
     @staticmethod
@@ -279,7 +280,7 @@ class ConsumerGroup:
     def _target_is_due(self) -> bool:
         if self._target_made_at is None:
             return True
-        return self._clock.now >= self._target_made_at + self._settings.assignment_interval_ms
+        return self._clock.now >= self._target_made_at + self.settings.assignment_interval_ms
 
     def _make_targets(self, updated: GroupMember) -> None:
         """Make the target assignment of the new epoch, one member being as its heartbeat says."""
