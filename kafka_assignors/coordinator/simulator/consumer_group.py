@@ -105,6 +105,7 @@ class ConsumerGroup:
         targets: The target assignment, by member id.
         members: The members by id, in the order in which they came.
         causes: Why there was each new group epoch, in order.
+        topics_changed: Whether the next heartbeat looks whether topics that members subscribe to changed.
         settings: The broker's settings.
     """
 
@@ -126,7 +127,7 @@ class ConsumerGroup:
         self._subscribers: Counter[str] = Counter()
         self._target_made_at: int | None = None
         self._known_topics: dict[str, Topic] = {}
-        self._topics_changed = True
+        self.topics_changed = True
         self._sessions: dict[str, Timer] = {}
         self._revocations: dict[str, Timer] = {}
 
@@ -153,7 +154,7 @@ class ConsumerGroup:
     def change_topics(self, topics: Mapping[str, Topic]) -> None:
         """Let there be these topics; a change in what members subscribe to makes a new epoch."""
         self._topics = dict(topics)
-        self._topics_changed = True
+        self.topics_changed = True
 
     # Requests
 
@@ -179,7 +180,7 @@ class ConsumerGroup:
             self.targets[member.member_id] = self.targets.get(replaced.member_id, {})
         updated = _updated(member, request)
         resubscribed = updated.topics != member.topics
-        if resubscribed or self._topics_changed:
+        if resubscribed or self.topics_changed:
             self._look_at_topics(member, updated)
         if self.epoch > self.target_epoch and self._target_is_due:
             self._make_targets(updated)
@@ -264,7 +265,7 @@ class ConsumerGroup:
             self._next_epoch(trigger, updated.member_id, topics)
         elif topics != self._known_topics:
             self._next_epoch("topics changed", updated.member_id, topics)
-        self._topics_changed = False
+        self.topics_changed = False
 
     def _existing(self, names: Iterable[str]) -> dict[str, Topic]:
         return {name: self._topics[name] for name in names if name in self._topics}

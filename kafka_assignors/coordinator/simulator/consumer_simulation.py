@@ -88,7 +88,7 @@ class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):
         return member
 
     def grow(self, topic: str, partitions: int) -> None:
-        """Add partitions; the coordinator hears of it at once."""
+        """Add partitions; the coordinator hears of it at once, and acts with the next heartbeat."""
         self._topics[topic] = self._topics[topic]._replace(partitions=partitions)
         self.group.change_topics(self._topics)
 
@@ -100,6 +100,8 @@ class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):
         return self.group.state
 
     def _agree(self, running: Sequence[ConsumerMember]) -> bool:
-        return {member.member_id for member in running} == self.group.members.keys() and all(
-            member.epoch == self.group.epoch for member in running
+        return (
+            not self.group.topics_changed
+            and {member.member_id for member in running} == self.group.members.keys()
+            and all(member.epoch == self.group.epoch for member in running)
         )
