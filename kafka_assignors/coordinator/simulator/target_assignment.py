@@ -145,7 +145,7 @@ def _by_range(
     for member_id, assigned in plan_kip848_range(group).assignments().items():
         named = members[member_id].topics
         listed = hash_order(sorted(named, key=string_order), string_hash)
-        ids = {topics[name].topic_id: assigned[name] for name in listed if name in assigned}
+        ids = {topics[name].topic_id: tuple(assigned[name]) for name in listed if name in assigned}
         # With equal subscriptions Kafka makes room for the topics that exist, else for all names.
         room = len(named & topics.keys() if _equal(members) else named) + 1
         made[member_id] = {topic: ids[topic] for topic in hash_order(ids, uuid_hash, room=room)}
