@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from uuid import UUID
 
+from kafka_assignors.arrays import NOBODY
 from kafka_assignors.coordinator.simulator.messages import TopicIdPartition
 from kafka_assignors.group import Group, Member
 from kafka_assignors.java import HashKeys, hash_order, string_hash, string_order, uuid_hash
@@ -135,7 +136,9 @@ def next_targets(
 
 def _unless_equal(old: Target | None, new: Target) -> Target:
     """What is written to the log only if it differs keeps its order if it does not."""
-    return old if old is not None and partitions_of(old) == partitions_of(new) else new
+    if old is new or old is None or partitions_of(old) != partitions_of(new):
+        return new
+    return old
 
 
 def _by_range(
@@ -168,50 +171,69 @@ def _by_uniform(
     numbers = {member_id: number for number, member_id in enumerate(group.members.ids)}
     known = {name: topic.topic_id for name, topic in topics.items()}
     known |= {f"/{topic}": topic for target in targets.values() for topic in target}
-    steps = uniform_steps(group, known, [numbers[member_id] for member_id in walked])
-    owner: dict[TopicIdPartition, str] = {}
-    made: dict[str, _Draft] = {}
+    drafts = _Drafts(group, topics, targets)
     for member_id, member in members.items():
-        ids = {topics[name].topic_id for name in member.topics if name in topics}
-        made[member_id] = _Draft(targets.get(member_id, {}), ids)
-        owner |= dict.fromkeys(made[member_id], member_id)
-    equal = _equal(members)
-    # What is let go of goes before anything is given.
-    for partition, _ in steps if equal else ():
-        last = owner.pop(_name(group, topics, partition), None)
-        if last is not None:
-            made[last].remove(_name(group, topics, partition))
-    for partition, number in steps:
-        given = _name(group, topics, partition)
-        member_id = group.members.ids[number]
-        last = owner.get(given)
-        if last is not None:
-            made[last].remove(given)
-        topic = int(group.topic_of[partition])
-        share = -(-len(group.partitions_of(topic)) // len(group.subscribers[topic]))
-        made[member_id].add(given, room=0 if equal else share + 1)
-        owner[given] = member_id
-    return {member_id: draft.written() for member_id, draft in made.items()}
+        subscribed = {topics[name].topic_id for name in member.topics if name in topics}
+        for topic in targets.get(member_id, {}):
+            if topic not in subscribed:
+                drafts[member_id].forget(topic)
+    drafts.take(
+        uniform_steps(group, known, [numbers[member_id] for member_id in walked]), equal=_equal(members)
+    )
+    return {member_id: drafts.written(member_id) for member_id in members}
 
 
-def _name(group: Group, topics: Mapping[str, Topic], partition: int) -> TopicIdPartition:
-    topic, number = group.name_of(partition)
-    return TopicIdPartition(topics[topic].topic_id, number)
+class _Drafts:
+    """The targets that are being changed, by member id."""
+
+    def __init__(self, group: Group, topics: Mapping[str, Topic], targets: Mapping[str, Target]) -> None:
+        self._group = group
+        self._topics = topics
+        self._targets = targets
+        self._drafts: dict[str, _Draft] = {}
+
+    def __getitem__(self, member_id: str) -> _Draft:
+        if member_id not in self._drafts:
+            self._drafts[member_id] = _Draft(self._targets.get(member_id, {}))
+        return self._drafts[member_id]
+
+    def take(self, steps: Sequence[tuple[int, int]], *, equal: bool) -> None:
+        """Take the assignor's steps; with equal subscriptions all is let go of before anything is given."""
+        group = self._group
+        owner = {partition: int(group.owner[partition]) for partition, _ in steps}
+        if equal:
+            for partition, number in owner.items():
+                self._take_away(partition, number)
+            owner = dict.fromkeys(owner, NOBODY)
+        for partition, number in steps:
+            self._take_away(partition, owner[partition])
+            topic = int(group.topic_of[partition])
+            share = -(-len(group.partitions_of(topic)) // len(group.subscribers[topic]))
+            draft = self[group.members.ids[number]]
+            draft.add(self._name(partition), room=0 if equal else share + 1)
+            owner[partition] = number
+
+    def _take_away(self, partition: int, number: int) -> None:
+        if number != NOBODY:
+            self[self._group.members.ids[number]].remove(self._name(partition))
+
+    def _name(self, partition: int) -> TopicIdPartition:
+        topic, number = self._group.name_of(partition)
+        return TopicIdPartition(self._topics[topic].topic_id, number)
+
+    def written(self, member_id: str) -> Target:
+        """The target of a member; what no step has touched is as it was."""
+        if member_id in self._drafts:
+            return self._drafts[member_id].written()
+        return self._targets.get(member_id, {})
 
 
 class _Draft:
     """A target that is being changed: hash maps, as the assignor has them."""
 
-    def __init__(self, target: Target, topic_ids: set[UUID]) -> None:
+    def __init__(self, target: Target) -> None:
         self._topics = HashKeys(hash_order(target, uuid_hash), uuid_hash)
         self._numbers = {topic: HashKeys(hash_order(numbers, int), int) for topic, numbers in target.items()}
-        for topic in target.keys() - topic_ids:
-            self._forget(topic)
-
-    def __iter__(self) -> Iterator[TopicIdPartition]:
-        for topic in self._topics:
-            for number in self._numbers[topic]:
-                yield TopicIdPartition(topic, number)
 
     def add(self, partition: TopicIdPartition, *, room: int) -> None:
         """Add a partition; `room` is for how many a topic's set is made, if it has none yet."""
@@ -226,9 +248,10 @@ class _Draft:
         topic, number = partition
         self._numbers[topic].discard(number)
         if not self._numbers[topic]:
-            self._forget(topic)
+            self.forget(topic)
 
-    def _forget(self, topic: UUID) -> None:
+    def forget(self, topic: UUID) -> None:
+        """Remove a topic."""
         self._topics.discard(topic)
         del self._numbers[topic]
 
