@@ -83,14 +83,13 @@ class HashKeys(Generic[Key]):
     def compute(self, key: Key) -> None:
         """Put a key as Java's `compute` and `computeIfAbsent` do: as the first of its bin.
 
-        The table grows before the key comes, if it holds too many already.
+        One that is there keeps its place. Either way the table grows before, if it holds too many by now.
         """
-        if key in self._hashes:
-            return
         if 4 * len(self._hashes) > 3 * self._table:
             self._table *= 2
-        self._insert(key)
-        self._first[key] = None
+        if key not in self._hashes:
+            self._insert(key)
+            self._first[key] = None
 
     def _insert(self, key: Key) -> None:
         spread = spread_hash(self._hash_of(key))

@@ -42,8 +42,10 @@ KINDS = (
     "answer FENCED_INSTANCE_ID",
     "answer FENCED_MEMBER_EPOCH",
     "answer GROUP_MAX_SIZE_REACHED",
+    "answer INVALID_REQUEST",
     "answer UNKNOWN_MEMBER_ID",
     "answer UNRELEASED_INSTANCE_ID",
+    "answer UNSUPPORTED_ASSIGNOR",
 )
 """What has to come up in the lives."""
 
@@ -428,19 +430,22 @@ class Life:
     def misbehave(self) -> None:
         """What no good client does."""
         client = replace(self.rng.choice(self.clients))
-        kind = self.rng.randrange(5)
+        said: dict[str, Any] = {"epoch": client.epoch or -1, "owned": client.owned}
+        kind = self.rng.randrange(6)
         if kind == 0:
-            client.epoch += self.rng.choice([-1, 1])
+            said["epoch"] += self.rng.choice([-1, 1])
         elif kind == 1:
-            client.member_id = "nobody"
+            client.member_id = self.rng.choice(["nobody", ""])
         elif kind == 2:
-            client.instance_id = self.rng.choice(["nobody's", "i1", None])
+            client.instance_id = self.rng.choice(["nobody's", "i1", "", None])
         elif kind == 3:
-            client.owned = frozenset({TopicIdPartition(UUID(int=5), 0)})
-        if client.epoch > 0:
-            self.send(client, epoch=client.epoch, owned=client.owned)
+            said["owned"] = frozenset({TopicIdPartition(UUID(int=5), 0)})
+        elif kind == 4:
+            said |= {"epoch": 0, "topics": self.rng.choice([None, frozenset({"a"})])}
+            said |= {"rebalance_timeout_ms": self.rng.choice([None, 7000])}
         else:
-            self.send(client, epoch=-1)
+            said |= self.rng.choice([{"epoch": -3}, {"epoch": -2}, {"assignor": "sticky"}, {"rack": ""}])
+        self.send(client, **said)
 
 
 def check_lives(java: JavaOracle, seeds: range) -> Counter[str]:

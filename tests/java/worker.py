@@ -618,6 +618,30 @@ def reconcile(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return answers
 
 
+@cache
+def check_of_heartbeats() -> Callable[[Any], None]:
+    """What `GroupCoordinatorService` looks at before it hands a heartbeat on."""
+    service = coordinator("GroupCoordinatorService").class_
+    (constructor,) = service.getDeclaredConstructors()
+    constructor.setAccessible(True)
+    config = coordinator("GroupCoordinatorConfig").fromProps(util("HashMap")())
+    made = constructor.newInstance([common("utils.LogContext")(), config, *[None] * 6])
+    number = jpype.JClass("java.lang.Integer")
+    data = jpype.JClass("org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData")
+    method = service.getDeclaredMethod(
+        "throwIfConsumerGroupHeartbeatRequestIsInvalid", data.class_, number.TYPE
+    )
+    method.setAccessible(True)
+
+    def check(request: Any) -> None:
+        try:
+            method.invoke(made, request, number(1))
+        except jpype.JException as error:
+            raise error.getCause() from None
+
+    return check
+
+
 class Coordinator:
     """Kafka's `GroupCoordinatorShard`, with a clock that goes when it is told to.
 
@@ -725,6 +749,7 @@ class Coordinator:
             data.setServerAssignor(string(request["assignor"]))
         data.setTopicPartitions(request_partitions(request["owned"]))
         try:
+            check_of_heartbeats()(data)
             result = self.shard.consumerGroupHeartbeat(self.context, data)
         except jpype.JException as error:
             return {"error": str(common("protocol.Errors").forException(error).name())}
