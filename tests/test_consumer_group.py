@@ -28,6 +28,7 @@ from kafka_assignors.coordinator.simulator.messages import (
 )
 from kafka_assignors.coordinator.simulator.target_assignment import ASSIGNORS, Topic, partitions_of
 from kafka_assignors.coordinator.simulator.what_if import rolling_restart
+from kafka_assignors.java import HashKeys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -286,6 +287,17 @@ def test_most_members_decide_on_the_assignor_and_of_equals_the_one_who_asks_alon
     asked.ask("c", LEAVE)
     asked.ask("a", 2)
     assert partitions_of(asked.group.targets["a"]) == orders(0, 1)
+
+
+def test_a_computed_key_is_the_first_of_its_bin_and_the_table_grows_with_the_next() -> None:
+    keys = HashKeys(range(12), int)
+    keys.compute(16)
+    assert list(keys) == [16, *range(12)]
+    keys.compute(16)
+    assert list(keys) == [*range(12), 16]
+    keys.discard(16)
+    keys.add(32)
+    assert list(keys) == [0, 32, *range(1, 12)]
 
 
 # Static members ---------------------------------------------------------------------------------------------
