@@ -610,3 +610,8 @@ def test_settings_of_the_other_protocols_broker_are_refused() -> None:
         rolling_restart({"orders": 1}, 1, "range", broker=BrokerSettings())
     with pytest.raises(TypeError, match="with a classic assignor give BrokerSettings"):
         rolling_restart({"orders": 1}, 1, CooperativeStickyAssignor, broker=QUICK)
+
+
+def test_a_group_that_does_not_let_all_members_in_is_said() -> None:
+    with pytest.raises(NotStableError, match=r"does not let \['m00001'\] in"):
+        rolling_restart({"orders": 1}, 2, "uniform", broker=ConsumerBrokerSettings(max_size=1))

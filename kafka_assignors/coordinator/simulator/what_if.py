@@ -10,6 +10,7 @@ from kafka_assignors.coordinator.simulator.classic_group import BrokerSettings
 from kafka_assignors.coordinator.simulator.consumer_group import ConsumerBrokerSettings
 from kafka_assignors.coordinator.simulator.consumer_member import ConsumerMember
 from kafka_assignors.coordinator.simulator.consumer_simulation import ConsumerGroupSimulation
+from kafka_assignors.coordinator.simulator.life import NotStableError
 from kafka_assignors.coordinator.simulator.messages import JOIN
 from kafka_assignors.coordinator.simulator.simulation import Simulation
 from kafka_assignors.testing.timelines.ownership import by_partition
@@ -76,12 +77,16 @@ def rolling_restart(
         seed: See `Simulation`.
 
     Raises:
+        NotStableError: The broker's settings do not let all members in.
         TypeError: The broker's settings are for the other protocol.
     """
     group = _new_group(topics, assignor, member=member, broker=broker, seed=seed)
     for number in range(members):
         group.join(f"m{number:05}", instance_id=f"instance-{number}" if static else None)
     group.run_until_stable()
+    refused = [each.name for each in group.members.values() if not each.running]
+    if refused:
+        raise NotStableError(f"the group does not let {refused} in: look at the broker's settings")
     began, epoch = group.now, _epoch(group)
     for name in list(group.members):
         old = group.members[name]
