@@ -16,7 +16,7 @@ from kafka_assignors.coordinator.simulator.simulation import Simulation
 from kafka_assignors.timelines.ownership import by_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka_assignors.assignors import Assignor
     from kafka_assignors.coordinator.simulator import target_assignment
@@ -49,7 +49,7 @@ class Cost:
 
 def rolling_restart(
     topics: Mapping[str, int],
-    members: int,
+    members: int | Sequence[Collection[str]],
     assignor: Callable[[], Assignor] | target_assignment.Assignor,
     *,
     static: bool = False,
@@ -66,7 +66,7 @@ def rolling_restart(
 
     Args:
         topics: Topic -> how many partitions.
-        members: How many members.
+        members: How many members; or what each of them subscribes to, which is all topics by default.
         assignor: Makes their assignors; or "uniform" or "range" for a group of KIP-848, whose coordinator
             assigns.
         static: Whether they are static members (KIP-345).
@@ -81,8 +81,9 @@ def rolling_restart(
         TypeError: The broker's settings are for the other protocol.
     """
     group = _new_group(topics, assignor, member=member, broker=broker, seed=seed)
-    for number in range(members):
-        group.join(f"m{number:05}", instance_id=f"instance-{number}" if static else None)
+    subscriptions = [topics.keys()] * members if isinstance(members, int) else members
+    for number, subscription in enumerate(subscriptions):
+        group.join(f"m{number:05}", topics=subscription, instance_id=f"instance-{number}" if static else None)
     group.run_until_stable()
     refused = [each.name for each in group.members.values() if not each.running]
     if refused:
@@ -96,7 +97,7 @@ def rolling_restart(
             old.leave()
         for start in itertools.count(2):
             group.run(down_seconds)
-            new = group.join(f"{name}.{start}", instance_id=old.instance_id)
+            new = group.join(f"{name}.{start}", topics=old.topics, instance_id=old.instance_id)
             if not _is_refused(group, new):
                 break
         group.run_until_stable()
