@@ -185,7 +185,12 @@ class Day:
         after = self.snapshots[-1]
         old = {} if before is None else before.owners
         moves = [
-            Move(topic=topic, partition=number, source=old.get((topic, number)), target=after.owners.get((topic, number)))
+            Move(
+                topic=topic,
+                partition=number,
+                source=old.get((topic, number)),
+                target=after.owners.get((topic, number)),
+            )
             for topic, number in sorted(self._partitions)
             if old.get((topic, number)) != after.owners.get((topic, number))
         ]
@@ -196,10 +201,16 @@ class Day:
         now = self._simulation.now
         changes = [
             Reason(kind=change.kind, member=change.member, text=change.text)
-            for first, second in zip(self._values[max(known - 1, 0) :], self._values[max(known, 1) :], strict=False)
+            for first, second in zip(
+                self._values[max(known - 1, 0) :], self._values[max(known, 1) :], strict=False
+            )
             for change in find_changes(first, second)
         ] or [
-            Reason(kind="member joined", member=one.client_id + one.host, text=f"{one.client_id}{one.host} joined")
+            Reason(
+                kind="member joined",
+                member=one.client_id + one.host,
+                text=f"{one.client_id}{one.host} joined",
+            )
             for one in after.members
         ]
         self.rebalances.append(

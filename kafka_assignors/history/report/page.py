@@ -41,6 +41,15 @@ class OverviewRow:
     advice: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A group's own part, and what the overview needs of it."""
+
+    html: str
+    strip: Markup
+    restarts: int
+
+
 def write_report(data: ReportData, path: Path, *, limits: Limits | None = None) -> int:
     """Write a report.
 
@@ -67,7 +76,7 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
     what_if: dict[str, list[WhatIf]] = {}
     for row in data.what_if:
         what_if.setdefault(row.group, []).append(row)
-    parts: dict[str, tuple[str, Markup]] = {}
+    parts: dict[str, _Part] = {}
     for history in data.histories:
         if history.group not in places:
             raise ValueError(
@@ -75,12 +84,14 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
             )
         place = places[history.group]
         if place < limits.groups:
-            section = _section(history, ranked[place], what_if.get(history.group, ()), data, limits, place)
-            parts[history.group] = section, strip(history.rebalances, data.since, data.until)
-    rows = [
-        _overview_row(
-            place, summary, what_if.get(summary.group, ()), parts.get(summary.group, (None, None))[1]
-        )
+            rows = what_if.get(history.group, ())
+            parts[history.group] = _Part(
+                html=_section(history, ranked[place], rows, data, limits, place),
+                strip=strip(history.rebalances, data.since, data.until),
+                restarts=words.restarts(history.rebalances),
+            )
+    listed = [
+        _overview_row(place, summary, what_if.get(summary.group, ()), parts.get(summary.group))
         for place, summary in enumerate(ranked[: limits.rows])
     ]
     hidden = ranked[limits.rows :]
@@ -91,10 +102,10 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
             data=data,
             headline=words.headline(ranked, data.since, data.until),
             figures=_figures(data, what_if),
-            rows=rows,
+            rows=listed,
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
-            sections=[parts[one.group][0] for one in ranked if one.group in parts],
+            sections=[parts[one.group].html for one in ranked if one.group in parts],
             without=len(ranked) - len(parts),
             step=words.duration(bar_step(data.since, data.until).total_seconds()),
             colours=range(COLOURS),
@@ -116,7 +127,14 @@ def _section(
     strategy = next((one.strategy for one in reversed(rebalances) if one.strategy), None)
     listed = listed_rebalances(rebalances, limits.rebalances)
     saving = words.best_saving(rows)
-    most = max(summary.reasons.values(), default=1)
+    restarted = words.restarts(rebalances)
+    reasons = [
+        (words.reason_words(kind), often)
+        for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    if restarted:
+        reasons.insert(0, (words.RESTARTED, restarted))
+    most = max((often for _, often in reasons), default=1)
     key = f"g{place + 1}"
     return (
         _environment()
@@ -134,10 +152,7 @@ def _section(
             bunched=max((one.states for one in drawn), default=1),
             states=sum(one.states for one in drawn),
             drawn=len(drawn),
-            reasons=[
-                (words.reason_words(kind), often, round(100 * often / most))
-                for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
-            ],
+            reasons=[(said, often, round(100 * often / most)) for said, often in reasons],
             what_if=_what_if_rows(rows, saving, strategy),
             failed=any(row.failed for row in rows),
             listed=listed,
@@ -148,21 +163,24 @@ def _section(
 
 
 def _overview_row(
-    place: int, summary: GroupSummary, rows: Sequence[WhatIf], drawn: Markup | None
+    place: int, summary: GroupSummary, rows: Sequence[WhatIf], part: _Part | None
 ) -> OverviewRow:
     kind = words.main_reason(summary.reasons)
+    reason = "" if kind is None else words.reason_words(kind).title
+    if part is not None and part.restarts >= max(summary.reasons.values(), default=1):
+        reason = words.RESTARTED.title
     saving = words.best_saving(rows)
     if saving is not None:
         advice = f"{words.change(saving.row, None)}: {words.saved(saving)} less"
     else:
-        advice = "nothing that was tried" if rows else ""
+        advice = "nothing that was tried helps much" if rows else ""
     return OverviewRow(
         rank=place + 1,
         summary=summary,
-        anchor=None if drawn is None else f"g{place + 1}",
-        strip=drawn,
-        reason="" if kind is None else words.reason_words(kind).title,
-        advice=advice,
+        anchor=None if part is None else f"g{place + 1}",
+        strip=None if part is None else part.strip,
+        reason=reason,
+        advice=f"{advice[:1].upper()}{advice[1:]}",
     )
 
 
@@ -188,7 +206,7 @@ def _what_if_rows(
     found = [("What happened", row, "", False) for row in rows if row.assignor == ACTUAL]
     for one in words.savings(rows):
         name = words.change(one.row, strategy)
-        found.append((f"{name[:1].upper()}{name[1:]}", one.row, words.saved(one), one == saving))
+        found.append((f"{name[:1].upper()}{name[1:]}", one.row, words.spared(one), one == saving))
     return found
 
 

@@ -109,7 +109,10 @@ def timeline(columns: Sequence[Column], limits: Limits, *, key: str, title: str)
     top = float(_AXIS)
     parts: list[Markup] = []
     if colouring.names:
-        parts += [_heading("Consumers and how many partitions each had", top), *_consumers(scale, colouring, top + _HEADING)]
+        parts += [
+            _heading("Consumers and how many partitions each had", top),
+            *_consumers(scale, colouring, top + _HEADING),
+        ]
         top += _HEADING + _ROW * (len(colouring.names) + bool(colouring.others)) + 8
     if partitions:
         few = len(partitions) <= limits.lanes
@@ -148,7 +151,9 @@ def told(columns: Sequence[Column], limits: Limits) -> list[tuple[str, str, str]
         stays = [run for run in _runs(name if name in one.loads else "" for one in columns) if run.value]
         loads = [one.loads[name] for one in columns if name in one.loads]
         low, high = min(loads), max(loads)
-        had = words.count(high, "partition") if low == high else f"{low:,} to {words.count(high, 'partition')}"
+        had = (
+            words.count(high, "partition") if low == high else f"{low:,} to {words.count(high, 'partition')}"
+        )
         first, last = columns[stays[0].first], columns[stays[-1].after - 1]
         text = f"{had}; from {words.moment(first.begin)} to {_end(columns, last)}"
         if len(stays) > 1:
@@ -176,14 +181,16 @@ def _heading(text: str, top: float) -> Markup:
 def _label(text: str, middle: float, *, left: float = 4) -> Markup:
     short = text if len(text) <= _NAME else f"{text[: _NAME - 1]}…"
     full = Markup("<title>{}</title>").format(text) if short != text else ""
-    return Markup('<text class="name" x="{}" y="{}">{}{}</text>').format(_n(left), _n(middle + 4), short, full)
+    return Markup('<text class="name" x="{}" y="{}">{}{}</text>').format(
+        _n(left), _n(middle + 4), short, full
+    )
 
 
 def _axis(scale: Scale, height: float) -> Markup:
     """Days and times above; a line down for each column with a rebalance, a tick as thick as there were."""
     parts: list[Markup] = []
     free = free_day = float(LEFT)
-    day = None
+    day, shown = None, ""
     lines: list[str] = []
     for column, x in zip(scale.columns, scale.edges, strict=False):
         if column.begin.date() != day and x >= free_day:
@@ -193,15 +200,16 @@ def _axis(scale: Scale, height: float) -> Markup:
                 )
             )
             day, free_day = column.begin.date(), x + _DAY
-        if x >= free and x + _LABEL - 6 <= WIDTH:
-            parts.append(
-                Markup('<text class="time" x="{}" y="27">{}</text>').format(_n(x), f"{column.begin:%H:%M}")
-            )
-            free = x + _LABEL
+        clock = f"{column.begin:%H:%M}"
+        if x >= free and x + _LABEL - 6 <= WIDTH and f"{day} {clock}" != shown:
+            parts.append(Markup('<text class="time" x="{}" y="27">{}</text>').format(_n(x), clock))
+            free, shown = x + _LABEL, f"{day} {clock}"
         if column.rebalances:
             lines.append(f"M{_n(x)} 33V{_n(height)}")
     ticks = [
-        Markup('<path class="tick" d="M{} 32v10h{}v-10z"/>').format(_n(x), _n(min(2 + len(one.rebalances), 8)))
+        Markup('<path class="tick" d="M{} 32v10h{}v-10z"/>').format(
+            _n(x), _n(min(2 + len(one.rebalances), 8))
+        )
         for one, x in zip(scale.columns, scale.edges, strict=False)
         if one.rebalances
     ]
@@ -214,11 +222,13 @@ def _consumers(scale: Scale, colouring: Colouring, top: float) -> Iterator[Marku
     edges = scale.edges
     for row, name in enumerate(colouring.names):
         middle = top + _ROW * (row + 0.5)
-        yield Markup('<path class="chip {}" d="M4 {}h16"/><text class="on {}" x="12" y="{}">{}</text>').format(
-            shade := colouring.shade(name), _n(middle), shade, _n(middle + 4), colouring.letter(name)
-        )
+        yield Markup(
+            '<path class="chip {}" d="M4 {}h16"/><text class="on {}" x="12" y="{}">{}</text>'
+        ).format(shade := colouring.shade(name), _n(middle), shade, _n(middle + 4), colouring.letter(name))
         yield _label(name, middle, left=26)
-        there = [run for run in _runs(name if name in one.loads else "" for one in scale.columns) if run.value]
+        there = [
+            run for run in _runs(name if name in one.loads else "" for one in scale.columns) if run.value
+        ]
         yield _strokes(f"bar {shade}", ((edges[run.first], edges[run.after]) for run in there), middle)
         loads = _runs(str(one.loads[name]) if name in one.loads else "" for one in scale.columns)
         for run in loads:
@@ -291,9 +301,9 @@ def _without(column: Column, partitions: Sequence[tuple[str, int]]) -> list[int]
 def _stack(
     scale: Scale, colouring: Colouring, partitions: Sequence[tuple[str, int]], top: float
 ) -> Iterator[Markup]:
-    """Loads upon each other; what has no owner is on top."""
+    """Loads upon each other, in the order of the consumers' rows; what has no owner is on top."""
     unit = _STACK / len(partitions)
-    layers = [*colouring.names, "", None]
+    layers = ["", *reversed(colouring.names), None]
     bottoms = [top + _STACK] * len(scale.columns)
     known = set(colouring.names)
     for layer in layers:
@@ -318,7 +328,7 @@ def _stack(
     ]
     yield Markup('<path class="sliver upright" d="{}"/>').format("".join(slivers))
     yield _label(words.count(len(partitions), "partition"), top + 6)
-    yield _label("none", top + _STACK - 6)
+    yield _label("0", top + _STACK - 6)
 
 
 def _height(column: Column, layer: str | None, known: set[str], partitions: int) -> int:
@@ -346,9 +356,7 @@ def _unowned(scale: Scale, top: float) -> Iterator[Markup]:
     )
 
 
-def _bars(
-    scale: Scale, top: float, values: Sequence[float], most: float, shade: str
-) -> Iterator[Markup]:
+def _bars(scale: Scale, top: float, values: Sequence[float], most: float, shade: str) -> Iterator[Markup]:
     floor = top + _HEADING + _BARS
     bars = [
         f"M{_n(x)} {_n(floor)}v-{_n(max(1.0, _BARS * value / most))}h{_n(max(2.0, min(after - x - 1, 10)))}V{_n(floor)}z"

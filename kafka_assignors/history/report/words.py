@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 RESTART: Final = timedelta(minutes=10)
 """A consumer of the same name that joins within this time after one was gone has been restarted."""
 
+_WORTH_SECONDS: Final = 30.0
+_WORTH_MOVES: Final = 10
+
 _UNITS: Final = ((86_400, "day", "d"), (3600, "hour", "h"), (60, "minute", "min"), (1, "second", "s"))
 
 
@@ -78,6 +81,14 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     ),
 }
 """What `coordinator.reasons.Kind` means to people on call. Kinds that are not here stand for themselves."""
+
+RESTARTED: Final = ReasonWords(
+    "A consumer restarted",
+    "A consumer was gone, and one with the same client.id (or group.instance.id) joined within 10 minutes. Such"
+    " rebalances count here and once more below.",
+    "With static membership a restart that takes no longer than session.timeout.ms is no rebalance.",
+)
+"""What `restarts` counts."""
 
 
 def reason_words(kind: str) -> ReasonWords:
@@ -178,12 +189,12 @@ def savings(rows: Iterable[WhatIf]) -> list[Saving]:
 
 
 def best_saving(rows: Iterable[WhatIf]) -> Saving | None:
-    """The change to recommend; None if none would have avoided anything."""
+    """The change to recommend; None if none would have avoided much."""
     best = next(iter(savings(rows)), None)
     if best is None or best.row.failed:
         return None
-    worth = best.unowned_seconds >= 1 or (best.unowned_seconds > -1 and (best.rebalances > 0 or best.moved > 0))
-    return best if worth else None
+    gains = best.unowned_seconds >= _WORTH_SECONDS or best.rebalances > 0 or best.moved >= _WORTH_MOVES
+    return best if gains and best.unowned_seconds > -1 else None
 
 
 def change(row: WhatIf, strategy: str | None) -> str:
@@ -220,6 +231,18 @@ def saved(saving: Saving) -> str:
     if saving.unowned_seconds >= 1:
         parts.append(f"{duration(saving.unowned_seconds)} without an owner")
     return " and ".join(parts) or "nothing"
+
+
+def spared(saving: Saving) -> str:
+    """As `saved`, with what would have been worse: "33 rebalances, but 2 minutes more without an owner"."""
+    worse = []
+    if saving.rebalances < 0:
+        worse.append(f"{count(-saving.rebalances, 'rebalance')} more")
+    if saving.moved < 0 and saving.rebalances >= 0:
+        worse.append(f"{count(-saving.moved, 'move', 'moves')} more")
+    if saving.unowned_seconds <= -1:
+        worse.append(f"{duration(-saving.unowned_seconds)} more without an owner")
+    return ", but ".join(part for part in (saved(saving), " and ".join(worse)) if part)
 
 
 def restarts(rebalances: Iterable[Rebalance]) -> int:
@@ -265,14 +288,9 @@ def group_sentences(
     if not summary.rebalances:
         return [f"{summary.group} did not rebalance in {duration(lasted)}."]
     head = f"{summary.group} rebalanced {times(summary.rebalances)} in {duration(lasted)}"
-    restarted = restarts(rebalances)
-    if restarted:
-        head += f", {_of(restarted, summary.rebalances)}because consumers restarted"
-    elif (kind := main_reason(summary.reasons)) is not None and kind != "unknown":
-        often = sum(any(reason.kind == kind for reason in one.reasons) for one in rebalances)
-        title = reason_words(kind).title
-        if often:
-            head += f", {_of(often, summary.rebalances)}because {title[:1].lower()}{title[1:]}"
+    often, why, restarted = _main_cause(summary, rebalances)
+    if often:
+        head += f", {_of(often, summary.rebalances)}because {why}"
     if saving is not None:
         head += f"; {change(saving.row, strategy)} would have avoided {_avoided(saving, restarted)}"
     sentences = [f"{head}."]
@@ -291,6 +309,18 @@ def group_sentences(
         names = _listed(summary.flapping)
         sentences.append(f"{names} came and went at least three times within an hour.")
     return sentences
+
+
+def _main_cause(summary: GroupSummary, rebalances: Sequence[Rebalance]) -> tuple[int, str, int]:
+    """How many rebalances had the most frequent cause, which it was, and how many of them were restarts."""
+    restarted = restarts(rebalances)
+    known = {kind: often for kind, often in summary.reasons.items() if kind != "unknown"}
+    kind = main_reason(known)
+    if kind is None or restarted >= known[kind]:
+        return restarted, "consumers restarted", restarted
+    often = sum(any(reason.kind == kind for reason in one.reasons) for one in rebalances)
+    title = reason_words(kind).title
+    return often, f"{title[:1].lower()}{title[1:]}", 0
 
 
 def _of(some: int, everything: int) -> str:
