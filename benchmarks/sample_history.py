@@ -294,7 +294,7 @@ def _mail(day: Day) -> None:
     day.join("mail-1", "mail-2", "mail-3")
     draws = Random(5)
     hour = 3.0
-    while hour < 22:
+    while hour < 22:  # noqa: PLR2004 - two hours before midnight
         day.at(hour)
         day.restart("mail-2", crash=True, away=15)
         hour += draws.choice((0.2, 0.25, 0.3, 2.5, 3.5))

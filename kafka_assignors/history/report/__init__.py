@@ -1,6 +1,6 @@
 """The history of consumer groups as one HTML page.
 
-`write_report` takes plain rows and snapshots (`ReportData`); it needs jinja2, and neither Spark nor a network.
+`write_report` takes plain rows and snapshots (`ReportData`). It needs jinja2, but no Spark.
 """
 
 from typing import TYPE_CHECKING

@@ -40,6 +40,7 @@ class Column:
 
     @property
     def moved(self) -> int:
+        """How many partitions went from one consumer to another."""
         return sum(one.moved for one in self.rebalances)
 
     @property
@@ -49,6 +50,7 @@ class Column:
 
     @property
     def unowned_seconds(self) -> float:
+        """Partition-seconds without an owner."""
         return sum(one.unowned_seconds for one in self.rebalances)
 
     @property
@@ -60,8 +62,8 @@ class Column:
 def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
     """What consumers are called by member id: the same name after a restart, where that can be told.
 
-    An instance id; else client id and host, unless two members had these at the same time: then with the end of
-    the member id.
+    An instance id; else client id and host, unless two members had these at the same time: then with the
+    end of the member id.
     """
     shared: set[str] = set()
     for snapshot in snapshots:

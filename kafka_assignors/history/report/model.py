@@ -1,7 +1,7 @@
 """What a report is made of: rows of the history's tables and snapshots, as plain Python objects.
 
-Nothing here knows Spark. `from_row` takes a row as a mapping, such as `Row.asDict(recursive=True)` of PySpark or
-an entry of `to_pylist()` of pyarrow; its names are those of `schemas.GROUPS`, `REBALANCES` and `WHAT_IF`.
+Nothing here knows Spark. `from_row` takes a row as a mapping, such as `Row.asDict(recursive=True)` of PySpark
+or an entry of `to_pylist()` of pyarrow; its names are those of `schemas.GROUPS`, `REBALANCES` and `WHAT_IF`.
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ class Limits:
         rows: How many groups the overview lists, the most restless.
         columns: How many states of a group a timeline tells apart.
         consumers: How many consumers a timeline gives a row and a colour of their own, at most 20.
-        lanes: Up to how many partitions each has a lane; of more, a timeline shows how many each consumer had.
+        lanes: Up to how many partitions each has a lane; of more, a timeline shows how many each consumer
+            had.
         rebalances: How many rebalances of a group are listed, half of them the latest, half those that cost
             most.
     """

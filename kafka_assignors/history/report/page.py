@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kafka_assignors.history.report import words
+from kafka_assignors.history.report import causes, savings, sentences, words
 from kafka_assignors.history.report.columns import columns, listed_rebalances
+from kafka_assignors.history.report.layout import COLOURS
 from kafka_assignors.history.report.model import ACTUAL, Limits, by_restlessness
 from kafka_assignors.history.report.strip_svg import bar_step, strip
-from kafka_assignors.history.report.timeline_svg import COLOURS, timeline, told
+from kafka_assignors.history.report.timeline_svg import timeline, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,9 +87,9 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
         if place < limits.groups:
             rows = what_if.get(history.group, ())
             parts[history.group] = _Part(
-                html=_section(history, ranked[place], rows, data, limits, place),
+                html=_section(data, history, ranked[place], rows, limits=limits, place=place),
                 strip=strip(history.rebalances, data.since, data.until),
-                restarts=words.restarts(history.rebalances),
+                restarts=causes.restarts(history.rebalances),
             )
     listed = [
         _overview_row(place, summary, what_if.get(summary.group, ()), parts.get(summary.group))
@@ -100,7 +101,7 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
         .get_template("page.html")
         .render(
             data=data,
-            headline=words.headline(ranked, data.since, data.until),
+            headline=sentences.headline(ranked, data.since, data.until),
             figures=_figures(data, what_if),
             rows=listed,
             hidden=hidden,
@@ -114,10 +115,11 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
 
 
 def _section(
+    data: ReportData,
     history: GroupHistory,
     summary: GroupSummary,
     rows: Sequence[WhatIf],
-    data: ReportData,
+    *,
     limits: Limits,
     place: int,
 ) -> str:
@@ -126,14 +128,14 @@ def _section(
     drawn = columns(history, data.until, limits)
     strategy = next((one.strategy for one in reversed(rebalances) if one.strategy), None)
     listed = listed_rebalances(rebalances, limits.rebalances)
-    saving = words.best_saving(rows)
-    restarted = words.restarts(rebalances)
+    saving = savings.best_saving(rows)
+    restarted = causes.restarts(rebalances)
     reasons = [
-        (words.reason_words(kind), often)
+        (causes.reason_words(kind), often)
         for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
     ]
     if restarted:
-        reasons.insert(0, (words.RESTARTED, restarted))
+        reasons.insert(0, (causes.RESTARTED, restarted))
     most = max((often for _, often in reasons), default=1)
     key = f"g{place + 1}"
     return (
@@ -144,7 +146,7 @@ def _section(
             rank=place + 1,
             summary=summary,
             strategy=strategy,
-            sentences=words.group_sentences(summary, rebalances, saving, strategy),
+            sentences=sentences.group_sentences(summary, rebalances, saving, strategy),
             data=data,
             strip=strip(rebalances, data.since, data.until),
             timeline=timeline(drawn, limits, key=key, title=f"The course of {summary.group}"),
@@ -165,13 +167,13 @@ def _section(
 def _overview_row(
     place: int, summary: GroupSummary, rows: Sequence[WhatIf], part: _Part | None
 ) -> OverviewRow:
-    kind = words.main_reason(summary.reasons)
-    reason = "" if kind is None else words.reason_words(kind).title
+    kind = causes.main_reason(summary.reasons)
+    reason = "" if kind is None else causes.reason_words(kind).title
     if part is not None and part.restarts >= max(summary.reasons.values(), default=1):
-        reason = words.RESTARTED.title
-    saving = words.best_saving(rows)
+        reason = causes.RESTARTED.title
+    saving = savings.best_saving(rows)
     if saving is not None:
-        advice = f"{words.change(saving.row, None)}: {words.saved(saving)} less"
+        advice = f"{savings.change(saving.row, None)}: {savings.saved(saving)} less"
     else:
         advice = "nothing that was tried helps much" if rows else ""
     return OverviewRow(
@@ -192,7 +194,7 @@ def _figures(data: ReportData, what_if: dict[str, list[WhatIf]]) -> list[tuple[s
         (f"{sum(one.moved for one in data.groups):,}", "moves of partitions"),
         (words.duration(sum(one.unowned_seconds for one in data.groups), short=True), "without an owner"),
     ]
-    best = [saving for rows in what_if.values() if (saving := words.best_saving(rows)) is not None]
+    best = [saving for rows in what_if.values() if (saving := savings.best_saving(rows)) is not None]
     if best:
         avoidable = sum(max(one.unowned_seconds, 0.0) for one in best)
         found.append((words.duration(avoidable, short=True), "of that avoidable"))
@@ -200,13 +202,13 @@ def _figures(data: ReportData, what_if: dict[str, list[WhatIf]]) -> list[tuple[s
 
 
 def _what_if_rows(
-    rows: Sequence[WhatIf], saving: words.Saving | None, strategy: str | None
+    rows: Sequence[WhatIf], saving: savings.Saving | None, strategy: str | None
 ) -> list[tuple[str, WhatIf, str, bool]]:
     """What happened, then the changes, the best first: words, row, what it saves, whether to recommend it."""
     found = [("What happened", row, "", False) for row in rows if row.assignor == ACTUAL]
-    for one in words.savings(rows):
-        name = words.change(one.row, strategy)
-        found.append((f"{name[:1].upper()}{name[1:]}", one.row, words.spared(one), one == saving))
+    for one in savings.savings(rows):
+        name = savings.change(one.row, strategy)
+        found.append((f"{name[:1].upper()}{name[1:]}", one.row, savings.spared(one), one == saving))
     return found
 
 

@@ -45,8 +45,9 @@ def strip(rebalances: Sequence[Rebalance], since: datetime, until: datetime) -> 
     found = Counter(int((one.ended - since) / step) for one in rebalances)
     most = max(found.values())
     width = 240 / total
+    thickness = max(width - 0.6, 1.2)
     bars = "".join(
-        f"M{at * width:.1f} {_HEIGHT}v-{max(2.0, _HEIGHT * value / most):.1f}h{max(width - 0.6, 1.2):.1f}V{_HEIGHT}z"
+        f"M{at * width:.1f} {_HEIGHT}v-{max(2.0, _HEIGHT * value / most):.1f}h{thickness:.1f}V{_HEIGHT}z"
         for at, value in sorted(found.items())
     )
     text = (

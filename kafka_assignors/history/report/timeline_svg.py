@@ -7,13 +7,12 @@ consumers without a row of their own, none for no owner. Lengths are in units of
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup
 
 from kafka_assignors.history.report import words
+from kafka_assignors.history.report.layout import LEFT, RIGHT, Colouring, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
     from kafka_assignors.history.report.model import Limits
 
 WIDTH: Final = 1000
-LEFT: Final = 216  # of the part that shows time
-RIGHT: Final = 992
-COLOURS: Final = 10
-LETTERS: Final = "ABCDEFGHIJKLMNOPQRST"
 
 _AXIS: Final = 46
 _ROW: Final = 18
@@ -47,50 +42,6 @@ class Run(NamedTuple):
     first: int
     after: int
     value: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """Where columns are drawn: `edges` are one more than columns."""
-
-    columns: Sequence[Column]
-    edges: Sequence[float]
-
-    @classmethod
-    def of(cls, columns: Sequence[Column]) -> Scale:
-        total = sum(one.weight for one in columns)
-        sums = itertools.accumulate((one.weight for one in columns), initial=0.0)
-        return cls(columns=columns, edges=[LEFT + (RIGHT - LEFT) * at / total for at in sums])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Colouring:
-    """Which consumers have a row, in this order, and how many have none."""
-
-    names: Sequence[str]
-    others: int
-
-    @classmethod
-    def of(cls, columns: Sequence[Column], most: int) -> Colouring:
-        """Those that had the most partitions for the longest time, in the order in which they came."""
-        had: Counter[str] = Counter()
-        for column in columns:
-            seconds = (column.end - column.begin).total_seconds()
-            for name, load in column.loads.items():
-                had[name] += round(1000 * (load + 0.01) * (seconds + 0.01))
-        chosen = {name for name, _ in had.most_common(min(most, len(LETTERS)))}
-        names = [name for name in had if name in chosen]
-        return cls(names=names, others=len(had) - len(names))
-
-    def shade(self, name: str) -> str:
-        """The classes of a consumer's colour."""
-        if name not in self.names:
-            return "cz"
-        place = self.names.index(name)
-        return f"c{place % COLOURS}{' h' if place >= COLOURS else ''}"
-
-    def letter(self, name: str) -> str:
-        return LETTERS[self.names.index(name)] if name in self.names else ""
 
 
 def timeline(columns: Sequence[Column], limits: Limits, *, key: str, title: str) -> Markup:
@@ -291,7 +242,7 @@ def _without(column: Column, partitions: Sequence[tuple[str, int]]) -> list[int]
     for one in column.rebalances:
         if one.unowned_seconds <= 0:
             continue
-        if one.unowned_seconds >= 0.9 * one.seconds * one.partitions:  # noqa: PLR2004 - all, but for rounding
+        if one.unowned_seconds >= 0.9 * one.seconds * one.partitions:  # all, but for rounding
             return list(range(len(partitions)))
         moved = {(move.topic, move.partition) for move in one.moves}
         found.update(places[partition] for partition in moved if partition in places)
@@ -358,11 +309,11 @@ def _unowned(scale: Scale, top: float) -> Iterator[Markup]:
 
 def _bars(scale: Scale, top: float, values: Sequence[float], most: float, shade: str) -> Iterator[Markup]:
     floor = top + _HEADING + _BARS
-    bars = [
-        f"M{_n(x)} {_n(floor)}v-{_n(max(1.0, _BARS * value / most))}h{_n(max(2.0, min(after - x - 1, 10)))}V{_n(floor)}z"
-        for value, x, after in zip(values, scale.edges, scale.edges[1:], strict=False)
-        if value > 0
-    ]
+    bars = []
+    for value, x, after in zip(values, scale.edges, scale.edges[1:], strict=False):
+        if value > 0:
+            tall, wide = max(1.0, _BARS * value / most), max(2.0, min(after - x - 1, 10.0))
+            bars.append(f"M{_n(x)} {_n(floor)}v-{_n(tall)}h{_n(wide)}V{_n(floor)}z")
     if shade != "needed":
         yield Markup('<path class="floor" d="M{} {}H{}"/>').format(LEFT, _n(floor), RIGHT)
     yield Markup('<path class="{}" d="{}"/>').format(shade, "".join(bars))
