@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LEFT: Final = 216  # of the part that shows time
 RIGHT: Final = 992
 COLOURS: Final = 10
+_DARK: Final = frozenset({2, 3, 8})  # colours on which white is read better than black
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRST"
 
 
@@ -58,6 +59,13 @@ class Colouring:
             return "cz"
         place = self.names.index(name)
         return f"c{place % COLOURS}{' h' if place >= COLOURS else ''}"
+
+    def ink(self, name: str) -> str:
+        """The class of what is written on its colour; on hatches it has a halo."""
+        if name not in self.names:
+            return "dark"
+        place = self.names.index(name)
+        return "halo" if place >= COLOURS else "light" if place in _DARK else "dark"
 
     def letter(self, name: str) -> str:
         """The letter in its boxes; empty without a row."""

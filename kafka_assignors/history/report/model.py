@@ -185,7 +185,7 @@ class Limits:
 
     groups: int = 200
     rows: int = 2000
-    columns: int = 96
+    columns: int = 64
     consumers: int = 16
     lanes: int = 20
     rebalances: int = 30

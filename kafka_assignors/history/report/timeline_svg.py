@@ -33,7 +33,7 @@ _LABEL: Final = 44  # from one time on the axis to the next
 _DAY: Final = 84
 _LETTER: Final = 11  # a box that is narrower has no letter
 _DIGIT: Final = 7
-_SLIVER: Final = 3
+_SLIVER: Final = 4
 
 
 class Run(NamedTuple):
@@ -110,6 +110,9 @@ def told(columns: Sequence[Column], limits: Limits) -> list[tuple[str, str, str]
         if len(stays) > 1:
             text += f", away {words.times(len(stays) - 1)} in between"
         found.append((colouring.letter(name), name, text))
+    if colouring.others:
+        others = words.count(colouring.others, "other consumer")
+        found.append(("", others, "fewer partitions, or for a shorter time; grey in the picture"))
     return found
 
 
@@ -158,15 +161,14 @@ def _axis(scale: Scale, height: float) -> Markup:
         if column.rebalances:
             lines.append(f"M{_n(x)} 33V{_n(height)}")
     ticks = [
-        Markup('<path class="tick" d="M{} 32v10h{}v-10z"/>').format(
-            _n(x), _n(min(2 + len(one.rebalances), 8))
-        )
+        f"M{_n(x)} 32v10h{min(2 + len(one.rebalances), 8)}v-10z"
         for one, x in zip(scale.columns, scale.edges, strict=False)
         if one.rebalances
     ]
-    return Markup('<text class="name" x="4" y="27">Time (UTC)</text><path class="line" d="{}"/>{}{}').format(
-        "".join(lines), Markup().join(ticks), Markup().join(parts)
-    )
+    return Markup(
+        '<text class="name" x="4" y="27">Time (UTC)</text><path class="line" d="{}"/>'
+        '<path class="tick" d="{}"/>{}'
+    ).format("".join(lines), "".join(ticks), Markup().join(parts))
 
 
 def _consumers(scale: Scale, colouring: Colouring, top: float) -> Iterator[Markup]:
@@ -175,64 +177,83 @@ def _consumers(scale: Scale, colouring: Colouring, top: float) -> Iterator[Marku
         middle = top + _ROW * (row + 0.5)
         yield Markup(
             '<path class="chip {}" d="M4 {}h16"/><text class="on {}" x="12" y="{}">{}</text>'
-        ).format(shade := colouring.shade(name), _n(middle), shade, _n(middle + 4), colouring.letter(name))
+        ).format(
+            shade := colouring.shade(name),
+            _n(middle),
+            ink := colouring.ink(name),
+            _n(middle + 4),
+            colouring.letter(name),
+        )
         yield _label(name, middle, left=26)
         there = [
             run for run in _runs(name if name in one.loads else "" for one in scale.columns) if run.value
         ]
-        yield _strokes(f"bar {shade}", ((edges[run.first], edges[run.after]) for run in there), middle)
+        yield Markup('<path class="bar {}" d="{}"/>').format(
+            shade, _path((edges[run.first], edges[run.after], middle) for run in there)
+        )
         loads = _runs(str(one.loads[name]) if name in one.loads else "" for one in scale.columns)
         for run in loads:
             if run.value and edges[run.after] - edges[run.first] >= _DIGIT * len(run.value) + 6:
                 yield Markup('<text class="on {}" x="{}" y="{}">{}</text>').format(
-                    shade, _n((edges[run.first] + edges[run.after]) / 2), _n(middle + 4), run.value
+                    ink, _n((edges[run.first] + edges[run.after]) / 2), _n(middle + 4), run.value
                 )
     if colouring.others:
         middle = top + _ROW * (len(colouring.names) + 0.5)
         yield _label(words.count(colouring.others, "other consumer"), middle, left=26)
         known = set(colouring.names)
-        there = list(_runs(str(len(one.loads.keys() - known) or "") for one in scale.columns))
-        yield _strokes("bar cz", ((edges[run.first], edges[run.after]) for run in there if run.value), middle)
+        there = [
+            run for run in _runs("*" * bool(one.loads.keys() - known) for one in scale.columns) if run.value
+        ]
+        yield Markup('<path class="bar cz" d="{}"/>').format(
+            _path((edges[run.first], edges[run.after], middle) for run in there)
+        )
 
 
 def _lanes(
     scale: Scale, colouring: Colouring, partitions: Sequence[tuple[str, int]], top: float
 ) -> list[Markup]:
     names: list[Markup] = []
-    boxes: dict[str, list[str]] = {}
-    letters: dict[str, list[Markup]] = {}
+    boxes: dict[str, list[tuple[float, float, float]]] = {}
+    letters: list[Markup] = []
     for row, partition in enumerate(partitions):
         middle = top + _ROW * (row + 0.5)
         names.append(_label(f"{partition[0]}-{partition[1]}", middle))
+        inks: dict[str, list[tuple[float, str]]] = {}
         since = next(at for at, one in enumerate(scale.columns) if partition in one.owners)
         # Before its first owner it may not have been there.
         for run in _runs(column.owners.get(partition, "") for column in scale.columns[since:]):
             first, after = scale.edges[since + run.first], scale.edges[since + run.after]
             shade = colouring.shade(run.value) if run.value else "none"
-            boxes.setdefault(shade, []).append(_stroke(first, after, middle))
+            boxes.setdefault(shade, []).append((first, after, middle))
             if after - first >= _LETTER and (letter := colouring.letter(run.value)):
-                letters.setdefault(shade, []).append(
-                    Markup('<text x="{}" y="{}">{}</text>').format(
-                        _n((first + after) / 2), _n(middle + 4), letter
-                    )
-                )
+                inks.setdefault(colouring.ink(run.value), []).append(((first + after) / 2, letter))
+        letters += [
+            Markup('<text class="on {}" y="{}" x="{}">{}</text>').format(
+                ink, _n(middle + 4), " ".join(_n(x) for x, _ in found), "".join(one for _, one in found)
+            )
+            for ink, found in inks.items()
+        ]
     slivers = [
-        f"M{_n(x)} {_n(top + _ROW * (row + 0.5))}h{_SLIVER}"
+        f"M{_n(x + _SLIVER / 2)} {_n(top + _ROW * row)}v{_ROW * length}"
         for column, x in zip(scale.columns, scale.edges, strict=False)
-        for row in _without(column, partitions)
+        for row, length in _in_rows(_without(column, partitions))
     ]
     return [
         *names,
         *(
-            Markup('<path class="bar {}" d="{}"/>').format(shade, "".join(found))
+            Markup('<path class="bar {}" d="{}"/>').format(shade, _path(found))
             for shade, found in boxes.items()
         ),
-        *(
-            Markup('<g class="on {}">{}</g>').format(shade, Markup().join(found))
-            for shade, found in letters.items()
-        ),
+        *letters,
         Markup('<path class="sliver" d="{}"/>').format("".join(slivers)),
     ]
+
+
+def _in_rows(places: Sequence[int]) -> list[tuple[int, int]]:
+    """Places that follow each other, as the first and how many."""
+    groups = itertools.groupby(enumerate(places), key=lambda item: item[1] - item[0])
+    found = [[place for _, place in group] for _, group in groups]
+    return [(group[0], len(group)) for group in found]
 
 
 def _without(column: Column, partitions: Sequence[tuple[str, int]]) -> list[int]:
@@ -277,7 +298,7 @@ def _stack(
         for column, x in zip(scale.columns, scale.edges, strict=False)
         if (lost := _without(column, partitions))
     ]
-    yield Markup('<path class="sliver upright" d="{}"/>').format("".join(slivers))
+    yield Markup('<path class="sliver" d="{}"/>').format("".join(slivers))
     yield _label(words.count(len(partitions), "partition"), top + 6)
     yield _label("0", top + _STACK - 6)
 
@@ -321,12 +342,14 @@ def _bars(scale: Scale, top: float, values: Sequence[float], most: float, shade:
 
 def _tips(scale: Scale, height: float) -> Markup:
     """What a pointer over a column shows."""
-    return Markup().join(
-        Markup('<path class="tip" d="M{} 30H{}V{}H{}z"><title>{}</title></path>').format(
-            _n(x), _n(after), height, _n(x), _tip(column)
+    return Markup('<g class="tips">{}</g>').format(
+        Markup().join(
+            Markup('<path d="M{} 30H{}V{}H{}z"><title>{}</title></path>').format(
+                _n(x), _n(after), _n(height), _n(x), _tip(column)
+            )
+            for column, x, after in zip(scale.columns, scale.edges, scale.edges[1:], strict=False)
+            if column.rebalances
         )
-        for column, x, after in zip(scale.columns, scale.edges, scale.edges[1:], strict=False)
-        if column.rebalances
     )
 
 
@@ -342,15 +365,19 @@ def _clock(time: datetime) -> str:
     return words.moment(time, seconds=True)
 
 
-def _strokes(classes: str, spans: Iterable[tuple[float, float]], middle: float) -> Markup:
-    path = "".join(_stroke(first, after, middle) for first, after in spans)
-    return Markup('<path class="{}" d="{}"/>').format(classes, path)
-
-
-def _stroke(first: float, after: float, middle: float) -> str:
-    return f"M{_n(first)} {_n(middle)}h{_n(max(after - first - 1, 1))}"
+def _path(boxes: Iterable[tuple[float, float, float]]) -> str:
+    """Strokes from, to and at a height; from the end of the one before if that is in the same row."""
+    parts: list[str] = []
+    x, y = -1, -1
+    for left, right, middle in boxes:
+        first, row = round(left), round(middle)
+        length = max(round(right) - first - 1, 1)
+        start = f"m{first - x} 0" if row == y else f"M{first} {row}"
+        parts.append(f"{start}h{length}")
+        x, y = first + length, row
+    return "".join(parts)
 
 
 def _n(value: float) -> str:
-    """A length with at most one decimal."""
-    return f"{value:.1f}".removesuffix(".0")
+    """A length in whole units: at most half a pixel off, and a third less to write."""
+    return str(round(value))
