@@ -24,7 +24,7 @@ from kafka_assignors.history.report import GroupHistory, Move, Reason, Rebalance
 from kafka_assignors.history.snapshots import Snapshot, SnapshotMember
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
 PICTURE: Final = "1180,1790"
 """The window's size: the overview, and the first group down to the picture's explanation."""
@@ -46,8 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--picture", type=Path, help="a PNG of its beginning to write")
     parser.add_argument("--groups", type=int, default=0, help="so many random groups instead of the sample")
     parser.add_argument("--rebalances", type=int, default=500, help="how many each of them has")
+    parser.add_argument("--shuffled", action="store_true", help="and all partitions move in each")
     options = parser.parse_args(arguments)
-    data = random_report(options.groups, options.rebalances) if options.groups else sample_report()
+    data = (
+        random_report(options.groups, options.rebalances, shuffled=options.shuffled)
+        if options.groups
+        else sample_report()
+    )
     began = time.perf_counter()
     size = write_report(data, options.report)
     sys.stdout.write(f"{options.report}: {size:,} bytes in {time.perf_counter() - began:.1f} s\n")
@@ -85,34 +90,65 @@ def take_picture(report: Path, picture: Path) -> None:
         )
 
 
-def random_report(groups: int, rebalances: int) -> ReportData:
-    """Groups whose partitions all move each time: the most that a report can have to draw."""
+def random_report(groups: int, rebalances: int, *, shuffled: bool = False) -> ReportData:
+    """Groups in which a consumer comes or goes each time.
+
+    Args:
+        groups: How many.
+        rebalances: How many each has.
+        shuffled: Whether all partitions move each time: the most that a report can have to draw.
+    """
     names = [f"group-{number:05}" for number in range(groups)]
     return ReportData(
         source="random groups",
         made=MIDNIGHT + timedelta(days=1),
         since=MIDNIGHT,
         until=MIDNIGHT + timedelta(days=1),
-        groups=[summary_of(name, _random_group(name, rebalances).rebalances, ()) for name in names],
-        histories=_histories(names, rebalances),
+        groups=[
+            summary_of(name, history.rebalances, history.snapshots)
+            for name in names
+            for history in [_random_group(name, rebalances, shuffled=shuffled)]
+        ],
+        histories=(_random_group(name, rebalances, shuffled=shuffled) for name in names),
     )
 
 
-def _histories(names: Sequence[str], rebalances: int) -> Iterator[GroupHistory]:
-    for name in names:
-        yield _random_group(name, rebalances)
+def _shared(
+    partitions: Sequence[tuple[str, int]],
+    here: Sequence[str],
+    before: Mapping[tuple[str, int], str],
+    random: Random,
+) -> dict[tuple[str, int], str]:
+    """Partitions shared out evenly; where they were, as far as that goes."""
+    most = -(-len(partitions) // len(here))
+    rooms = dict.fromkeys(here, most)
+    owners: dict[tuple[str, int], str] = {}
+    for one in partitions:
+        if rooms.get(before.get(one, ""), 0):
+            owners[one] = before[one]
+            rooms[before[one]] -= 1
+    for one in partitions:
+        if one not in owners:
+            owners[one] = random.choice([name for name, room in rooms.items() if room])
+            rooms[owners[one]] -= 1
+    return owners
 
 
-def _random_group(group: str, count: int) -> GroupHistory:
+def _random_group(group: str, count: int, *, shuffled: bool) -> GroupHistory:
     random = Random(group)
     clients = [f"{group}-consumer-{number}" for number in range(20)]
     partitions = [("topic", number) for number in range(20)]
     times = sorted(random.uniform(0, 86_000) for _ in range(count))
-    owners: dict[tuple[str, int], str] = {}
+    here = random.sample(clients, 8)
+    owners = {one: here[at % len(here)] for at, one in enumerate(partitions)}
     snapshots, rows = [], []
     for generation, seconds in enumerate(times):
-        here = random.sample(clients, random.randint(6, 12))
-        before, owners = owners, {one: random.choice(here) for one in partitions}
+        others = [client for client in clients if client not in here]
+        if len(here) > random.randint(4, 12):
+            here.remove(random.choice(here))
+        else:
+            here.append(random.choice(others))
+        before, owners = owners, _shared(partitions, here, {} if shuffled else owners, random)
         ended = MIDNIGHT + timedelta(seconds=seconds)
         moves = [
             Move(topic=one[0], partition=one[1], source=before.get(one), target=owner)
@@ -148,11 +184,11 @@ def _random_group(group: str, count: int) -> GroupHistory:
                 strategy="range",
                 reasons=[
                     Reason(kind="member joined", member=client, text=f"{client}/10.0.0.1 joined")
-                    for client in here[:4]
+                    for client in here[-1:]
                 ],
                 members=len(here),
-                joined=4,
-                gone=3,
+                joined=1,
+                gone=0,
                 returned=0,
                 partitions=len(partitions),
                 moved=len(moves),

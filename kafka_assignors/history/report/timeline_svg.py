@@ -191,12 +191,12 @@ def _consumers(scale: Scale, colouring: Colouring, top: float) -> Iterator[Marku
         yield Markup('<path class="bar {}" d="{}"/>').format(
             shade, _path((edges[run.first], edges[run.after], middle) for run in there)
         )
-        loads = _runs(str(one.loads[name]) if name in one.loads else "" for one in scale.columns)
-        for run in loads:
-            if run.value and edges[run.after] - edges[run.first] >= _DIGIT * len(run.value) + 6:
-                yield Markup('<text class="on {}" x="{}" y="{}">{}</text>').format(
-                    ink, _n((edges[run.first] + edges[run.after]) / 2), _n(middle + 4), run.value
-                )
+        loads = [
+            ((edges[run.first] + edges[run.after]) / 2, run.value)
+            for run in _runs(str(one.loads.get(name, "")) for one in scale.columns)
+            if run.value and edges[run.after] - edges[run.first] >= _DIGIT * len(run.value) + 6
+        ]
+        yield _written(ink, loads, middle)
     if colouring.others:
         middle = top + _ROW * (len(colouring.names) + 0.5)
         yield _label(words.count(colouring.others, "other consumer"), middle, left=26)
@@ -227,12 +227,7 @@ def _lanes(
             boxes.setdefault(shade, []).append((first, after, middle))
             if after - first >= _LETTER and (letter := colouring.letter(run.value)):
                 inks.setdefault(colouring.ink(run.value), []).append(((first + after) / 2, letter))
-        letters += [
-            Markup('<text class="on {}" y="{}" x="{}">{}</text>').format(
-                ink, _n(middle + 4), " ".join(_n(x) for x, _ in found), "".join(one for _, one in found)
-            )
-            for ink, found in inks.items()
-        ]
+        letters += [_written(ink, found, middle) for ink, found in inks.items()]
     slivers = [
         f"M{_n(x + _SLIVER / 2)} {_n(top + _ROW * row)}v{_ROW * length}"
         for column, x in zip(scale.columns, scale.edges, strict=False)
@@ -330,14 +325,14 @@ def _unowned(scale: Scale, top: float) -> Iterator[Markup]:
 
 def _bars(scale: Scale, top: float, values: Sequence[float], most: float, shade: str) -> Iterator[Markup]:
     floor = top + _HEADING + _BARS
-    bars = []
-    for value, x, after in zip(values, scale.edges, scale.edges[1:], strict=False):
-        if value > 0:
-            tall, wide = max(1.0, _BARS * value / most), max(2.0, min(after - x - 1, 10.0))
-            bars.append(f"M{_n(x)} {_n(floor)}v-{_n(tall)}h{_n(wide)}V{_n(floor)}z")
+    bars = [
+        f"M{_n(x + _SLIVER)} {_n(floor)}v-{_n(max(1.0, _BARS * value / most))}"
+        for value, x in zip(values, scale.edges, strict=False)
+        if value > 0
+    ]
     if shade != "needed":
         yield Markup('<path class="floor" d="M{} {}H{}"/>').format(LEFT, _n(floor), RIGHT)
-    yield Markup('<path class="{}" d="{}"/>').format(shade, "".join(bars))
+    yield Markup('<path class="upright {}" d="{}"/>').format(shade, "".join(bars))
 
 
 def _tips(scale: Scale, height: float) -> Markup:
@@ -363,6 +358,19 @@ def _tip(column: Column) -> str:
 
 def _clock(time: datetime) -> str:
     return words.moment(time, seconds=True)
+
+
+def _written(ink: str, texts: Sequence[tuple[float, str]], middle: float) -> Markup:
+    """Texts at places in a row; those of one letter in one element."""
+    short = [(x, text) for x, text in texts if len(text) == 1]
+    parts = [([x for x, _ in short], "".join(text for _, text in short))] if short else []
+    parts += [([x], text) for x, text in texts if len(text) > 1]
+    return Markup().join(
+        Markup('<text class="on {}" y="{}" x="{}">{}</text>').format(
+            ink, _n(middle + 4), " ".join(map(_n, places)), text
+        )
+        for places, text in parts
+    )
 
 
 def _path(boxes: Iterable[tuple[float, float, float]]) -> str:
