@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _UNITS: Final = ((86_400, "day", "d"), (3600, "hour", "h"), (60, "minute", "min"), (1, "second", "s"))
+_ROUNDED: Final = ((86_400, 3600), (3600, 60))
 
 
 def number(value: float) -> str:
@@ -34,8 +35,7 @@ def duration(seconds: float, *, short: bool = False) -> str:
         digits = number(max(seconds, 0.1))
         return f"{digits} s" if short else f"{digits} second{'' if digits == '1' else 's'}"
     # Rounded in the smaller unit that is shown, so that a minute never has 60 seconds.
-    smallest = 60 if seconds >= 86_400 else 1  # noqa: PLR2004 - a day
-    smallest = 3600 if seconds >= 10 * 86_400 else smallest
+    smallest = next((below for above, below in _ROUNDED if seconds >= above), 1)
     rest = round(seconds / smallest) * smallest
     parts: list[str] = []
     for unit, name, letters in _UNITS:
