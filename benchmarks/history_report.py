@@ -26,7 +26,7 @@ from kafka_assignors.history.snapshots import Snapshot, SnapshotMember
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PICTURE: Final = "1180,1790"
+PICTURE: Final = "1180,2130"
 """The window's size: the overview, and the first group down to the picture's explanation."""
 
 

@@ -1,6 +1,7 @@
 """A headless Chromium, driven through its DevTools protocol over a pipe: no package is needed for that.
 
-It is looked for on the PATH, or is what `CHROMIUM` names.
+It is looked for on the PATH, or is what the variable CHROMIUM names: where that is set, as it should be in
+continuous integration, no test is left out for want of a browser.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Browser:
         self._session: str | None = None
         self.problems: list[str] = []
         """What the page's console said, and what its scripts did not catch."""
+        self.requests: list[str] = []
+        """The URLs that the page asked for."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -92,9 +95,15 @@ class Browser:
             raise RuntimeError(f"{script}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
+    def prefer(self, scheme: str) -> None:
+        """Be a reader who prefers light or dark pages."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.call("Emulation.setEmulatedMedia", features=features)
+
     def print(self) -> bytes:
-        """The page as a PDF."""
-        return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+        """The page as a PDF, with its headings as an outline."""
+        answer = self.call("Page.printToPDF", preferCSSPageSize=True, generateDocumentOutline=True)
+        return base64.b64decode(answer["data"])
 
     def _next(self) -> dict[str, Any]:
         data = bytearray()
@@ -103,6 +112,8 @@ class Browser:
                 raise RuntimeError(f"the browser ended; it said so far: {data[:200]!r}")
             data += byte
         message: dict[str, Any] = json.loads(data)
+        if message.get("method") == "Network.requestWillBeSent":
+            self.requests.append(message["params"]["request"]["url"])
         if message.get("method") in {"Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"}:
             self.problems.append(json.dumps(message["params"])[:500])
         return message

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
-HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\'{{ 7 * 7 }}'
+HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'{{ 7 * 7 }}"
 
 
 def joined(member: str) -> Reason:
@@ -160,7 +160,11 @@ def small_report(*groups: str) -> ReportData:
 
 def hostile_report() -> ReportData:
     """Every text that comes from strangers is markup."""
-    member = {"client_id": HOSTILE, "host": HOSTILE, "assignment": frozenset({(HOSTILE, 0), (HOSTILE, 1)})}
+    member: dict[str, Any] = {
+        "client_id": HOSTILE,
+        "host": HOSTILE,
+        "assignment": frozenset({(HOSTILE, 0), (HOSTILE, 1)}),
+    }
     history = GroupHistory(
         group=HOSTILE,
         rebalances=[

@@ -1,4 +1,4 @@
-"""The report of a history: its words to the letter, what it leaves out, and that strangers' names stay names."""
+"""The report of a history: its words to the letter, what it leaves out, and that names stay names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from datetime import datetime, timedelta
 from html.parser import HTMLParser
-from pathlib import Path
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,6 +31,7 @@ from kafka_assignors.history.report import (
 )
 from kafka_assignors.history.report.causes import REASONS, reason_words, restarts
 from kafka_assignors.history.report.columns import columns, consumer_names, listed_rebalances
+from kafka_assignors.history.report.layout import COLOURS, Colouring
 from kafka_assignors.history.report.savings import best_saving, change, saved, savings, spared
 from kafka_assignors.history.report.sentences import group_sentences, headline
 from kafka_assignors.history.report.strip_svg import bar_step, strip
@@ -51,6 +52,7 @@ from tests.history_reports import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 END = MIDNIGHT + timedelta(days=1)
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -150,14 +152,16 @@ def test_each_kind_of_reason_has_its_words() -> None:
 
 
 def restless(restarted: int, others: int) -> list[Rebalance]:
-    """So many rebalances that are halves of restarts, and so many others; each an hour after the one before."""
+    """So many rebalances that are halves of restarts, an hour from each other, and so many others."""
     found = []
     for number in range(restarted // 2):
         found += [
             rebalance(60 * number, gone(f"c{number}/1")),
             rebalance(60 * number + 1, joined(f"c{number}/2")),
         ]
-    return found + [rebalance(60 * (restarted + number), joined(f"new{number}/1")) for number in range(others)]
+    return found + [
+        rebalance(60 * (restarted + number), joined(f"new{number}/1")) for number in range(others)
+    ]
 
 
 def test_a_group_is_told_in_a_sentence() -> None:
@@ -178,11 +182,18 @@ def test_a_group_is_told_in_a_sentence() -> None:
         ]
     )
     assert group_sentences(row, restless(36, 5), saving, "range") == [
-        "orders-billing rebalanced 41 times in 1 day, 36 of them because consumers restarted; static membership"
-        " would have avoided 33 of these and 9 minutes 20 seconds without an owner.",
-        "Partitions went from one consumer to another 194 times; 114 of these moves an even share did not need.",
-        "Its partitions were without an owner for 20 minutes 34 seconds, added up; the longest rebalance took"
-        " 6.6 seconds.",
+        (
+            "orders-billing rebalanced 41 times in 1 day, 36 of them because consumers restarted; static"
+            " membership would have avoided 33 of these and 9 minutes 20 seconds without an owner."
+        ),
+        (
+            "Partitions went from one consumer to another 194 times; 114 of these moves an even share did not"
+            " need."
+        ),
+        (
+            "Its partitions were without an owner for 20 minutes 34 seconds, added up; the longest rebalance"
+            " took 6.6 seconds."
+        ),
         "billing-4 and billing-5 came and went at least three times within an hour.",
     ]
 
@@ -254,7 +265,14 @@ def test_the_headline_names_the_most_restless() -> None:
         ([rebalance(0, gone("a/1")), rebalance(1, joined("b/1"))], 0),
         ([rebalance(0, joined("a/1")), rebalance(1, gone("a/1"))], 0),
         ([rebalance(0, gone("a/1"), joined("a/1"))], 1),
-        ([rebalance(0, gone("a/1"), gone("a/2")), rebalance(1, joined("a/3")), rebalance(2, joined("a/4"))], 3),
+        (
+            [
+                rebalance(0, gone("a/1"), gone("a/2")),
+                rebalance(1, joined("a/3")),
+                rebalance(2, joined("a/4")),
+            ],
+            3,
+        ),
         ([rebalance(0, gone("a/1")), rebalance(1, joined("a/1")), rebalance(2, joined("a/2"))], 2),
         # The first was gone too long ago; the second was not.
         ([rebalance(0, gone("a/1")), rebalance(20, gone("a/2")), rebalance(21, joined("a/3"))], 2),
@@ -292,7 +310,9 @@ def test_nothing_is_recommended_that_does_not_help() -> None:
     assert best_saving([actual]) is None
     assert best_saving([actual, what_if("sticky", moved=95, unowned_seconds=590.0)]) is None
     assert best_saving([actual, what_if("other", rebalances=0, unowned_seconds=0.0, failed=1)]) is None
-    assert best_saving([actual, what_if("range", "static members", rebalances=1, unowned_seconds=700.0)]) is None
+    assert (
+        best_saving([actual, what_if("range", "static members", rebalances=1, unowned_seconds=700.0)]) is None
+    )
 
 
 def test_a_change_that_costs_something_says_so() -> None:
@@ -356,7 +376,9 @@ def test_rows_of_the_tables_become_objects() -> None:
 
 def test_a_time_without_a_zone_is_refused() -> None:
     row = {"group": "orders", "began": datetime(2026, 11, 20), "ended": MIDNIGHT}  # noqa: DTZ001 - the point
-    with pytest.raises(ValueError, match=r"began of group 'orders' is 2026-11-20 00:00:00, without a time zone"):
+    with pytest.raises(
+        ValueError, match=r"began of group 'orders' is 2026-11-20 00:00:00, without a time zone"
+    ):
         Rebalance.from_row(row)
 
 
@@ -487,7 +509,11 @@ def test_consumers_without_a_row_are_counted() -> None:
     svg, text = drawn_group(consumers=1)
     assert "1 other consumer" in texts(svg)
     assert "cz" in classes(svg)
-    assert text[-1] == ("", "1 other consumer", "fewer partitions, or for a shorter time; grey in the picture")
+    assert text[-1] == (
+        "",
+        "1 other consumer",
+        "fewer partitions, or for a shorter time; grey in the picture",
+    )
 
 
 def test_partitions_that_nobody_has_are_hatched() -> None:
@@ -525,6 +551,27 @@ def test_a_strip_counts_by_a_round_time() -> None:
     assert not strip([], MIDNIGHT, END)
 
 
+def luminance(colour: str) -> float:
+    """Relative luminance, as WCAG 2 has it, of #rrggbb."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_letters_can_be_read_on_all_colours() -> None:
+    style = render(small_report("orders")).partition("</style>")[0]
+    colours = re.findall(r"^\.c(\d) { --c: (#[0-9a-f]{6}); }", style, flags=re.MULTILINE)
+    assert [int(number) for number, _ in colours] == [*range(COLOURS)]
+    names = [f"n{number}" for number in range(COLOURS)]
+    colouring = Colouring(names=names, others=0)
+    for name, (_, colour) in zip(names, colours, strict=True):
+        ink = {"dark": "#101318", "light": "#ffffff"}[colouring.ink(name)]
+        high, low = sorted((luminance(ink), luminance(colour)), reverse=True)
+        assert (high + 0.05) / (low + 0.05) > 4.3, name
+
+
 # The page
 
 
@@ -544,7 +591,7 @@ def test_every_group_is_there_with_what_it_takes_to_judge_it() -> None:
     headings = [int(tag[1]) for tag, _ in page.elements if tag in {"h1", "h2", "h3"}]
     assert headings[0] == 1
     assert headings.count(1) == 1
-    assert all(after - before <= 1 for before, after in zip(headings, headings[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(headings))
     assert all(one.get("scope") for one in page.of("th"))
 
 
@@ -583,7 +630,9 @@ def test_histories_are_asked_for_one_at_a_time() -> None:
 
 def test_a_history_of_no_known_group_is_refused() -> None:
     data = report([summary("a")], [GroupHistory(group="b", rebalances=[])])
-    with pytest.raises(ValueError, match="there is a history of 'b', but no such group: add its row to groups"):
+    with pytest.raises(
+        ValueError, match="there is a history of 'b', but no such group: add its row to groups"
+    ):
         render(data)
 
 

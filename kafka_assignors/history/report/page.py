@@ -188,11 +188,14 @@ def _overview_row(
 
 def _figures(data: ReportData, what_if: dict[str, list[WhatIf]]) -> list[tuple[str, str]]:
     """The numbers at the top: value and what it is."""
+    rebalances = sum(one.rebalances for one in data.groups)
+    moved = sum(one.moved for one in data.groups)
+    unowned = sum(one.unowned_seconds for one in data.groups)
     found = [
         (f"{len(data.groups):,}", "consumer group" if len(data.groups) == 1 else "consumer groups"),
-        (f"{sum(one.rebalances for one in data.groups):,}", "rebalances"),
-        (f"{sum(one.moved for one in data.groups):,}", "moves of partitions"),
-        (words.duration(sum(one.unowned_seconds for one in data.groups), short=True), "without an owner"),
+        (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
+        (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
+        (words.duration(unowned, short=True), "without an owner"),
     ]
     best = [saving for rows in what_if.values() if (saving := savings.best_saving(rows)) is not None]
     if best:

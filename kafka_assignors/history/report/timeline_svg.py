@@ -133,7 +133,8 @@ def _heading(text: str, top: float) -> Markup:
 
 
 def _label(text: str, middle: float, *, left: float = 4) -> Markup:
-    short = text if len(text) <= _NAME else f"{text[: _NAME - 1]}…"
+    # Names that are alike differ at their ends, most often.
+    short = text if len(text) <= _NAME else f"{text[: _NAME // 2 - 1]}…{text[-_NAME // 2 :]}"
     full = Markup("<title>{}</title>").format(text) if short != text else ""
     return Markup('<text class="name" x="{}" y="{}">{}{}</text>').format(
         _n(left), _n(middle + 4), short, full
