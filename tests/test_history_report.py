@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 import pytest
@@ -22,6 +22,7 @@ from kafka_assignors.history.report import (
     GroupHistory,
     GroupSummary,
     Limits,
+    Reason,
     Rebalance,
     WhatIf,
     render,
@@ -146,7 +147,7 @@ def test_numbers_are_written_for_people() -> None:
 
 
 def test_each_kind_of_reason_has_its_words() -> None:
-    assert {*REASONS} == {*Kind.__args__}  # type: ignore[attr-defined]
+    assert {*get_args(Kind)} <= {*REASONS}
     assert all(all(one) for one in REASONS.values())
     assert reason_words("moon phase changed").title == "Moon phase changed"
 
@@ -277,6 +278,8 @@ def test_the_headline_names_the_most_restless() -> None:
         # The first was gone too long ago; the second was not.
         ([rebalance(0, gone("a/1")), rebalance(20, gone("a/2")), rebalance(21, joined("a/3"))], 2),
         ([rebalance(1, joined("a/2")), rebalance(0, gone("a/1"))], 2),
+        ([rebalance(0, Reason(kind="member restarted", member="a/1", text="a/1 restarted"))], 1),
+        ([rebalance(0, Reason(kind="member lost", member="a/1", text="")), rebalance(1, joined("a/1"))], 2),
     ],
 )
 def test_a_restart_is_a_consumer_of_the_same_name_soon_after(
@@ -336,6 +339,17 @@ def test_a_change_that_costs_something_says_so() -> None:
         ("sticky", "static members", "static membership and the sticky assignor"),
         ("range", "session.timeout.ms=45000", "a session timeout of 45 seconds"),
         ("range", "twice the members", "twice the members"),
+        (
+            "kip848:uniform",
+            "static members, session.timeout.ms=45000",
+            (
+                "static membership, a session timeout of 45 seconds and the new protocol (KIP-848) with its"
+                " uniform assignor"
+            ),
+        ),
+        ("kafka-python:sticky", "as it was", "kafka-python's own sticky assignor"),
+        ("kip54", "as it was", "the sticky assignor of Kafka's Java clients"),
+        ("my.module:Mine", "as it was", "the my.module:Mine assignor"),
     ],
 )
 def test_a_change_has_words(assignor: str, scenario: str, expected: str) -> None:
@@ -634,6 +648,12 @@ def test_a_history_of_no_known_group_is_refused() -> None:
         ValueError, match="there is a history of 'b', but no such group: add its row to groups"
     ):
         render(data)
+
+
+def test_the_axis_holds_all_there_was() -> None:
+    late = summary("a", until=END + timedelta(days=1), since=MIDNIGHT - timedelta(hours=1))
+    text = Page(render(report([late], []))).text
+    assert "19 Nov 2026 23:00 to 22 Nov 2026 00:00 UTC" in text
 
 
 def test_an_empty_history_is_a_page_too() -> None:

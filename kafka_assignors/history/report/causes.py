@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history.report.model import Rebalance
 
+_GONE: Final = frozenset({"member gone", "member left", "member lost"})
+_RESTARTED: Final = frozenset({"member restarted", "static member came back"})
+
 RESTART: Final = timedelta(minutes=10)
 """A consumer of the same name that joins within this time after one was gone has been restarted."""
 
@@ -36,6 +39,28 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
         "Look at that consumer's log and its restarts at that time. If it was merely slow: fewer records per"
         " poll (max.poll.records) or a longer max.poll.interval.ms. If it was restarted on purpose: static"
         " membership.",
+    ),
+    "member left": ReasonWords(
+        "A consumer left",
+        "It said so: it was closed, unsubscribed, or did not ask for records within max.poll.interval.ms.",
+        "Normal when you deploy or scale down. Otherwise look at that consumer's log: if it was slow, fewer"
+        " records per poll (max.poll.records) or a longer max.poll.interval.ms.",
+    ),
+    "member lost": ReasonWords(
+        "A consumer was lost",
+        "It sent no sign of life within session.timeout.ms: it crashed, hung, or was cut off.",
+        "Look at that consumer's log and its machine at that time: out of memory, long pauses, the network.",
+    ),
+    "member removed": ReasonWords(
+        "A static member was removed",
+        "It was taken out of the group before its session timeout was over, by an administrator's command.",
+        "Nothing, if somebody meant to. Otherwise find out who removes members.",
+    ),
+    "member restarted": ReasonWords(
+        "A consumer restarted",
+        "A consumer was gone, and another with its client.id came from the same host.",
+        "With static membership (group.instance.id) a restart that takes no longer than session.timeout.ms is"
+        " no rebalance.",
     ),
     "static member came back": ReasonWords(
         "A static member came back",
@@ -64,6 +89,17 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
         "The consumers found new partitions, or a new topic, and shared them out.",
         "Nothing: this is how new partitions get an owner.",
     ),
+    "topics changed": ReasonWords(
+        "Topics changed",
+        "Topics or partitions were added or deleted, and the consumers shared out what there is now.",
+        "Nothing: this is how new partitions get an owner.",
+    ),
+    "coordinator moved": ReasonWords(
+        "The group moved to another broker",
+        "Another broker looks after the group now (its coordinator); consumers and subscriptions are the"
+        " same.",
+        "Look whether brokers were restarted at that time.",
+    ),
     "unknown": ReasonWords(
         "No reason is on record",
         "Neither consumers nor subscriptions changed. A consumer may have asked for the rebalance, the group"
@@ -71,7 +107,7 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
         "Look at the brokers' logs at that time, for a restart or a change of the group's coordinator.",
     ),
 }
-"""What `coordinator.reasons.Kind` means to people on call. Kinds that are not here stand for themselves."""
+"""What kinds of reasons mean to people on call. Kinds that are not here stand for themselves."""
 
 RESTARTED: Final = ReasonWords(
     "A consumer restarted",
@@ -88,10 +124,11 @@ def reason_words(kind: str) -> ReasonWords:
 
 
 def restarts(rebalances: Iterable[Rebalance]) -> int:
-    """How many rebalances are the doing of a consumer that was gone and joined again within `RESTART`.
+    """How many rebalances are the doing of a consumer that restarted.
 
-    Consumers are the same here if their client ids are (or instance ids): what is before a "/" in a reason's
-    `member`. A consumer that comes back on another host is one that was restarted.
+    Either a reason says so, or a consumer was gone and joined again within `RESTART`. Consumers are the same
+    here if their client ids are (or instance ids): what is before a "/" in a reason's `member`. A consumer
+    that comes back on another host is one that was restarted.
     """
     ordered = sorted(rebalances, key=lambda one: one.ended)
     waiting: dict[str, list[int]] = {}
@@ -99,9 +136,9 @@ def restarts(rebalances: Iterable[Rebalance]) -> int:
     for position, rebalance in enumerate(ordered):
         # Who was gone in a rebalance can be the one that joined in the same.
         for reason in rebalance.reasons:
-            if reason.kind == "member gone":
+            if reason.kind in _GONE:
                 waiting.setdefault(_client(reason.member), []).append(position)
-            elif reason.kind == "static member came back":
+            elif reason.kind in _RESTARTED:
                 found.add(position)
         for reason in rebalance.reasons:
             left = waiting.get(_client(reason.member), [])

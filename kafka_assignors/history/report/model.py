@@ -167,6 +167,14 @@ class ReportData:
     histories: Iterable[GroupHistory]
     what_if: Sequence[WhatIf] = ()
 
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """From when to when everything in it was: no shorter than from `since` to `until`."""
+        return (
+            min([self.since, *(one.since for one in self.groups)]),
+            max([self.until, *(one.until for one in self.groups)]),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

@@ -77,6 +77,7 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
     what_if: dict[str, list[WhatIf]] = {}
     for row in data.what_if:
         what_if.setdefault(row.group, []).append(row)
+    since, until = data.span
     parts: dict[str, _Part] = {}
     for history in data.histories:
         if history.group not in places:
@@ -88,7 +89,7 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
             rows = what_if.get(history.group, ())
             parts[history.group] = _Part(
                 html=_section(data, history, ranked[place], rows, limits=limits, place=place),
-                strip=strip(history.rebalances, data.since, data.until),
+                strip=strip(history.rebalances, since, until),
                 restarts=causes.restarts(history.rebalances),
             )
     listed = [
@@ -101,14 +102,16 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
         .get_template("page.html")
         .render(
             data=data,
-            headline=sentences.headline(ranked, data.since, data.until),
+            since=since,
+            until=until,
+            headline=sentences.headline(ranked, since, until),
             figures=_figures(data, what_if),
             rows=listed,
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
             sections=[parts[one.group].html for one in ranked if one.group in parts],
             without=len(ranked) - len(parts),
-            step=words.duration(bar_step(data.since, data.until).total_seconds()),
+            step=words.duration(bar_step(since, until).total_seconds()),
             colours=range(COLOURS),
         )
     )
@@ -125,7 +128,8 @@ def _section(
 ) -> str:
     """A group's own part."""
     rebalances = sorted(history.rebalances, key=lambda one: one.ended)
-    drawn = columns(history, data.until, limits)
+    since, until = data.span
+    drawn = columns(history, until, limits)
     strategy = next((one.strategy for one in reversed(rebalances) if one.strategy), None)
     listed = listed_rebalances(rebalances, limits.rebalances)
     saving = savings.best_saving(rows)
@@ -133,6 +137,7 @@ def _section(
     reasons = [
         (causes.reason_words(kind), often)
         for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
+        if kind != "member restarted" or not restarted  # these are among the restarts
     ]
     if restarted:
         reasons.insert(0, (causes.RESTARTED, restarted))
@@ -147,8 +152,9 @@ def _section(
             summary=summary,
             strategy=strategy,
             sentences=sentences.group_sentences(summary, rebalances, saving, strategy),
-            data=data,
-            strip=strip(rebalances, data.since, data.until),
+            since=since,
+            until=until,
+            strip=strip(rebalances, since, until),
             timeline=timeline(drawn, limits, key=key, title=f"The course of {summary.group}"),
             told=told(drawn, limits),
             bunched=max((one.states for one in drawn), default=1),

@@ -37,7 +37,7 @@ class Saving:
 def savings(rows: Iterable[WhatIf]) -> list[Saving]:
     """What each change of a group would have avoided, the best first; nothing without a row of what happened.
 
-    Best is what avoids most time without an owner, then most rebalances, then most moves. A change with which
+    Best is what avoids most time without an owner, then most moves, then most rebalances. A change with which
     partitions would have been left out is never better than one without.
     """
     rows = list(rows)
@@ -59,8 +59,8 @@ def savings(rows: Iterable[WhatIf]) -> list[Saving]:
         key=lambda one: (
             one.row.failed > 0,
             -round(one.unowned_seconds, 1),
-            -one.rebalances,
             -one.moved,
+            -one.rebalances,
             one.row.scenario != AS_IT_WAS,
             one.row.assignor,
         ),
@@ -85,19 +85,32 @@ def change(row: WhatIf, strategy: str | None) -> str:
     """
     if row.assignor == ACTUAL:
         return "what happened"
-    parts = [] if row.scenario == AS_IT_WAS else [_scenario(row.scenario)]
+    parts = [] if row.scenario == AS_IT_WAS else [_setting(one.strip()) for one in row.scenario.split(",")]
     if row.assignor != strategy:
-        parts.append(f"the {row.assignor} assignor")
-    return " and ".join(parts) or f"the {row.assignor} assignor, replayed"
+        parts.append(_assignor(row.assignor))
+    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return listed or f"the {row.assignor} assignor, replayed"
 
 
-def _scenario(scenario: str) -> str:
-    name, _, value = scenario.partition("=")
-    if scenario == "static members":
+def _setting(name: str) -> str:
+    """A part of a scenario."""
+    setting, _, value = name.partition("=")
+    if name == "static members":
         return "static membership"
-    if name == "session.timeout.ms" and value.isdigit():
+    if setting == "session.timeout.ms" and value.isdigit():
         return f"a session timeout of {words.duration(int(value) / 1000)}"
-    return scenario
+    return name
+
+
+def _assignor(name: str) -> str:
+    family, _, strategy = name.partition(":")
+    if family == "kip848" and strategy:
+        return f"the new protocol (KIP-848) with its {strategy} assignor"
+    if family == "kafka-python" and strategy:
+        return f"kafka-python's own {strategy} assignor"
+    if name == "kip54":
+        return "the sticky assignor of Kafka's Java clients"
+    return f"the {name} assignor"
 
 
 def saved(saving: Saving) -> str:
