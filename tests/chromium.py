@@ -125,6 +125,8 @@ def browser() -> Iterator[Browser]:
     program = find_chromium()
     if program is None:
         raise RuntimeError(MISSING)
+    if shutil.which(program) is None:
+        raise RuntimeError(f"CHROMIUM is {program!r}, and there is no such program: {MISSING}")
     commands_out, commands_in = os.pipe()
     answers_out, answers_in = os.pipe()
     with TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as profile:

@@ -475,8 +475,8 @@ def test_ten_thousand_rebalances_are_thinned_and_the_page_says_so() -> None:
     assert re.search(r"10,000 changes are drawn as 64 columns: those nearest in time share one", text)
     assert "30 of 10,000 rebalances in detail" in text
     assert (
-        "The 15 latest, and of the others those that cost most; 9,970 others are in the picture and in the"
-        " sums only." in text
+        "The 15 latest, and of the others those that cost most. In the picture and in the sums only: 9,970."
+        in text
     )
 
 
@@ -509,6 +509,22 @@ def test_few_partitions_have_a_lane_each_and_letters_of_their_owners() -> None:
         ("A", "a/10.0.0.1", "2 to 4 partitions; from 20 Nov 2026 00:00 to 20 Nov 2026 02:00"),
         ("B", "b/10.0.0.1", "2 to 4 partitions; from 20 Nov 2026 01:00 to the end"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("unowned_seconds", "slivers"),
+    [(0.0, []), (3.0, ["v18"]), (12.0, ["v72"])],
+)
+def test_slivers_are_where_nobody_had_a_partition(unowned_seconds: float, slivers: list[str]) -> None:
+    # Of four partitions for three seconds: none, the one that moved, all.
+    history = GroupHistory(
+        group="orders",
+        rebalances=[rebalance(60, unowned_seconds=unowned_seconds)],
+        snapshots=[snapshot(0, {"a": range(4)}), snapshot(60, {"b": range(4)})],
+    )
+    svg = ET.fromstring(timeline(columns(history, END, Limits()), Limits(), key="g", title=""))  # noqa: S314 - as above
+    [path] = [one.get("d") or "" for one in svg.iter("path") if one.get("class") == "sliver"]
+    assert re.findall(r"v\d+", path) == slivers
 
 
 def test_many_partitions_are_stacked() -> None:
