@@ -126,7 +126,9 @@ def browser() -> Iterator[Browser]:
     if program is None:
         raise RuntimeError(MISSING)
     if shutil.which(program) is None:
-        raise RuntimeError(f"CHROMIUM is {program!r}, and there is no such program: {MISSING}")
+        raise RuntimeError(
+            f"CHROMIUM is {program!r}, and there is no such program; Debian: apt-get install chromium"
+        )
     commands_out, commands_in = os.pipe()
     answers_out, answers_in = os.pipe()
     with TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as profile:
