@@ -213,6 +213,18 @@ def test_offsets_of_a_topic_that_nobody_subscribes_to_are_found(kafka: Cluster, 
     ]
 
 
+def test_what_a_rolling_restart_of_a_running_group_would_cost_is_said(kafka: Cluster, group_id: str) -> None:
+    topic = create_topic(kafka, 6)
+    with group_of(kafka, topic, group_id, RangeAssignor) as group:
+        group.join("a")
+        group.join("b")
+        group.wait_stable()
+        done = run(kafka, "what-if", group_id, "--assignor", "sticky")
+    assert done.stdout.splitlines()[0] == (
+        "a rolling restart of 2 members, each closed and 10 s away; 6 partitions; session.timeout.ms 6000"
+    )
+
+
 def test_a_group_without_members_is_explained(kafka: Cluster, group_id: str) -> None:
     with group_of(kafka, create_topic(kafka, 1), group_id, RangeAssignor) as group:
         a = group.join("a")

@@ -2,15 +2,14 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Self
 from uuid import UUID
 
 import pytest
-from confluent_kafka import Consumer, TopicCollection
-from confluent_kafka.admin import AdminClient
-from kafka import KafkaConsumer, TopicPartition
+from confluent_kafka import Consumer
 
+from integration_tests.offsets_log import SECONDS, read_log, topic_id
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 from kafka_assignors.protocol.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
@@ -24,10 +23,8 @@ from kafka_assignors.protocol.offsets_topic import (
     OffsetCommit,
     Record,
     TopicPartitions,
-    UnknownRecord,
     decode_assignment,
     decode_prior_assignment,
-    decode_record,
     decode_subscription,
 )
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load
@@ -35,26 +32,7 @@ from kafka_assignors.testing import Cluster, ConsumerGroup, Load
 MakeGroup = Callable[..., ConsumerGroup]
 Partitions = frozenset[tuple[str, int]]
 
-OFFSETS_TOPIC = "__consumer_offsets"
-SECONDS = 60.0
 PARTITIONS = 6
-
-
-def read_log(cluster: Cluster, group_id: str) -> list[Record]:
-    """All records about a group that there are by now, in the order in which they were written."""
-    settings = {"exclude_internal_topics": False, "enable_auto_commit": False}
-    records = []
-    with closing(KafkaConsumer(**cluster.access.kafka_python(), **settings)) as consumer:
-        parts = [TopicPartition(OFFSETS_TOPIC, n) for n in consumer.partitions_for_topic(OFFSETS_TOPIC)]
-        consumer.assign(parts)
-        consumer.seek_to_beginning(*parts)
-        ends = consumer.end_offsets(parts)
-        deadline = time.monotonic() + SECONDS
-        while any(consumer.position(part) < ends[part] for part in parts):
-            assert time.monotonic() < deadline
-            for batch in consumer.poll(timeout_ms=100).values():
-                records += [decode_record(message.key, message.value) for message in batch]
-    return [r for r in records if not isinstance(r, UnknownRecord) and r.group_id == group_id]
 
 
 def generations(records: Sequence[Record]) -> dict[int, GroupMetadataValue]:
@@ -131,13 +109,6 @@ def test_the_records_of_a_group_are_what_its_members_reported(
         if isinstance(record, OffsetCommit) and record.value is not None
     }
     assert committed == {(part.topic, part.partition): count for part, count in load.produced.items()}
-
-
-def topic_id(cluster: Cluster, topic: str) -> UUID:
-    admin = AdminClient(cluster.access.librdkafka())
-    told = admin.describe_topics(TopicCollection([topic]))[topic].result().topic_id
-    high, low = told.get_most_significant_bits(), told.get_least_significant_bits()
-    return UUID(int=high % 2**64 << 64 | low % 2**64)
 
 
 def named(parts: Sequence[TopicPartitions], names: Mapping[UUID, str]) -> Partitions:

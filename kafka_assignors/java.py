@@ -65,6 +65,7 @@ class HashKeys(Generic[Key]):
     def __init__(self, keys: Iterable[Key], hash_of: Callable[[Key], int], *, room: int = 0) -> None:
         self._hash_of = hash_of
         self._hashes: dict[Key, int] = {}
+        self._first: dict[Key, None] = {}
         self._table = _FIRST_TABLE
         while 4 * room > 3 * self._table:
             self._table *= 2
@@ -72,21 +73,36 @@ class HashKeys(Generic[Key]):
             self.add(key)
 
     def add(self, key: Key) -> None:
-        """Put a key; one that is there keeps its place."""
+        """Put a key, as the last of its bin; one that is there keeps its place."""
         if key in self._hashes:
             return
+        self._insert(key)
+        if 4 * len(self._hashes) > 3 * self._table:
+            self._table *= 2
+
+    def compute(self, key: Key) -> None:
+        """Put a key as Java's `compute` and `computeIfAbsent` do: as the first of its bin.
+
+        One that is there keeps its place. Either way the table grows before, if it holds too many by now.
+        """
+        if 4 * len(self._hashes) > 3 * self._table:
+            self._table *= 2
+        if key not in self._hashes:
+            self._insert(key)
+            self._first[key] = None
+
+    def _insert(self, key: Key) -> None:
         spread = spread_hash(self._hash_of(key))
         if self._table < _SMALL_TABLE:
             in_bin = sum((other ^ spread) & (self._table - 1) == 0 for other in self._hashes.values())
             if in_bin >= _FULL_BIN:
                 self._table *= 2
         self._hashes[key] = spread
-        if 4 * len(self._hashes) > 3 * self._table:
-            self._table *= 2
 
     def discard(self, key: Key) -> None:
         """Remove a key, if it is there."""
         self._hashes.pop(key, None)
+        self._first.pop(key, None)
 
     def __contains__(self, key: object) -> bool:
         return key in self._hashes
@@ -96,7 +112,8 @@ class HashKeys(Generic[Key]):
 
     def __iter__(self) -> Iterator[Key]:
         # A bin keeps its keys in the order they came, also when the table grows; so does a stable sort.
-        return iter(sorted(self._hashes, key=lambda key: self._hashes[key] & (self._table - 1)))
+        keys = [*reversed(self._first), *(key for key in self._hashes if key not in self._first)]
+        return iter(sorted(keys, key=lambda key: self._hashes[key] & (self._table - 1)))
 
 
 def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], *, room: int = 0) -> list[Key]:

@@ -165,3 +165,57 @@ def test_the_partition_of_a_group_is_found_without_a_cluster(capsys: pytest.Capt
     assert main(["group", "find", "gg", "--partitions", "7", "--json"]) == 0
     out = capsys.readouterr().out
     assert out == '__consumer_offsets-46, of 50\n{\n  "partition": 6,\n  "partitions": 7\n}\n'
+
+
+DESCRIBED = ["group", "what-if", "--members", "3", "--topic", "orders=6", "--topic", "pay=3"]
+
+
+def test_what_a_rolling_restart_would_cost_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*DESCRIBED, "--assignor", "sticky", "--assignor", "kip848-uniform", "--down", "2"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[:4] == [
+        "a rolling restart of 3 members, each closed and 2 s away; 9 partitions; session.timeout.ms 45000",
+        "",
+        "assignor        members  generations  moved  unowned partition-s  longest s  took s",
+        "sticky          dynamic            3      9                 27.6        3.1     9.2",
+    ]
+    # Each of the nine partitions waits for its own member.
+    assert out[4] == "sticky          static             0      0                 18.0        2.0     6.1"
+    assert out[-3:] == [
+        "least time without an owner: sticky, static members",
+        "least partitions moved: sticky, static members",
+        "a partition-second is one partition without an owner for one second",
+    ]
+
+
+def test_what_if_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main([*DESCRIBED, "--assignor", "range", "--crash", "--session-timeout-ms", "10000", "--json"]) == 0
+    )
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["assignor"], row["static"]) for row in rows] == [("range", False), ("range", True)]
+    # A static member comes back when its session is just over, and the others have yet to hear of that.
+    assert [(row["generations"], row["moved"], round(row["longest"], 1)) for row in rows] == [
+        (3, 9, 12.1),
+        (3, 0, 12.1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["billing"], "give GROUP and --bootstrap-servers, or --members and --topic"),
+        (["--members", "3"], "give GROUP and --bootstrap-servers, or --members and --topic"),
+        (["--members", "3", "--topic", "orders"], "'orders' is not NAME=PARTITIONS"),
+        (["--members", "3", "--topic", "orders=0"], "'orders=0' is not NAME=PARTITIONS"),
+    ],
+)
+def test_a_group_that_is_not_described_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status: object = main(["group", "what-if", *arguments])
+    except SystemExit as stop:
+        status = stop.code
+    assert status == 2
+    assert message in capsys.readouterr().err

@@ -597,7 +597,7 @@ def test_a_large_group_is_planned_in_little_time_and_space(write: Write, run: Ru
     assert status == 0
     assert max(map(len, lines)) <= 80
     assert "who gets what" not in shown
-    assert "20000 partitions of 20 topics, 100 members: loads 200 to 200, imbalance 0" in lines
+    assert "20,000 partitions of 20 topics, 100 members: loads 200 to 200, imbalance 0" in lines
     assert len(lines) < 350
     assert "who gets what (+ is new to the member):" in run(name, "--assignments")[1]
 

@@ -17,7 +17,7 @@ import pytest
 from kafka_assignors.group import Group, Member
 from kafka_assignors.java import spread_hash, string_hash, string_order
 from kafka_assignors.planners import plan_kip848_range, plan_kip848_uniform
-from kafka_assignors.planners.kip848_uniform import _slot
+from kafka_assignors.planners.kip848_uniform import slot_hash
 from kafka_assignors.testing.brokers.jars import kafka_jars
 from tests.java.oracle import JavaOracle
 
@@ -181,7 +181,7 @@ class History:
         slots = 2
         while 3 * len(hashes) > 4 * slots:
             slots *= 2
-        places = {(spread_hash(value) % bins, _slot(value) * slots >> 64) for value in hashes}
+        places = {(spread_hash(value) % bins, slot_hash(value) * slots >> 64) for value in hashes}
         return not self.joining and len(places) == len(hashes)
 
 

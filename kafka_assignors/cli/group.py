@@ -9,6 +9,7 @@ from typing import Any, Final
 from kafka.errors import KafkaError
 
 from kafka_assignors.cli.group_text import explained_lines, partitions_of
+from kafka_assignors.cli.group_what_if import what_if
 from kafka_assignors.cli.output import show
 from kafka_assignors.cluster.admin import Admin, ClusterError
 from kafka_assignors.cluster.command_config import CommandConfigError, read_command_config
@@ -88,6 +89,18 @@ def _explain(options: argparse.Namespace) -> int:
     return 1 if options.check and wrong else 0
 
 
+def _what_if(options: argparse.Namespace) -> int:
+    described = options.members is not None and options.topic
+    running = options.group is not None and options.bootstrap_servers is not None
+    if bool(described) == running:
+        options.parser.error("give GROUP and --bootstrap-servers, or --members and --topic")
+    if described:
+        return what_if(options, None)
+    with _admin(options) as admin:
+        live = read_group(admin, options.group, records=1)
+    return what_if(options, live)
+
+
 def _say_how_far(read: int, there_are: int) -> None:
     end = "\n" if read == there_are else ""
     print(
@@ -100,7 +113,7 @@ def _admin(options: argparse.Namespace) -> Admin:
     return Admin(options.bootstrap_servers.split(","), settings)
 
 
-_VERBS: Final = {"elect": _elect, "explain": _explain, "find": _find}
+_VERBS: Final = {"elect": _elect, "explain": _explain, "find": _find, "what-if": _what_if}
 
 
 def _to_json(live: LiveGroup, found: Explanation, rebalances: tuple[Rebalanced, ...]) -> dict[str, Any]:

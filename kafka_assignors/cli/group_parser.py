@@ -7,6 +7,16 @@ from typing import Any, Final
 
 from kafka_assignors.cli.arguments import positive
 
+RESTARTED: Final = (
+    "range",
+    "roundrobin",
+    "sticky",
+    "cooperative-sticky",
+    "kip848-uniform",
+    "kip848-range",
+)
+"""What a rolling restart is simulated with."""
+
 _EPILOG: Final = """\
 exit status: 0 done; 1 the cluster did not say, or --check and something is wrong; 2 a wrong command line, or
 no such group; 130 after Ctrl-C. More: docs/coordinator.md"""
@@ -25,7 +35,7 @@ def add_group(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="verb")
-    for add in (_add_explain, _add_find, _add_elect):
+    for add in (_add_explain, _add_what_if, _add_find, _add_elect):
         verb = add(verbs)
         verb.set_defaults(run=run, parser=verb)
 
@@ -35,6 +45,11 @@ def _add_verb(verbs: Any, name: str, text: str, *, required: bool) -> argparse.A
         name, help=text, description=f"{text[0].upper()}{text[1:]}."
     )
     parser.add_argument("group", metavar="GROUP")
+    _add_client(parser, required=required)
+    return parser
+
+
+def _add_client(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--bootstrap-servers", metavar="HOST:PORT[,...]", required=required, help="a running Kafka"
     )
@@ -45,7 +60,6 @@ def _add_verb(verbs: Any, name: str, text: str, *, required: bool) -> argparse.A
         help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    return parser
 
 
 def _add_elect(verbs: Any) -> argparse.ArgumentParser:
@@ -71,6 +85,43 @@ def _add_explain(verbs: Any) -> argparse.ArgumentParser:
         verbs, "explain", "show who has what in a group, why, and what is wrong", required=True
     )
     parser.add_argument("--check", action="store_true", help="exit with 1 if there is an error or a warning")
+    return parser
+
+
+def _add_what_if(verbs: Any) -> argparse.ArgumentParser:
+    text = "say what a rolling restart would cost with each assignor, from a simulation"
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "what-if",
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}: of a running group (GROUP and --bootstrap-servers), or of"
+        " one that is described (--members and --topic). Nothing is restarted.",
+    )
+    parser.add_argument("group", metavar="GROUP", nargs="?")
+    _add_client(parser, required=False)
+    parser.add_argument("--members", type=positive, metavar="N", help="how many members")
+    parser.add_argument(
+        "--topic", action="append", default=[], metavar="NAME=PARTITIONS", help="a topic; may be repeated"
+    )
+    parser.add_argument(
+        "--assignor",
+        action="append",
+        choices=RESTARTED,
+        metavar="NAME",
+        help=f"one of {', '.join(RESTARTED)}; may be repeated (default: all)",
+    )
+    parser.add_argument(
+        "--down", type=float, default=10.0, metavar="SECONDS", help="how long each is away (default: 10)"
+    )
+    parser.add_argument("--crash", action="store_true", help="members are killed instead of closed")
+    parser.add_argument(
+        "--session-timeout-ms",
+        type=positive,
+        metavar="N",
+        help="the members' (default: the running group's, or 45000)",
+    )
+    parser.add_argument(
+        "--heartbeat-interval-ms", type=positive, default=3000, metavar="N", help="(default: 3000)"
+    )
     return parser
 
 

@@ -24,3 +24,8 @@ def table(rows: Iterable[Sequence[str]], *, left: Collection[int] = (0,)) -> Ite
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()
+
+
+def count(number: int, what: str) -> str:
+    """A number of things, in words: "1 member", "1,200 members"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

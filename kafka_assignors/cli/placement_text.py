@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.cli.output import table
+from kafka_assignors.cli.output import count, table
 from kafka_assignors.placement.inference.infer import Fit, Inference, Step
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:
 def quality_lines(quality: "Quality") -> Iterator[str]:
     """How good placements are."""
     yield (
-        f"{_count(quality.partitions, 'partition')}, {_count(quality.replicas, 'replica')} on "
-        f"{_count(sum(load.known for load in quality.brokers), 'broker')}: replicas differ by "
+        f"{count(quality.partitions, 'partition')}, {count(quality.replicas, 'replica')} on "
+        f"{count(sum(load.known for load in quality.brokers), 'broker')}: replicas differ by "
         f"{quality.replica_spread}, preferred leaders by {quality.leader_spread}"
     )
     yield ""
@@ -75,7 +75,7 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
         ]
     )
     for racks, partitions in quality.racks_per_partition.items():
-        yield f"{_count(partitions, 'partition')} on {_count(racks, 'rack')}"
+        yield f"{count(partitions, 'partition')} on {count(racks, 'rack')}"
     for rack in quality.racks:
         if rack.offline:
             names = [f"{topic}-{partition}" for topic, partition in rack.offline]
@@ -139,8 +139,8 @@ def move_lines(plan: "MovePlan") -> Iterator[str]:
     volume = "" if plan.bytes_moved is None else f" ({size(plan.bytes_moved)})"
     changed = plan.leaders_changed
     yield (
-        f"{_count(plan.replicas_moved, 'replica')} to copy{volume}, {plan.replicas_forced} of them whatever"
-        f" the balance; {_count(changed, 'preferred leader')} {'changes' if changed == 1 else 'change'}"
+        f"{count(plan.replicas_moved, 'replica')} to copy{volume}, {plan.replicas_forced} of them whatever"
+        f" the balance; {count(changed, 'preferred leader')} {'changes' if changed == 1 else 'change'}"
     )
     replicas, leaders = plan.replica_loads.values(), plan.leader_loads.values()
     best = "the best possible" if plan.leaders_best else "not proved to be the best possible"
@@ -163,7 +163,3 @@ def _ids(brokers: Iterable[int]) -> str:
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kafka_assignors.cli.outcome import Outcome, Share
+from kafka_assignors.cli.output import count
 
 SMALL: Final = 40
 """Up to how many partitions a plan is shown in full without being asked for."""
@@ -50,14 +51,14 @@ def _totals(outcome: Outcome) -> Iterator[str]:
     plan, group, loads = outcome.plan, outcome.plan.group, outcome.plan.loads
     weighted = " a unit of weight" if (group.weights > 1).any() else ""
     yield (
-        f"{_count(group.size, 'partition')} of {_count(len(group.topics), 'topic')}, "
-        f"{_count(len(group.members), 'member')}: loads {loads.min()} to {loads.max()}, "
+        f"{count(group.size, 'partition')} of {count(len(group.topics), 'topic')}, "
+        f"{count(len(group.members), 'member')}: loads {loads.min()} to {loads.max()}, "
         f"imbalance {outcome.imbalance:g}{weighted}"
     )
     what = "the least possible" if outcome.optimal else "in an optimal plan"
     least = "" if outcome.least_moves is None else f" ({what}: {outcome.least_moves})"
     free = f", {outcome.free} had no owner" if outcome.free else ""
-    yield f"{plan.moves} of {_count(group.size - outcome.free, 'owned partition')} move{least}{free}"
+    yield f"{plan.moves} of {count(group.size - outcome.free, 'owned partition')} move{least}{free}"
     certified = f", certified in {outcome.certificate_ms:.1f} ms" if outcome.certificate else ""
     yield f"planned by {outcome.strategy} in {outcome.plan_ms:.1f} ms{certified}"
 
@@ -135,7 +136,7 @@ def _rounds(outcome: Outcome, width: int, *, in_full: bool) -> Iterator[str]:
     names = _names(outcome)
     longest = max(len(names[member]) for member in (*one.let_go, *one.awaited))
     yield (
-        f"cooperative, round 1: {_count(late, 'partition')} let go of; "
+        f"cooperative, round 1: {count(late, 'partition')} let go of; "
         f"loads {min(one.loads.values())} to {max(one.loads.values())}"
     )
     for member, topics in one.let_go.items():
@@ -147,7 +148,7 @@ def _rounds(outcome: Outcome, width: int, *, in_full: bool) -> Iterator[str]:
 
 def _listed(topics: Mapping[str, Sequence[int]], *, in_full: bool) -> str:
     if not in_full:
-        return _count(sum(map(len, topics.values())), "partition")
+        return count(sum(map(len, topics.values())), "partition")
     return "; ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in topics.items())
 
 
@@ -178,7 +179,3 @@ def _names(outcome: Outcome, longest: int = _LONGEST_NAME) -> dict[str, str]:
 
 def _shortened(name: str, begin: int, end: int, longest: int) -> str:
     return name if len(name) <= longest else f"{name[:begin]}{_CUT}{name[len(name) - end :]}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-import numpy as np
-
 from kafka_assignors.arrays import NOBODY
 from kafka_assignors.group import Group
 from kafka_assignors.java import hash_order, string_hash, string_order, uuid_hash, uuid_order
@@ -61,12 +59,46 @@ def plan_kip848_uniform(
     missing = sorted(set(group.topics) - topic_ids.keys())
     if missing:
         raise ValueError(f"topic_ids has none for {missing}: give the id of every topic, or no topic_ids")
-    owner = [NOBODY] * group.size
-    if group.size:
-        order = _Order(group, topic_ids, listed)
-        plan = _homogeneous if len(order.named) == 1 else _heterogeneous
-        owner = plan(group, order)
-    return Plan.from_owner(group, np.array(owner, dtype=np.int64))
+    owner = group.owner.copy()
+    for partition, member in uniform_steps(group, topic_ids, _walked(group.members.ids, listed)):
+        owner[partition] = member
+    return Plan.from_owner(group, owner)
+
+
+def uniform_steps(
+    group: Group, topic_ids: Mapping[str, UUID], members: Iterable[int]
+) -> list[tuple[int, int]]:
+    """What `plan_kip848_uniform` gives to whom, one step after the other, as the coordinator does it.
+
+    Args:
+        group: The group.
+        topic_ids: The id of every topic of the group.
+        members: The numbers of the members in the order in which the coordinator walks them.
+
+    Returns:
+        Pairs of a partition and the member that gets it. With different subscriptions a partition may move
+        several times.
+    """
+    if not group.size:
+        return []
+    order = _Order(group, topic_ids, members)
+    return _homogeneous(group, order) if len(order.named) == 1 else _heterogeneous(group, order)
+
+
+def slot_hash(value: int) -> int:
+    """By its upper bits Kafka's TimelineHashMap, which the coordinator keeps its members in, finds a bin."""
+    signed = value - ((value & 1 << 31) << 1)
+    return signed * _GOLDEN & (1 << 64) - 1
+
+
+def _walked(ids: Sequence[str], listed: Iterable[str] | None) -> list[int]:
+    hashes = [string_hash(member) for member in ids]
+    if listed is None:
+        put = sorted(range(len(ids)), key=lambda number: slot_hash(hashes[number]))
+    else:
+        places = {member: place for place, member in enumerate(listed)}
+        put = sorted(range(len(ids)), key=lambda number: places.get(ids[number], len(places)))
+    return hash_order(put, hashes.__getitem__)
 
 
 class _Order:
@@ -77,19 +109,12 @@ class _Order:
         named: The different sets of topics that members name. Kafka counts those that do not exist too.
     """
 
-    def __init__(self, group: Group, topic_ids: Mapping[str, UUID], listed: Iterable[str] | None) -> None:
+    def __init__(self, group: Group, topic_ids: Mapping[str, UUID], members: Iterable[int]) -> None:
         self.group = group
         self.topic_ids = topic_ids
+        self.members = list(members)
         self.number = {topic: number for number, topic in enumerate(group.topics)}
         self.named = {group.members.topics[number] for number in set(group.members.topics_of.tolist())}
-        ids = group.members.ids
-        hashes = [string_hash(member) for member in ids]
-        if listed is None:
-            put = sorted(range(len(ids)), key=lambda number: _slot(hashes[number]))
-        else:
-            places = {member: place for place, member in enumerate(listed)}
-            put = sorted(range(len(ids)), key=lambda number: places.get(ids[number], len(places)))
-        self.members = hash_order(put, hashes.__getitem__)
 
     def topic_hash(self, topic: str) -> int:
         """Of a topic that is gone any hash will do: it takes up room, but comes to nothing."""
@@ -124,13 +149,7 @@ class _Order:
         ]
 
 
-def _slot(value: int) -> int:
-    """By its upper bits Kafka's TimelineHashMap, which the coordinator keeps its members in, finds a bin."""
-    signed = value - ((value & 1 << 31) << 1)
-    return signed * _GOLDEN & (1 << 64) - 1
-
-
-def _homogeneous(group: Group, order: _Order) -> list[int]:
+def _homogeneous(group: Group, order: _Order) -> list[tuple[int, int]]:
     """Equal subscriptions: every member gets the minimum quota, `extras` members one more.
 
     1. A member keeps what it had up to its quota. The quota is one higher while extras are left; who has no
@@ -156,12 +175,10 @@ def _homogeneous(group: Group, order: _Order) -> list[int]:
                 room -= 1
             vacancies += [member] * room
         extras -= extra
-    for partition, member in zip(free, vacancies, strict=True):
-        owner[partition] = member
-    return owner
+    return list(zip(free, vacancies, strict=True))
 
 
-def _heterogeneous(group: Group, order: _Order) -> list[int]:
+def _heterogeneous(group: Group, order: _Order) -> list[tuple[int, int]]:
     """Different subscriptions: keep everything, fill up topic by topic, then move partitions.
 
     1. A member keeps all that it had of the topics that it still subscribes to.
@@ -182,22 +199,25 @@ def _heterogeneous(group: Group, order: _Order) -> list[int]:
             loads[place] += 1
     subscribers = [sorted(places[member] for member in members) for members in group.subscribers]
     topics = order.sorted_topics()
+    steps: list[tuple[int, int]] = []
     for topic in topics:
         levels = _Levels(loads, subscribers[topic])
         for partition in group.partitions_of(topic):
             if owner[partition] == NOBODY:
                 owner[partition] = levels.lowest()
                 loads[owner[partition]] += 1
+                steps.append((partition, owner[partition]))
 
     topics = [topic for topic in topics if len(subscribers[topic]) > 1]
     last = None  # the last topic in which something moved
     for topic in topics * _ROUNDS:
         if topic == last:
             break
-        moved = _even_out(group.partitions_of(topic), _Levels(loads, subscribers[topic]), owner)
-        if moved or last is None:
+        moves = _even_out(group.partitions_of(topic), _Levels(loads, subscribers[topic]), owner)
+        steps += moves
+        if moves or last is None:
             last = topic
-    return [order.members[place] for place in owner]
+    return [(partition, order.members[place]) for partition, place in steps]
 
 
 class _Levels:
@@ -254,15 +274,15 @@ class _Levels:
         self.high_end = end
 
 
-def _even_out(partitions: range, levels: _Levels, owner: list[int]) -> bool:
-    """Move partitions of one topic between its subscribers; whether one moved."""
+def _even_out(partitions: range, levels: _Levels, owner: list[int]) -> list[tuple[int, int]]:
+    """Move partitions of one topic between its subscribers; the moves."""
     if levels.spread - 2 <= 1:
-        return False
+        return []
     # What a member gets here it does not give up again; of the rest the last ones go first.
     given: defaultdict[int, list[int]] = defaultdict(list)
     for partition in partitions:
         given[owner[partition]].append(partition)
-    moved = False
+    moves: list[tuple[int, int]] = []
     while True:
         source = levels.highest()
         while source is not None and not given[source]:
@@ -277,5 +297,5 @@ def _even_out(partitions: range, levels: _Levels, owner: list[int]) -> bool:
         levels.loads[source] -= 1
         levels.loads[target] += 1
         owner[partition] = target
-        moved = True
-    return moved
+        moves.append((partition, target))
+    return moves

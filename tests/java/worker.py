@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -398,11 +398,23 @@ def topic_id(text: str) -> Any:
 
 
 @cache
+def partition_registration() -> Any:
+    """A partition as the controller tells of it; where its replicas are is nothing to an assignor."""
+    metadata = "org.apache.kafka.metadata."
+    builder = jpype.JClass(metadata + "PartitionRegistration$Builder")()
+    zero, broker = jpype.JClass("java.lang.Integer")(0), jpype.JArray(jpype.JInt)([0])
+    builder.setReplicas(broker).setIsr(broker).setLeader(zero).setLeaderEpoch(zero).setPartitionEpoch(zero)
+    builder.setDirectories(jpype.JArray(common("Uuid"))([common("DirectoryId").UNASSIGNED]))
+    builder.setLeaderRecoveryState(jpype.JClass(metadata + "LeaderRecoveryState").RECOVERED)
+    return builder.build()
+
+
+@cache
 def topic_image(name: str, identity: str, partitions: int) -> Any:
-    """A topic as the controller tells of it; where its replicas are is nothing to an assignor."""
+    """A topic as the controller tells of it."""
     registrations = util("HashMap")()
     for partition in range(partitions):
-        registrations.put(jpype.JInt(partition), None)
+        registrations.put(jpype.JInt(partition), partition_registration())
     return jpype.JClass("org.apache.kafka.image.TopicImage")(string(name), topic_id(identity), registrations)
 
 
@@ -511,6 +523,313 @@ def assign_in_coordinator(request: dict[str, Any]) -> list[dict[str, Any]]:
     return answers
 
 
+def private(thing: Any, name: str) -> Any:
+    field = thing.getClass().getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(thing)
+
+
+def partitions_with_epochs(text: str) -> dict[str, dict[str, int]]:
+    """A member's partitions from their text: topic id -> partition -> epoch, all as Java writes them."""
+    return {
+        topic: {number: int(epoch) for number, epoch in re.findall(r"(\d+)=(-?\d+)", partitions)}
+        for topic, partitions in re.findall(r"([\w-]{22})={([^}]*)}", text)
+    }
+
+
+def current_member(described: dict[str, Any]) -> Any:
+    """A member of a consumer group with all that a test says of it."""
+    builder = coordinator("modern.consumer.ConsumerGroupMember$Builder")(string(described["member_id"]))
+    builder.setMemberEpoch(described["epoch"]).setPreviousMemberEpoch(described["previous_epoch"])
+    builder.setState(coordinator("modern.MemberState").valueOf(described["state"]))
+    builder.setSubscribedTopicNames(java_list(string(topic) for topic in described["topics"]))
+    builder.setAssignedPartitions(epochs_of_partitions(described["assigned"]))
+    builder.setPartitionsPendingRevocation(epochs_of_partitions(described["pending_revocation"]))
+    return builder.build()
+
+
+def epochs_of_partitions(partitions: list[tuple[str, int, int]]) -> Any:
+    made = util("HashMap")()
+    for topic, partition, epoch in partitions:
+        if not made.containsKey(topic_id(topic)):
+            made.put(topic_id(topic), util("HashMap")())
+        made.get(topic_id(topic)).put(jpype.JInt(partition), jpype.JInt(epoch))
+    return made
+
+
+def request_partitions(partitions: list[tuple[str, int]] | None) -> Any:
+    """Partitions as a heartbeat names them."""
+    if partitions is None:
+        return None
+    data = jpype.JClass("org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData$TopicPartitions")
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        by_topic.setdefault(topic, []).append(partition)
+    return java_list(
+        data().setTopicId(topic_id(topic)).setPartitions(java_list(map(jpype.JInt, numbers)))
+        for topic, numbers in by_topic.items()
+    )
+
+
+@lru_cache(maxsize=10_000)
+def member_fields(text: str) -> dict[str, Any]:
+    """A member of a consumer group from its text, as one string crosses over faster than its fields."""
+    fields = dict(re.findall(r"(\w+)='?(null|[^',=\[{]*)'?, ", text))
+    topics = re.search(r"subscribedTopicNames=\[([^]]*)]", text)
+    _, assigned, revoked, _ = re.split("assignedPartitions=|partitionsPendingRevocation=|classicMember", text)
+    return {
+        "epoch": int(fields["memberEpoch"]),
+        "previous_epoch": int(fields["previousMemberEpoch"]),
+        "state": fields["state"],
+        "rebalance_timeout_ms": int(fields["rebalanceTimeoutMs"]),
+        "topics": sorted(topics[1].split(", ")) if topics and topics[1] else [],
+        "instance_id": None if fields["instanceId"] == "null" else fields["instanceId"],
+        "rack": None if fields["rackId"] == "null" else fields["rackId"],
+        "assigned": partitions_with_epochs(assigned),
+        "pending_revocation": partitions_with_epochs(revoked),
+    }
+
+
+@lru_cache(maxsize=10_000)
+def target_fields(text: str) -> list[list[Any]]:
+    """A target assignment from its text: topic ids and partitions in the coordinator's order."""
+    return [
+        [topic, json.loads(f"[{numbers}]")] for topic, numbers in re.findall(r"([\w-]{22})=\[([^]]*)]", text)
+    ]
+
+
+def reconcile(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where Kafka's `CurrentAssignmentBuilder` takes each of many members.
+
+    Each case has `topics` and `topic_ids`, the `member`, its `target`, the `target_epoch`, `owned` or null,
+    `subscription_changed`, and `epochs`: the partitions that any member has, with its epoch.
+    """
+    answers: list[dict[str, Any]] = []
+    for case in cases:
+        target = util("HashMap")()
+        for topic, partition in case["target"]:
+            if not target.containsKey(topic_id(topic)):
+                target.put(topic_id(topic), util("HashSet")())
+            target.get(topic_id(topic)).add(jpype.JInt(partition))
+        epochs = {(str(topic_id(topic)), partition): epoch for topic, partition, epoch in case["epochs"]}
+
+        def epoch_of(topic: Any, partition: Any, epochs: dict[tuple[str, int], int] = epochs) -> Any:
+            return jpype.JInt(epochs.get((str(topic), int(partition)), -1))
+
+        builder = coordinator("modern.consumer.CurrentAssignmentBuilder")(current_member(case["member"]))
+        builder.withMetadataImage(metadata_image(case))
+        builder.withTargetAssignment(case["target_epoch"], coordinator("modern.Assignment")(target))
+        builder.withHasSubscriptionChanged(case["subscription_changed"])
+        builder.withOwnedTopicPartitions(request_partitions(case["owned"]))
+        builder.withCurrentPartitionEpoch(
+            jpype.JProxy("java.util.function.BiFunction", dict={"apply": epoch_of})
+        )
+        answers.append(member_fields(str(builder.build().toString())))
+    return answers
+
+
+@cache
+def check_of_heartbeats() -> Callable[[Any], None]:
+    """What `GroupCoordinatorService` looks at before it hands a heartbeat on."""
+    service = coordinator("GroupCoordinatorService").class_
+    (constructor,) = service.getDeclaredConstructors()
+    constructor.setAccessible(True)
+    config = coordinator("GroupCoordinatorConfig").fromProps(util("HashMap")())
+    made = constructor.newInstance([common("utils.LogContext")(), config, *[None] * 6])
+    number = jpype.JClass("java.lang.Integer")
+    data = jpype.JClass("org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData")
+    method = service.getDeclaredMethod(
+        "throwIfConsumerGroupHeartbeatRequestIsInvalid", data.class_, number.TYPE
+    )
+    method.setAccessible(True)
+
+    def check(request: Any) -> None:
+        try:
+            method.invoke(made, request, number(1))
+        except jpype.JException as error:
+            raise error.getCause() from None
+
+    return check
+
+
+class Coordinator:
+    """Kafka's `GroupCoordinatorShard`, with a clock that goes when it is told to.
+
+    Args:
+        settings: Of the broker.
+        topics: Number of partitions of each, and ids.
+    """
+
+    def __init__(self, settings: dict[str, Any], topics: dict[str, Any]) -> None:
+        self.now = 1_000_000
+        self.timers: dict[str, tuple[int, int, Any]] = {}
+        self.scheduled = 0
+        self.image = metadata_image({"topics": {}, "topic_ids": {}})
+        properties = util("HashMap")()
+        for name, value in settings.items():
+            properties.put(string(name), string(value))
+        config = coordinator("GroupCoordinatorConfig").fromProps(properties)
+        nothing = util("HashMap")()
+        share = coordinator("modern.share.ShareGroupConfig")
+        definitions = java_list([share.CONFIG_DEF, coordinator("GroupCoordinatorConfig").CONFIG_DEF])
+        definition = common("utils.Utils").mergeConfigs(definitions)
+        abstract = jpype.JClass("org.apache.kafka.common.config.AbstractConfig")
+        configs = coordinator("GroupConfigManager")(nothing, config, share(abstract(definition, nothing)))
+        log = common("utils.LogContext")()
+        builder = coordinator("GroupCoordinatorShard$Builder")(config, configs)
+        runtime = "org.apache.kafka.coordinator.common.runtime."
+        timer = {
+            "schedule": self.schedule,
+            "scheduleIfAbsent": self.schedule,
+            "cancel": lambda key: self.timers.pop(str(key), None),
+            "isScheduled": lambda key: str(key) in self.timers,
+        }
+        executor = {"schedule": lambda *_: False, "isScheduled": lambda _: False, "cancel": lambda _: None}
+        registry = jpype.JClass("com.yammer.metrics.core.MetricsRegistry")()
+        metrics = coordinator("metrics.GroupCoordinatorMetrics")(registry, common("metrics.Metrics")())
+        builder.withLogContext(log).withTime(
+            jpype.JProxy("org.apache.kafka.common.utils.Time", dict={"milliseconds": lambda: self.now})
+        )
+        builder.withTimer(jpype.JProxy(runtime + "CoordinatorTimer", dict=timer))
+        builder.withExecutor(jpype.JProxy(runtime + "CoordinatorExecutor", dict=executor))
+        builder.withCoordinatorMetrics(metrics)
+        builder.withTopicPartition(common("TopicPartition")(string("__consumer_offsets"), 0))
+        builder.withSnapshotRegistry(jpype.JClass("org.apache.kafka.timeline.SnapshotRegistry")(log))
+        builder.withAuthorizerPlugin(util("Optional").empty())
+        self.shard = builder.build()
+        self.metrics = metrics
+        self.context = jpype.JProxy(
+            "org.apache.kafka.server.authorizer.AuthorizableRequestContext",
+            dict={
+                "clientId": lambda: "client",
+                "clientAddress": jpype.JClass("java.net.InetAddress").getLoopbackAddress,
+                "requestVersion": lambda: 1,
+            },
+        )
+        self.shard.onLoaded(self.image)
+        self.timers.clear()  # of the sweeper of expired offsets
+        self.change_topics(topics)
+
+    def schedule(self, key: Any, delay: Any, *others: Any) -> None:
+        self.scheduled += 1
+        self.timers[str(key)] = (self.now + int(delay), self.scheduled, others[-1])
+
+    def wait(self, milliseconds: int) -> None:
+        until = self.now + milliseconds
+        while due := [(*timer[:2], key) for key, timer in self.timers.items() if timer[0] <= until]:
+            self.now, _, key = min(due)
+            self.replay(self.timers.pop(key)[2].generateRecords().records())
+        self.now = until
+
+    def change_topics(self, topics: dict[str, Any]) -> None:
+        """Tell of topics that came, went or grew, as the controller would."""
+        image = metadata_image(topics)
+        before = {str(topic): self.image.topicMetadata(topic).get() for topic in self.image.topicIds()}
+        after = {str(topic): image.topicMetadata(topic).get() for topic in image.topicIds()}
+        changed = [
+            topic.id()
+            for identity, topic in after.items()
+            if identity not in before or before[identity].partitionCount() != topic.partitionCount()
+        ]
+        gone = util("HashSet")(java_list(t.id() for identity, t in before.items() if identity not in after))
+        old = self.image
+        delta = {
+            "createdTopicIds": lambda: java_list(t.id() for i, t in after.items() if i not in before),
+            "changedTopicIds": lambda: java_list(changed),
+            "deletedTopicIds": lambda: gone,
+            "image": lambda: old,
+        }
+        runtime = "org.apache.kafka.coordinator.common.runtime."
+        self.shard.onMetadataUpdate(jpype.JProxy(runtime + "CoordinatorMetadataDelta", dict=delta), image)
+        self.image = image
+
+    def heartbeat(self, request: dict[str, Any]) -> dict[str, Any]:
+        data = jpype.JClass("org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData")()
+        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
+        data.setMemberEpoch(request["epoch"])
+        if request["instance_id"] is not None:
+            data.setInstanceId(string(request["instance_id"]))
+        if request["rack"] is not None:
+            data.setRackId(string(request["rack"]))
+        if request["rebalance_timeout_ms"] is not None:
+            data.setRebalanceTimeoutMs(request["rebalance_timeout_ms"])
+        if request["topics"] is not None:
+            data.setSubscribedTopicNames(java_list(string(topic) for topic in request["topics"]))
+        if request["assignor"] is not None:
+            data.setServerAssignor(string(request["assignor"]))
+        data.setTopicPartitions(request_partitions(request["owned"]))
+        try:
+            check_of_heartbeats()(data)
+            result = self.shard.consumerGroupHeartbeat(self.context, data)
+        except jpype.JException as error:
+            return {"error": str(common("protocol.Errors").forException(error).name())}
+        self.replay(result.records())
+        answer = result.response()
+        assignment = answer.assignment()
+        return {
+            "error": "",
+            "epoch": int(answer.memberEpoch()),
+            "assignment": None
+            if assignment is None
+            else sorted(
+                [str(one.topicId()), int(partition)]
+                for one in assignment.topicPartitions()
+                for partition in one.partitions()
+            ),
+        }
+
+    def replay(self, records: Any) -> None:
+        for record in records:
+            self.shard.replay(jpype.JLong(0), jpype.JLong(-1), jpype.JShort(-1), record)
+
+    def state(self) -> dict[str, Any] | None:
+        try:
+            manager = private(self.shard, "groupMetadataManager")
+            group = manager.consumerGroup(string("group"), jpype.JLong(2**63 - 1))
+        except jpype.JException:
+            return None
+        return {
+            "epoch": int(group.groupEpoch()),
+            "target_epoch": int(group.assignmentEpoch()),
+            "state": str(group.stateAsString()),
+            "members": {
+                str(entry.getKey()): member_fields(str(entry.getValue().toString()))
+                for entry in group.members().entrySet()
+            },
+            "listed": [str(member) for member in group.members().keySet()],
+            "targets": {
+                str(entry.getKey()): target_fields(str(entry.getValue().partitions().toString()))
+                for entry in group.targetAssignment().entrySet()
+            },
+        }
+
+
+def live_in_coordinator(lives: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """What Kafka's coordinator answers to each step of many lives of a group, and the group if it changed.
+
+    Each life has `settings` of the broker, `topics` and `topic_ids`, and `steps`: ["heartbeat", request],
+    ["wait", milliseconds] or ["topics", topics and topic ids]. Ids in answers are as Kafka writes them.
+    """
+    answers: list[list[dict[str, Any]]] = []
+    for life in lives:
+        asked = Coordinator(life["settings"], life)
+        answers.append([])
+        last: Any = None
+        for what, argument in life["steps"]:
+            answer = None
+            if what == "heartbeat":
+                answer = asked.heartbeat(argument)
+            elif what == "wait":
+                asked.wait(argument)
+            else:
+                asked.change_topics(argument)
+            state = asked.state()
+            answers[-1].append({"answer": answer, "group": "the same" if state and state == last else state})
+            last = state
+        asked.metrics.close()
+    return answers
+
+
 def generated(name: str) -> Any:
     return jpype.JClass(f"org.apache.kafka.coordinator.group.generated.{name}")
 
@@ -598,6 +917,8 @@ def batch_sizes(records: list[dict[str, str]]) -> list[int]:
 VERBS: dict[str, Callable[[Any], Any]] = {
     "assign": assign,
     "assign_in_coordinator": assign_in_coordinator,
+    "reconcile": reconcile,
+    "live_in_coordinator": live_in_coordinator,
     "write_subscription": write_subscription,
     "read_subscription": read_subscription,
     "read_assignment": read_assignment,

@@ -1,1 +1,1 @@
-"""A consumer group without Kafka: the classic protocol in virtual time, real assignors and real bytes."""
+"""Consumer groups without Kafka: both protocols in virtual time, real assignors, real bytes."""

@@ -8,26 +8,27 @@ of those that it lost when it gets an assignment, and then joins again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.structs import TopicPartition
 
 from kafka_assignors.assignors.adapter import Claim
+from kafka_assignors.coordinator.simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator.simulator.messages import Join, Sync
 from kafka_assignors.leader import lead
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.protocol.membership import by_topic, make_subscription
 from kafka_assignors.protocol.offsets_topic import decode_assignment
-from kafka_assignors.timelines.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka_assignors.assignors import Assignor
     from kafka_assignors.coordinator.simulator.classic_group import ClassicGroup
-    from kafka_assignors.coordinator.simulator.clock import Clock, Timer
+    from kafka_assignors.coordinator.simulator.clock import Clock
     from kafka_assignors.coordinator.simulator.messages import Joined, Synced
+    from kafka_assignors.timelines.events import Event
 
 RETRY_MS: Final = 100
 """How long a member waits before it asks again after an error: `retry.backoff.ms`."""
@@ -52,8 +53,8 @@ class MemberSettings:
     latency_ms: int = 1
 
 
-class Member:
-    """A simulated consumer.
+class Member(SimulatedConsumer):
+    """A simulated consumer of the classic protocol.
 
     Args:
         name: Its name in the timeline.
@@ -67,13 +68,7 @@ class Member:
         report: Gets its events.
 
     Attributes:
-        name: Its name.
-        member_id: The id that the coordinator gave it.
         generation: The generation that it is in; -1 if in none.
-        held: The partitions that its application has.
-        stable: Whether it has its assignment and nothing to ask for.
-        running: Whether it has not ended.
-        frozen: Whether it stands still.
     """
 
     def __init__(
@@ -89,36 +84,21 @@ class Member:
         settings: MemberSettings,
         report: Callable[[Event], None],
     ) -> None:
-        self.name = name
-        self.member_id = ""
+        super().__init__(
+            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
+        )
         self.generation = NO_GENERATION
-        self.held: frozenset[TopicPartition] = frozenset()
-        self.stable = False
-        self.running = True
-        self.instance_id = instance_id
-        self.topics = frozenset(topics)
-        self.settings = settings
         self._group = group
-        self._clock = clock
         self._partitions = partitions
         self._assignors = {assignor.name: assignor for assignor in assignors}
-        self._report_to = report
         self._cooperative = all(
             RebalanceProtocol.COOPERATIVE in assignor.supported_protocols() for assignor in assignors
         )
-        self._began = clock.now
         self._memory = Claim()
         self._strategy = ""
         self._leads = False
         self._led_with: Mapping[str, Collection[int]] | None = None
         self._asking = False
-        self.frozen = False
-        self._paused_at: int | None = None
-        self._unheard: list[Callable[[], None]] = []
-        self._poll: Timer | None = None
-        self._beat: Timer | None = None
-        self._attempt = 0
-        self._report("started", instance_id=instance_id, client="simulated")
         self._join_at_next_poll()
 
     # What is done to it
@@ -130,30 +110,6 @@ class Member:
             member_id = self.member_id
             self._send(lambda: self._group.leave(member_id))
         self._end("closed", reason="left")
-
-    def crash(self) -> None:
-        """End without a word."""
-        self._end("crashed")
-
-    def freeze(self) -> None:
-        """Stand still: no heartbeats, no polls; answers are heard after `thaw`."""
-        self.frozen = True
-        self._report("frozen")
-
-    def thaw(self) -> None:
-        """Go on."""
-        self.frozen = False
-        self._report("thawed")
-        unheard, self._unheard = self._unheard, []
-        for hear in unheard:
-            hear()
-
-    def pause_polling(self) -> None:
-        """Let the application hang; heartbeats go on until `max_poll_interval_ms` is over."""
-        self._paused_at = self._clock.now
-        self._report("paused")
-        paused_at = self._paused_at
-        self._clock.after(self.settings.max_poll_interval_ms, lambda: self._polled_too_late(paused_at))
 
     def resume_polling(self) -> None:
         """Let the application poll again."""
@@ -179,9 +135,7 @@ class Member:
         self.stable = False
         if self._poll is not None or self._asking or self._paused_at is not None:
             return
-        every = self.settings.poll_ms
-        since = (self._clock.now - self._began) % every
-        self._poll = self._after(every - since if since else 0, self._poll_now)
+        self._at_next_poll(self._poll_now)
 
     def _poll_now(self) -> None:
         self._poll = None
@@ -284,9 +238,7 @@ class Member:
         self._asking = False
         self.stable = False
         if error in {"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"}:
-            if self.held:
-                self._report("lost", partitions=self.held)
-                self.held = frozenset()
+            self._lose_all()
             if error == "UNKNOWN_MEMBER_ID":
                 self.member_id = ""
             self.generation = NO_GENERATION
@@ -327,72 +279,13 @@ class Member:
         elif error not in {"", "NOT_COORDINATOR"}:
             self._failed(error)
 
-    def _polled_too_late(self, paused_at: int) -> None:
-        if not self.running or self._paused_at != paused_at:
-            return
+    def _polled_too_late(self) -> None:
         member_id = self.member_id
         self._send(lambda: self._group.leave(member_id))
         if self._beat is not None:
             self._beat.cancel()
         self._failed("UNKNOWN_MEMBER_ID")
 
-    def _revoke(self, partitions: frozenset[TopicPartition]) -> None:
-        if partitions:
-            self.held -= partitions
-            self._report("revoked", generation=self.generation, partitions=partitions)
-
-    def _end(self, kind: str, **details: Any) -> None:
-        self._report(kind, **details)
-        self.running = self.stable = False
-        self.held = frozenset()
-        self._attempt += 1
-        for timer in (self._poll, self._beat):
-            if timer is not None:
-                timer.cancel()
-        self._report_to(Event(time=self._clock.now / 1000, member=self.name, kind="exited"))
-
-    # The network
-
-    def _send(self, request: Callable[[], object]) -> None:
-        self._clock.after(self.settings.latency_ms, request)
-
-    def _ask(self, request: Callable[[Callable[[Any], None]], None], hear: Callable[[Any], None]) -> None:
-        """Send a request; its answer is heard unless the member has ended meanwhile, or when it is thawed."""
-        attempt, latency = self._attempt, self.settings.latency_ms
-
-        def arrived(answer: Any) -> None:
-            self._clock.after(latency, lambda: self._deliver(attempt, lambda: hear(answer)))
-
-        self._clock.after(latency, lambda: request(arrived))
-
-    def _after(self, delay_ms: int, action: Callable[[], None]) -> Timer:
-        attempt = self._attempt
-        return self._clock.after(delay_ms, lambda: self._deliver(attempt, action))
-
-    def _deliver(self, attempt: int, action: Callable[[], None]) -> None:
-        if attempt != self._attempt:
-            return
-        if self.frozen:
-            self._unheard.append(action)
-        else:
-            action()
-
-    def _report(
-        self,
-        kind: str,
-        *,
-        generation: int = NO_GENERATION,
-        partitions: frozenset[TopicPartition] = frozenset(),
-        **details: Any,
-    ) -> None:
-        if self.running:
-            self._report_to(
-                Event(
-                    time=self._clock.now / 1000,
-                    member=self.name,
-                    kind=kind,
-                    generation=generation,
-                    partitions=partitions,
-                    details=details,
-                )
-            )
+    @property
+    def _generation(self) -> int:
+        return self.generation

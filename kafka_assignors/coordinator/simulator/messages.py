@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 Error = Literal[
     "",
     "FENCED_INSTANCE_ID",
+    "FENCED_MEMBER_EPOCH",
+    "GROUP_ID_NOT_FOUND",
     "GROUP_MAX_SIZE_REACHED",
     "ILLEGAL_GENERATION",
     "INCONSISTENT_GROUP_PROTOCOL",
+    "INVALID_REQUEST",
     "INVALID_SESSION_TIMEOUT",
     "MEMBER_ID_REQUIRED",
     "NOT_COORDINATOR",
     "REBALANCE_IN_PROGRESS",
     "UNKNOWN_MEMBER_ID",
+    "UNRELEASED_INSTANCE_ID",
+    "UNSUPPORTED_ASSIGNOR",
 ]
 """Empty if all is well."""
 
@@ -86,3 +94,62 @@ class Synced:
 
 JoinReply = Callable[[Joined], None]
 SyncReply = Callable[[Synced], None]
+
+
+JOIN: Final = 0
+"""The epoch that asks to join, or to join again, in KIP-848."""
+
+LEAVE: Final = -1
+"""The epoch that says good-bye in KIP-848."""
+
+LEAVE_STATIC: Final = -2
+"""The epoch by which a static member says in KIP-848 that it will be back."""
+
+
+class TopicIdPartition(NamedTuple):
+    """A partition as KIP-848's requests name it."""
+
+    topic_id: UUID
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerHeartbeat:
+    """ConsumerGroupHeartbeat (KIP-848): all that a member ever asks. What is None did not change.
+
+    Attributes:
+        member_id: The id that the member gave itself.
+        epoch: The epoch that it has; `JOIN`, `LEAVE` or `LEAVE_STATIC`.
+        instance_id: `group.instance.id` of a static member, None for others.
+        rack: `client.rack`.
+        rebalance_timeout_ms: How long it may take to let go of partitions: `max.poll.interval.ms`.
+        topics: What it subscribes to, by names.
+        assignor: "uniform" or "range": `group.remote.assignor`.
+        owned: The partitions that it has.
+    """
+
+    member_id: str
+    epoch: int
+    instance_id: str | None = None
+    rack: str | None = None
+    rebalance_timeout_ms: int | None = None
+    topics: frozenset[str] | None = None
+    assignor: str | None = None
+    owned: frozenset[TopicIdPartition] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerHeartbeatAnswer:
+    """The answer to a `ConsumerHeartbeat`, which comes at once.
+
+    Attributes:
+        error: What was wrong.
+        epoch: The epoch that the member now has.
+        assignment: All that it may have now; None if that did not change.
+        heartbeat_interval_ms: After what time it is to ask again.
+    """
+
+    error: Error = ""
+    epoch: int = 0
+    assignment: frozenset[TopicIdPartition] | None = None
+    heartbeat_interval_ms: int = 0
