@@ -166,7 +166,10 @@ class Day:
             )
             for member in value.members
         )
-        value = replace(value, members=members)
+        skipped_ms = round(1000 * (MIDNIGHT.timestamp() + self._later))
+        value = replace(
+            value, members=members, current_state_timestamp=value.current_state_timestamp + skipped_ms
+        )
         time_us = round(1e6 * (MIDNIGHT.timestamp() + self._now))
         record = ArchivedRecord(b"", None, 0, len(self._values), time_us, 0)
         self._values.append(value)
@@ -202,7 +205,7 @@ class Day:
         changes = [
             Reason(kind=change.kind, member=change.member, text=change.text)
             for first, second in zip(
-                self._values[max(known - 1, 0) :], self._values[max(known, 1) :], strict=False
+                self.snapshots[max(known - 1, 0) :], self.snapshots[max(known, 1) :], strict=False
             )
             for change in find_changes(first, second)
         ] or [

@@ -113,7 +113,11 @@ def test_reasons_are_told_apart(kafka: Cluster, group_id: str) -> None:
         assert reasons(kafka, group_id) == [f"{topic} has 2 more partitions"]
         a.leave()
         group.wait_stable()
-        assert reasons(kafka, group_id) == ["a/127.0.0.1 left, or was lost"]
+        # Soon after the last rebalance it cannot have been lost; on a slow machine it may be later.
+        assert reasons(kafka, group_id)[0] in {
+            "a/127.0.0.1 left: no timeout was over",
+            "a/127.0.0.1 left, or was lost",
+        }
         second = create_topic(kafka, 2)
         group.members["b"].subscribe([topic, second])
         group.wait_stable()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -13,6 +13,7 @@ from kafka_assignors.cluster.admin import ClusterError
 from kafka_assignors.coordinator.explanation import RECORD_LIMIT
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC, partition_for_group
 from kafka_assignors.coordinator.reasons import find_changes
+from kafka_assignors.coordinator.snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.protocol.offsets_topic import (
     GroupMetadata,
     RecordError,
@@ -21,13 +22,17 @@ from kafka_assignors.protocol.offsets_topic import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from kafka_assignors.cluster.admin import Admin
     from kafka_assignors.coordinator.reasons import Change
+    from kafka_assignors.coordinator.snapshots import Snapshot
     from kafka_assignors.protocol.offsets_topic import GroupMetadataValue
 
 _FIRST_STRETCH: Final = 2_000  # records, from the end of the log; then twice as many, and so on
+Found = TypeVar("Found")
+"""What is looked for in the log."""
+
 _POLL_MS: Final = 1_000
 _IDLE_POLLS: Final = 20
 
@@ -67,10 +72,24 @@ class Noted:
     Attributes:
         time_ms: When it was written, in milliseconds since 1970.
         value: What the group was like.
+        leader_epoch: The leader epoch of the log: it rises when the coordinator moves; None if not known.
     """
 
     time_ms: int
     value: GroupMetadataValue
+    leader_epoch: int | None = None
+
+    def snapshot(self, group_id: str) -> Snapshot:
+        """The group as it was."""
+        record = ArchivedRecord(
+            key=group_metadata_key(group_id),
+            value=None,
+            partition=-1,
+            offset=-1,
+            time_us=self.time_ms * 1000,
+            leader_epoch=self.leader_epoch,
+        )
+        return classic_snapshot(record, group_id, self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +139,9 @@ def read_rebalances(live: LiveGroup) -> tuple[Rebalanced, ...]:
             generation=after.value.generation,
             time_ms=after.time_ms,
             seconds=None if before is None else (after.time_ms - before.time_ms) / 1000,
-            changes=() if before is None else find_changes(before.value, after.value),
+            changes=()
+            if before is None
+            else find_changes(before.snapshot(live.group_id), after.snapshot(live.group_id)),
         )
         for before, after in zip((None, *live.records), live.records, strict=False)
     )
@@ -195,28 +216,90 @@ def read_group(
 def _read_records(
     admin: Admin, group_id: str, partition: int, wanted: int, watch: Callable[[int, int], None] | None
 ) -> list[Noted]:
-    settings = {**admin.settings, "auto_offset_reset": "earliest", "exclude_internal_topics": False}
-    consumer = KafkaConsumer(**settings, group_id=None, enable_auto_commit=False)
-    log = TopicPartition(GROUPS_TOPIC, partition)
     key = group_metadata_key(group_id)
+    consumer = open_log(admin.settings, partition)
+
+    def stretch(begin: int, until: int) -> list[Noted]:
+        messages = read_log(consumer, partition, begin, until)
+        return [noted for message in messages for noted in _noted(message, key)]
+
     try:
-        consumer.assign([log])
-        first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
-        stretch, begin, found = _FIRST_STRETCH, end, list[Noted]()
-        while begin > first and len(found) < wanted:
-            until, begin = begin, max(first, begin - stretch)
-            found = [*_stretch(consumer, log, begin, until, key), *found]
-            stretch *= 2
-            if watch is not None:
-                watch(end - begin, end - first)
-        return found[-wanted:]
+        return read_backwards(consumer, partition, stretch, wanted, watch)[-wanted:]
     finally:
         consumer.close()
 
 
-def _stretch(consumer: Any, log: TopicPartition, begin: int, until: int, key: bytes) -> list[Noted]:
-    """The group's records from one offset to before another."""
-    found: list[Noted] = []
+def _noted(message: Any, key: bytes) -> Iterator[Noted]:
+    if message.key != key or message.value is None:
+        return
+    try:
+        record = decode_record(message.key, message.value)
+    except RecordError as error:
+        raise ClusterError(f"a record of the group cannot be read: {error}") from error
+    if isinstance(record, GroupMetadata) and record.value is not None:
+        yield Noted(time_ms=message.timestamp, value=record.value, leader_epoch=message.leader_epoch)
+
+
+def open_log(settings: Mapping[str, Any], partition: int) -> KafkaConsumer:
+    """A consumer of one partition of `__consumer_offsets`, in no group; close it after use.
+
+    Args:
+        settings: Of a client; see `Admin.settings`.
+        partition: The partition.
+    """
+    own = {"auto_offset_reset": "earliest", "exclude_internal_topics": False}
+    consumer = KafkaConsumer(**{**settings, **own}, group_id=None, enable_auto_commit=False)
+    consumer.assign([TopicPartition(GROUPS_TOPIC, partition)])
+    return consumer
+
+
+def archived(message: Any) -> ArchivedRecord:
+    """A message of kafka-python's consumer as what it was in the log."""
+    return ArchivedRecord(
+        key=message.key,
+        value=message.value,
+        partition=message.partition,
+        offset=message.offset,
+        time_us=message.timestamp * 1000,
+        leader_epoch=message.leader_epoch,
+    )
+
+
+def read_backwards(
+    consumer: KafkaConsumer,
+    partition: int,
+    stretch: Callable[[int, int], list[Found]],
+    wanted: int,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[Found]:
+    """Read the log from its end backwards, in ever longer stretches, until enough was found.
+
+    Args:
+        consumer: See `open_log`.
+        partition: The partition.
+        stretch: Finds in the log from one offset to before another.
+        wanted: How many are enough.
+        watch: See `read_group`.
+    """
+    log = TopicPartition(GROUPS_TOPIC, partition)
+    first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
+    length, begin, found = _FIRST_STRETCH, end, list[Found]()
+    while begin > first and len(found) < wanted:
+        until, begin = begin, max(first, begin - length)
+        found = [*stretch(begin, until), *found]
+        length *= 2
+        if watch is not None:
+            watch(end - begin, end - first)
+    return found
+
+
+def read_log(consumer: KafkaConsumer, partition: int, begin: int, until: int) -> Iterator[Any]:
+    """The messages from one offset to before another.
+
+    Raises:
+        ClusterError: It does not go on.
+    """
+    log = TopicPartition(GROUPS_TOPIC, partition)
     consumer.seek(log, begin)
     idle = 0
     while consumer.position(log) < until:
@@ -229,15 +312,7 @@ def _stretch(consumer: Any, log: TopicPartition, begin: int, until: int, key: by
         for message in polled:
             if message.offset >= until:
                 break
-            if message.key != key or message.value is None:
-                continue
-            try:
-                record = decode_record(message.key, message.value)
-            except RecordError as error:
-                raise ClusterError(f"a record of the group cannot be read: {error}") from error
-            if isinstance(record, GroupMetadata) and record.value is not None:
-                found.append(Noted(time_ms=message.timestamp, value=record.value))
-    return found
+            yield message
 
 
 def _existing(admin: Admin) -> dict[str, tuple[int, ...]]:

@@ -1,0 +1,53 @@
+"""How many partitions topics had, as far as the cluster was asked."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_ALWAYS = -(2**63)
+
+
+class TopicsSeen:
+    """The number of partitions of topics over time.
+
+    Args:
+        counts: Topic -> since when, in microseconds since 1970, it has had so many; 0 for none any more.
+            Ascending in time.
+    """
+
+    def __init__(self, counts: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        self._counts = {topic: tuple(seen) for topic, seen in counts.items()}
+
+    @classmethod
+    def always(cls, counts: Mapping[str, int]) -> Self:
+        """Topics that never changed."""
+        return cls({topic: [(_ALWAYS, count)] for topic, count in counts.items()})
+
+    @classmethod
+    def of_spans(cls, spans: Iterable[tuple[str, int, int, int]]) -> Self:
+        """What captures saw, in short.
+
+        Args:
+            spans: A topic, when it was first and last seen with so many partitions, and how many. A topic
+                that the newest capture did not see was deleted after it was last seen.
+        """
+        counts: dict[str, list[tuple[int, int]]] = {}
+        until: dict[str, int] = {}
+        for topic, first_us, last_us, count in sorted(spans, key=lambda span: span[1]):
+            counts.setdefault(topic, []).append((first_us, count))
+            until[topic] = max(last_us, until.get(topic, last_us))
+        newest = max(until.values(), default=0)
+        for topic, last_us in until.items():
+            if last_us < newest:
+                counts[topic].append((last_us + 1, 0))
+        return cls(counts)
+
+    def count(self, topic: str, time_us: int) -> int:
+        """How many partitions a topic had, by what was seen last until then; 0 if it was not seen."""
+        seen = self._counts.get(topic, ())
+        place = bisect_right(seen, time_us, key=lambda one: one[0])
+        return seen[place - 1][1] if place else 0
