@@ -39,9 +39,13 @@ UNKNOWN_SECONDS: Final = 3.0
 """How long a rebalance is taken to have lasted if that is not known: a heartbeat interval, by default, within
 which all members hear of it."""
 
+MOST_PARTITIONS: Final = 100_000
+"""How many partitions a topic can have; ids from there on are not believed: leaders may write anything."""
+
 _ID_BITS: Final = 32
 _ID_MASK: Final = (1 << _ID_BITS) - 1
 _INCREMENTAL: Final = "cooperative-sticky"
+_EAGER: Final = ("range", "roundrobin", "sticky")
 _REPLAYED: Final = ("consumer", "kip848")
 
 
@@ -113,8 +117,9 @@ class Course:
     @classmethod
     def of(cls, snapshots: Iterable[Snapshot], topics: Mapping[str, int] | None = None) -> Course:
         """The course that snapshots of one group show; see `CourseBuilder`."""
-        builder = CourseBuilder()
-        for snapshot in snapshots:
+        listed = list(snapshots)
+        builder = CourseBuilder(listed[0].group if listed else "")
+        for snapshot in listed:
             builder.add(snapshot)
         return builder.build(topics)
 
@@ -157,11 +162,15 @@ class _Seen(NamedTuple):
 
 
 class CourseBuilder:
-    """Takes a group's snapshots in any order, each as about a kilobyte, and makes its course of them."""
+    """Takes a group's snapshots in any order, each as about a kilobyte, and makes its course of them.
 
-    def __init__(self) -> None:
-        self._group = ""
-        self._topics: dict[str, int] = {}
+    Args:
+        group: The group.
+    """
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._topics: dict[str, int] = {}  # the first partition of each, in the order they came
         self._identities: dict[str, int] = {}
         self._participants: dict[Participant, Participant] = {}
         self._seen: list[_Seen] = []
@@ -171,20 +180,18 @@ class CourseBuilder:
         """Take a snapshot; those of others than consumers (Kafka Connect's workers, say) are passed over."""
         if snapshot.members and snapshot.protocol_type not in _REPLAYED:
             return
-        self._group = snapshot.group
         given: list[int] = []
         to: list[int] = []
         claimed: set[int] = set()
         for member in snapshot.members:
             number = self._identities.setdefault(member.identity, len(self._identities))
-            for topic, partition in member.assignment:
-                given.append(self._topic(topic) << _ID_BITS | partition)
-            to += [number] * len(member.assignment)
-            for topic, partitions in member.claims.items():
-                first = self._topic(topic) << _ID_BITS
-                claimed.update(first | partition for partition in partitions)
-            for topic in member.topics:
-                self._topic(topic)
+            for topic in member.topics.union([topic for topic, _ in member.assignment], member.claims):
+                self._topics.setdefault(topic, len(self._topics) << _ID_BITS)
+            first = self._topics
+            given += [first[topic] | one for topic, one in member.assignment if 0 <= one < MOST_PARTITIONS]
+            to += [number] * (len(given) - len(to))
+            if snapshot.strategy not in _EAGER:
+                claimed.update(first[topic] | one for topic, each in member.claims.items() for one in each)
         columns = self._columns(given, to)
         self._seen.append(
             _Seen(
@@ -251,9 +258,6 @@ class CourseBuilder:
             steps=tuple(steps),
             until_us=max((seen.time_us for seen in self._seen), default=0),
         )
-
-    def _topic(self, topic: str) -> int:
-        return self._topics.setdefault(topic, len(self._topics))
 
     def _participant(self, member: SnapshotMember) -> Participant:
         made = Participant(
