@@ -18,6 +18,7 @@ from kafka_assignors.coordinator.explanation import Explanation, explain
 from kafka_assignors.coordinator.reasons import find_changes
 from kafka_assignors.coordinator.simulator.member import MemberSettings
 from kafka_assignors.coordinator.simulator.simulation import Simulation
+from kafka_assignors.coordinator.snapshots import ArchivedRecord, Snapshot, classic_snapshot
 from kafka_assignors.protocol.membership import make_subscription
 from kafka_assignors.protocol.user_data import encode_sticky
 
@@ -38,6 +39,11 @@ def simulated(assignor: type[Assignor], members: int = 3, **topics: int) -> Simu
 
 def kinds(found: Explanation) -> list[str]:
     return [problem.kind for problem in found.problems]
+
+
+def snapshot(value: GroupMetadataValue) -> Snapshot:
+    record = ArchivedRecord(key=b"", value=b"", partition=0, offset=0, time_us=0, leader_epoch=None)
+    return classic_snapshot(record, "g", value)
 
 
 def changed(value: GroupMetadataValue, place: int, **fields: Any) -> GroupMetadataValue:
@@ -155,25 +161,25 @@ def test_why_a_group_rebalanced_is_told_apart() -> None:
         act()
         group.run(2)
         group.run_until_stable()
-        records.append(group.group.record())
+        records.append(snapshot(group.group.record()))
         return [] if len(records) < 2 else [change.kind for change in find_changes(records[-2], records[-1])]
 
     step(lambda: [group.join("a"), group.join("b", instance_id="one")])
     assert step(lambda: group.join("c", topics=["orders"])) == ["member joined"]
     assert step(group.members["c"].crash) == ["member gone"]
     assert step(lambda: group.members["a"].subscribe(["orders"])) == ["subscription changed"]
-    assert step(lambda: group.grow("orders", 9)) == ["partitions added"]
+    assert step(lambda: group.grow("orders", 9)) == ["topics changed"]
     assert step(lambda: group.restart("b")) == ["static member came back"]
     assert step(lambda: None) == ["unknown"]
 
 
 def test_changes_are_told_in_words() -> None:
     group = simulated(RoundRobinAssignor, 2)
-    before = group.group.record()
+    before = snapshot(group.group.record())
     group.join("m3")
     group.members["m1"].subscribe(["orders"])
     group.run_until_stable()
-    texts = {change.text for change in find_changes(before, group.group.record())}
+    texts = {change.text for change in find_changes(before, snapshot(group.group.record()))}
     assert texts == {"m3/127.0.0.1 joined", "m1/127.0.0.1 no longer subscribes to payments"}
 
 
@@ -184,8 +190,8 @@ def test_the_second_round_of_a_hand_over_is_told() -> None:
     while first is None:
         group.run(0.05)
         if group.group.generation == 2 and group.group.state == "Stable":
-            first = group.group.record()
+            first = snapshot(group.group.record())
     group.run_until_stable()
-    (change,) = find_changes(first, group.group.record())
+    (change,) = find_changes(first, snapshot(group.group.record()))
     assert change.kind == "hand-over of a cooperative rebalance"
     assert change.text.startswith("4 partitions that others let go of")

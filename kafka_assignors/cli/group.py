@@ -54,11 +54,11 @@ def _find(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     with _admin(options) as admin:
         live = read_group(admin, options.group)
-    values = [noted.value for noted in live.records]
+    *before, newest = live.records
     found = explain(
-        live.group_id, values[-1], live.topics, committed=live.committed, record_limit=live.record_limit
+        live.group_id, newest.value, live.topics, committed=live.committed, record_limit=live.record_limit
     )
-    changes = find_changes(values[-2], values[-1]) if len(values) > 1 else ()
+    changes = find_changes(before[-1].snapshot, newest.snapshot) if before else ()
     if options.json:
         print(json.dumps(_to_json(live, found, changes), indent=2))
     else:

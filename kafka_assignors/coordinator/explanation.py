@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kafka_assignors.coordinator.reasons import name_of
 from kafka_assignors.group import Group, Member
 from kafka_assignors.planners import plan_exact, plan_range, plan_round_robin
 from kafka_assignors.protocol.offsets_topic import (
@@ -244,10 +243,11 @@ def _account(member: MemberMetadata, value: GroupMetadataValue, problems: list[P
 
 
 def _unreadable(member: MemberMetadata, why: str) -> Problem:
+    name = member.group_instance_id or f"{member.client_id}{member.client_host}"
     return Problem(
         kind="unreadable member",
         severity="error",
-        text=f"what {name_of(member)} or its leader sent cannot be read: {why}",
+        text=f"what {name} or its leader sent cannot be read: {why}",
         advice="find out what client it is: leaders of kafka-python fail on such members, and ours give them"
         " nothing",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -12,6 +12,7 @@ from kafka.errors import KafkaError
 from kafka_assignors.cluster.admin import ClusterError
 from kafka_assignors.coordinator.explanation import RECORD_LIMIT
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC, partition_for_group
+from kafka_assignors.coordinator.snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.protocol.offsets_topic import (
     GroupMetadata,
     RecordError,
@@ -20,12 +21,16 @@ from kafka_assignors.protocol.offsets_topic import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from kafka_assignors.cluster.admin import Admin
+    from kafka_assignors.coordinator.snapshots import Snapshot
     from kafka_assignors.protocol.offsets_topic import GroupMetadataValue
 
 _FIRST_STRETCH: Final = 2_000  # records, from the end of the log; then twice as many, and so on
+Found = TypeVar("Found")
+"""What is looked for in the log."""
+
 _POLL_MS: Final = 1_000
 _IDLE_POLLS: Final = 20
 
@@ -41,10 +46,12 @@ class Noted:
     Attributes:
         time_ms: When it was written, in milliseconds since 1970.
         value: What the group was like.
+        snapshot: The same, read.
     """
 
     time_ms: int
     value: GroupMetadataValue
+    snapshot: Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,28 +130,91 @@ def read_group(
 def _read_records(
     admin: Admin, group_id: str, partition: int, wanted: int, watch: Callable[[int, int], None] | None
 ) -> list[Noted]:
-    settings = {**admin.settings, "auto_offset_reset": "earliest", "exclude_internal_topics": False}
-    consumer = KafkaConsumer(**settings, group_id=None, enable_auto_commit=False)
-    log = TopicPartition(GROUPS_TOPIC, partition)
     key = group_metadata_key(group_id)
+    consumer = open_log(admin.settings, partition)
+
+    def stretch(begin: int, until: int) -> list[Noted]:
+        messages = read_log(consumer, partition, begin, until)
+        return [noted for message in messages for noted in _noted(message, group_id, key)]
+
     try:
-        consumer.assign([log])
-        first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
-        stretch, begin, found = _FIRST_STRETCH, end, list[Noted]()
-        while begin > first and len(found) < wanted:
-            until, begin = begin, max(first, begin - stretch)
-            found = [*_stretch(consumer, log, begin, until, key), *found]
-            stretch *= 2
-            if watch is not None:
-                watch(end - begin, end - first)
-        return found[-wanted:]
+        return read_backwards(consumer, partition, stretch, wanted, watch)[-wanted:]
     finally:
         consumer.close()
 
 
-def _stretch(consumer: Any, log: TopicPartition, begin: int, until: int, key: bytes) -> list[Noted]:
-    """The group's records from one offset to before another."""
-    found: list[Noted] = []
+def _noted(message: Any, group_id: str, key: bytes) -> Iterator[Noted]:
+    if message.key != key or message.value is None:
+        return
+    try:
+        record = decode_record(message.key, message.value)
+    except RecordError as error:
+        raise ClusterError(f"a record of the group cannot be read: {error}") from error
+    if isinstance(record, GroupMetadata) and record.value is not None:
+        snapshot = classic_snapshot(archived(message), group_id, record.value)
+        yield Noted(time_ms=message.timestamp, value=record.value, snapshot=snapshot)
+
+
+def open_log(settings: Mapping[str, Any], partition: int) -> KafkaConsumer:
+    """A consumer of one partition of `__consumer_offsets`, in no group; close it after use.
+
+    Args:
+        settings: Of a client; see `Admin.settings`.
+        partition: The partition.
+    """
+    own = {"auto_offset_reset": "earliest", "exclude_internal_topics": False}
+    consumer = KafkaConsumer(**{**settings, **own}, group_id=None, enable_auto_commit=False)
+    consumer.assign([TopicPartition(GROUPS_TOPIC, partition)])
+    return consumer
+
+
+def archived(message: Any) -> ArchivedRecord:
+    """A message of kafka-python's consumer as what it was in the log."""
+    return ArchivedRecord(
+        key=message.key,
+        value=message.value,
+        partition=message.partition,
+        offset=message.offset,
+        time_us=message.timestamp * 1000,
+        leader_epoch=message.leader_epoch,
+    )
+
+
+def read_backwards(
+    consumer: KafkaConsumer,
+    partition: int,
+    stretch: Callable[[int, int], list[Found]],
+    wanted: int,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[Found]:
+    """Read the log from its end backwards, in ever longer stretches, until enough was found.
+
+    Args:
+        consumer: See `open_log`.
+        partition: The partition.
+        stretch: Finds in the log from one offset to before another.
+        wanted: How many are enough.
+        watch: See `read_group`.
+    """
+    log = TopicPartition(GROUPS_TOPIC, partition)
+    first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
+    length, begin, found = _FIRST_STRETCH, end, list[Found]()
+    while begin > first and len(found) < wanted:
+        until, begin = begin, max(first, begin - length)
+        found = [*stretch(begin, until), *found]
+        length *= 2
+        if watch is not None:
+            watch(end - begin, end - first)
+    return found
+
+
+def read_log(consumer: KafkaConsumer, partition: int, begin: int, until: int) -> Iterator[Any]:
+    """The messages from one offset to before another.
+
+    Raises:
+        ClusterError: It does not go on.
+    """
+    log = TopicPartition(GROUPS_TOPIC, partition)
     consumer.seek(log, begin)
     idle = 0
     while consumer.position(log) < until:
@@ -157,15 +227,7 @@ def _stretch(consumer: Any, log: TopicPartition, begin: int, until: int, key: by
         for message in polled:
             if message.offset >= until:
                 break
-            if message.key != key or message.value is None:
-                continue
-            try:
-                record = decode_record(message.key, message.value)
-            except RecordError as error:
-                raise ClusterError(f"a record of the group cannot be read: {error}") from error
-            if isinstance(record, GroupMetadata) and record.value is not None:
-                found.append(Noted(time_ms=message.timestamp, value=record.value))
-    return found
+            yield message
 
 
 def _existing(admin: Admin) -> dict[str, tuple[int, ...]]:

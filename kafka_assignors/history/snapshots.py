@@ -1,181 +1,124 @@
-"""A group's records as snapshots: who was in it, and who had what, after each rebalance.
+"""A group's records, in their order, as the snapshots that they are, or that they add up to.
 
-Whatever follows the course of a group (metrics, what-if, watching) works on these; what only reads record by
-record (the tables) does not need them.
+Each record of a classic group is a snapshot; those of KIP-848 are put together by `kip848_snapshots`. What a
+snapshot is, is said in `coordinator.snapshots`, whose names are here, too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from kafka_assignors.members import NO_GENERATION
-from kafka_assignors.protocol.offsets_topic import (
-    RecordError,
-    decode_assignment,
-    decode_prior_assignment,
-    decode_subscription,
+from kafka_assignors.coordinator.snapshots import (
+    EAGER_STRATEGIES,
+    ArchivedRecord,
+    Partitions,
+    Snapshot,
+    SnapshotMember,
+    classic_snapshot,
 )
+from kafka_assignors.history.kip848_snapshots import Kip848Group
+from kafka_assignors.protocol.offsets_topic import GroupMetadata, RecordError, decode_record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from uuid import UUID
 
-    from kafka_assignors.protocol.offsets_topic import GroupMetadataValue, MemberMetadata
-
-Partitions = frozenset[tuple[str, int]]
-"""Partitions by topic and id."""
-
-
-class ArchivedRecord(NamedTuple):
-    """A record of the archive; see `schemas.ARCHIVE`."""
-
-    key: bytes
-    value: bytes | None
-    partition: int
-    offset: int
-    time_us: int
-    leader_epoch: int | None
+__all__ = [
+    "EAGER_STRATEGIES",
+    "ArchivedRecord",
+    "Partitions",
+    "Snapshot",
+    "SnapshotMember",
+    "SnapshotReader",
+    "classic_snapshot",
+    "read_snapshots",
+]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SnapshotMember:
-    """A member in a snapshot.
+class SnapshotReader:
+    """Makes snapshots of one group's records as they come.
 
-    Attributes:
-        member_id: Its id.
-        instance_id: Of a static member.
-        client_id: Its client's name.
-        host: Where it connected from.
-        rack: The rack that it names.
-        topics: What it subscribes to; empty if that cannot be read.
-        claims: What it said it had when it joined, by topic.
-        claimed_generation: The generation of that; -1 if it did not say.
-        assignment: What it was given.
-        session_timeout_ms: How long it may be silent; -1 if that is not told.
-        rebalance_timeout_ms: How long others wait for it; -1 if that is not told.
-        subscription: What it sent, as bytes; None in groups of KIP-848.
-    """
+    Records that are written at one time belong together, as the coordinator writes all that follows from one
+    request at once; so what they add up to is known when a later record comes, or by `flush`.
 
-    member_id: str
-    instance_id: str | None = None
-    client_id: str = ""
-    host: str = ""
-    rack: str | None = None
-    topics: frozenset[str] = frozenset()
-    claims: Mapping[str, tuple[int, ...]]
-    claimed_generation: int = NO_GENERATION
-    assignment: Partitions = frozenset()
-    session_timeout_ms: int = -1
-    rebalance_timeout_ms: int = -1
-    subscription: bytes | None = None
-
-    @property
-    def identity(self) -> str:
-        """What it is the same by after a restart: its instance id, if it has one."""
-        return self.instance_id or self.member_id
-
-
-@dataclass(frozen=True, kw_only=True)
-class Snapshot:
-    """A group after one of its records.
+    Args:
+        topic_names: The name of each topic by its id, a UUID or Java's text of it.
 
     Attributes:
-        group: The group.
-        generation: Its generation; of KIP-848 the epoch of its assignment.
-        time_us: When the broker wrote the record, in microseconds since 1970.
-        state_time_us: When the coordinator had all members' joins, by its own clock; None if it is not told.
-        partition: The partition of `__consumer_offsets`.
-        offset: The record's offset there.
-        leader_epoch: The leader epoch of that partition; None if it is not known.
-        protocol_type: "consumer"; "connect" and others of those who are not consumers; "kip848".
-        strategy: What it is assigned by; None without members.
-        leader: The leader's member id; None without members, and of KIP-848.
-        members: Its members, sorted by identity.
+        rejected: How many records could not be read.
     """
 
-    group: str
-    generation: int
-    time_us: int
-    state_time_us: int | None = None
-    partition: int = 0
-    offset: int = 0
-    leader_epoch: int | None = None
-    protocol_type: str = "consumer"
-    strategy: str | None = None
-    leader: str | None = None
-    members: tuple[SnapshotMember, ...] = ()
+    def __init__(self, topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None) -> None:
+        self.rejected = 0
+        self._kip848 = Kip848Group(topic_names or {})
+        self._last: ArchivedRecord | None = None
+        self._classic: Snapshot | None = None
+        self._generation = 0
 
-    @cached_property
-    def owners(self) -> dict[tuple[str, int], str]:
-        """The owner of each partition that has one, by identity; of two, the last by identity."""
-        return {one: member.identity for member in self.members for one in member.assignment}
+    def add(self, record: ArchivedRecord) -> Iterator[Snapshot]:
+        """Take the next record.
 
-    @cached_property
-    def topics(self) -> frozenset[str]:
-        """All topics that members subscribe to."""
-        return frozenset[str]().union(*(member.topics for member in self.members))
+        Yields:
+            Snapshots of the records before, most often one or none. A record that was taken before, by its
+            partition and offset, adds nothing.
+        """
+        last = self._last
+        if last is not None and (record.partition, record.offset) <= (last.partition, last.offset):
+            return
+        try:
+            decoded = decode_record(record.key, record.value)
+        except RecordError:
+            self.rejected += 1
+            return
+        again = self._classic is not None and isinstance(decoded, GroupMetadata)
+        if again or (last is not None and last.time_us != record.time_us):
+            yield from self.flush()
+        self._last = record
+        if isinstance(decoded, GroupMetadata):
+            self._classic = (
+                _gone(record, decoded.group_id, self._generation)
+                if decoded.value is None
+                else classic_snapshot(record, decoded.group_id, decoded.value)
+            )
+        else:
+            self._kip848.add(record, decoded)
+
+    def flush(self) -> Iterator[Snapshot]:
+        """What the records up to now add up to, if that was not told yet."""
+        modern = self._kip848.snapshot()
+        classic, self._classic = self._classic, None
+        # A group that changes its protocol is deleted as what it was in the same moment.
+        found = [one for one in (classic, modern) if one is not None]
+        for snapshot in [one for one in found if one.members] or found[-1:]:
+            self._generation = snapshot.generation
+            yield snapshot
 
 
-def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataValue) -> Snapshot:
-    """The snapshot that a record of a classic group is.
+def read_snapshots(
+    records: Iterable[ArchivedRecord], topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None
+) -> Iterator[Snapshot]:
+    """The snapshots of one group.
 
-    Members whose bytes cannot be read are there, without topics or without partitions.
+    Records that cannot be read are left out; they are in the table `rejected`.
+
+    Args:
+        records: Its records by partition and offset.
+        topic_names: The name of each topic by its id, a UUID or Java's text of it. KIP-848's records since
+            4.1 have ids alone; a topic whose name is not known goes by its id.
     """
-    members = [_member(member, value) for member in value.members]
+    reader = SnapshotReader(topic_names)
+    for record in records:
+        yield from reader.add(record)
+    yield from reader.flush()
+
+
+def _gone(record: ArchivedRecord, group: str, generation: int) -> Snapshot:
+    """A group that was deleted, or that was empty for long: it begins anew, with generation 1."""
     return Snapshot(
         group=group,
-        generation=value.generation,
+        generation=generation,
         time_us=record.time_us,
-        state_time_us=value.current_state_timestamp * 1000 if value.current_state_timestamp >= 0 else None,
         partition=record.partition,
         offset=record.offset,
         leader_epoch=record.leader_epoch,
-        protocol_type=value.protocol_type,
-        strategy=value.protocol,
-        leader=value.leader,
-        members=tuple(sorted(members, key=lambda member: (member.identity, member.member_id))),
-    )
-
-
-def _member(member: MemberMetadata, value: GroupMetadataValue) -> SnapshotMember:
-    rack: str | None = None
-    topics: frozenset[str] = frozenset()
-    claims: Mapping[str, tuple[int, ...]] = {}
-    generation = NO_GENERATION
-    assignment: Partitions = frozenset()
-    if value.protocol_type == "consumer":
-        try:
-            subscription = decode_subscription(member.subscription)
-            rack, topics = subscription.rack_id or None, frozenset(subscription.topics)
-            claims, generation = subscription.owned_partitions, subscription.generation_id
-            prior = decode_prior_assignment(value.protocol, subscription.user_data)
-            if prior is not None:
-                remembered = {topic: tuple(partitions) for topic, partitions in prior.claims.items()}
-                claims, generation = claims or remembered, max(generation, prior.generation)
-        except RecordError:
-            pass
-        try:
-            assigned = decode_assignment(member.assignment)
-            if assigned is not None:
-                assignment = frozenset(
-                    (topic, partition)
-                    for topic, partitions in assigned.assigned_partitions.items()
-                    for partition in partitions
-                )
-        except RecordError:
-            pass
-    return SnapshotMember(
-        member_id=member.member_id,
-        instance_id=member.group_instance_id or None,
-        client_id=member.client_id,
-        host=member.client_host,
-        rack=rack,
-        topics=topics,
-        claims=claims,
-        claimed_generation=generation,
-        assignment=assignment,
-        session_timeout_ms=member.session_timeout,
-        rebalance_timeout_ms=member.rebalance_timeout,
-        subscription=member.subscription,
     )

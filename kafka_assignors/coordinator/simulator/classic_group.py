@@ -129,6 +129,7 @@ class ClassicGroup:
         self._not_synced: set[str] = set()
         self._from_empty = False
         self._new_member_added = False
+        self._all_joined_at = clock.now
         self._round: Timer | None = None
         self._sync_timer: Timer | None = None
 
@@ -138,14 +139,17 @@ class ClassicGroup:
         return list(self._order)
 
     def record(self) -> GroupMetadataValue:
-        """The group as the coordinator writes it to `__consumer_offsets` when it is stable."""
+        """The group as the coordinator writes it to `__consumer_offsets` when its leader has answered.
+
+        Kafka's state is then still CompletingRebalance, so that the time of it is when all had joined.
+        """
         return GroupMetadataValue(
             version=3,
             protocol_type="consumer",
             generation=self.generation,
             protocol=self.strategy or None,
             leader=self.leader,
-            current_state_timestamp=self._clock.now,
+            current_state_timestamp=self._all_joined_at,
             members=tuple(
                 MemberMetadata(
                     member_id=member_id,
@@ -402,6 +406,7 @@ class ClassicGroup:
             return
         self.leader = elected
         self.generation += 1
+        self._all_joined_at = self._clock.now
         self._not_synced.clear()
         if not self._members:
             self.state, self.strategy = "Empty", ""
