@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -283,7 +283,7 @@ addition to the assignors named. The first run also starts Spark's Python worker
 """
 
 
-def report(results: Sequence[Result], facts: Mapping[str, object], about: Mapping[str, str]) -> str:
+def report(results: Sequence[Result], facts: Mapping[str, Any], about: Mapping[str, str]) -> str:
     """The results as a page."""
     rows = [
         f"| {one.what} | {one.groups} | {one.replays:,} | {one.seconds:.1f} | {one.cpu_seconds:.1f}"

@@ -3,8 +3,8 @@
 What is replayed is who was in the group, not what its assignor made of it. So
 
 - the generations of one cooperative hand-over are one rebalance: the same members with the same topics, and
-  the later generation gives away what members still claimed to have, and nobody was given, in the earlier
-  one;
+  the later generation gives away what the earlier one made members give up (`Snapshot.given_up`);
+- a group of KIP-848 rebalances until every member has what it is to have (`Snapshot.settled`);
 - several records of one generation are one rebalance: a static member came back, under another member id;
 - a rebalance of the same members for any other reason (new partitions, say) is a rebalance.
 
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafka_assignors.arrays import NOBODY, IntArray, places
+from kafka_assignors.history.kip848_snapshots import PROTOCOL_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,9 +45,7 @@ MOST_PARTITIONS: Final = 100_000
 
 _ID_BITS: Final = 32
 _ID_MASK: Final = (1 << _ID_BITS) - 1
-_INCREMENTAL: Final = "cooperative-sticky"
-_EAGER: Final = ("range", "roundrobin", "sticky")
-_REPLAYED: Final = ("consumer", "kip848")
+_REPLAYED: Final = ("consumer", PROTOCOL_TYPE)
 
 
 class Participant(NamedTuple):
@@ -142,12 +141,12 @@ class _Seen(NamedTuple):
     offset: int
     generation: int
     state_time_us: int | None
-    strategy: str | None
-    kip848: bool
+    cooperative: bool
+    settled: bool
     members: tuple[Participant, ...]
     given: IntArray
     to: NDArray[np.int32]
-    held_back: frozenset[int]
+    given_up: frozenset[int]
 
     @property
     def began_us(self) -> int:
@@ -182,16 +181,13 @@ class CourseBuilder:
             return
         given: list[int] = []
         to: list[int] = []
-        claimed: set[int] = set()
         for member in snapshot.members:
             number = self._identities.setdefault(member.identity, len(self._identities))
-            for topic in member.topics.union([topic for topic, _ in member.assignment], member.claims):
+            for topic in member.topics.union([topic for topic, _ in member.assignment]):
                 self._topics.setdefault(topic, len(self._topics) << _ID_BITS)
             first = self._topics
             given += [first[topic] | one for topic, one in member.assignment if 0 <= one < MOST_PARTITIONS]
             to += [number] * (len(given) - len(to))
-            if snapshot.strategy not in _EAGER:
-                claimed.update(first[topic] | one for topic, each in member.claims.items() for one in each)
         columns = self._columns(given, to)
         self._seen.append(
             _Seen(
@@ -200,12 +196,14 @@ class CourseBuilder:
                 offset=snapshot.offset,
                 generation=snapshot.generation,
                 state_time_us=snapshot.state_time_us,
-                strategy=snapshot.strategy,
-                kip848=snapshot.protocol_type == "kip848",
+                cooperative=snapshot.cooperative or snapshot.protocol_type == PROTOCOL_TYPE,
+                settled=snapshot.settled,
                 members=tuple(self._participant(member) for member in snapshot.members),
                 given=columns[0],
                 to=columns[1],
-                held_back=frozenset(claimed.difference(given)),
+                given_up=frozenset(
+                    self._topics[topic] | one for topic, one in snapshot.given_up if topic in self._topics
+                ),
             )
         )
 
@@ -219,16 +217,13 @@ class CourseBuilder:
         # another partition of the topic has no other order.
         one_log = len({seen.partition for seen in self._seen}) <= 1
         self._seen.sort(key=lambda seen: (0 if one_log else seen.time_us, seen.partition, seen.offset))
-        handing_over: set[str | None] = {_INCREMENTAL}
         rebalances: list[_Seen] = []
         for seen in self._seen:
             before = rebalances[-1] if rebalances else None
-            if before is not None and _is_same(before, seen):
-                ended = seen.time_us if seen.kip848 else before.time_us
-                rebalances[-1] = seen._replace(state_time_us=before.began_us, time_us=ended)
-            elif before is not None and _is_hand_over(before, seen):
-                handing_over.add(before.strategy)
+            if before is not None and (not before.settled or _is_hand_over(before, seen)):
                 rebalances[-1] = seen._replace(state_time_us=before.began_us)
+            elif before is not None and _is_same(before, seen):
+                rebalances[-1] = before._replace(members=seen.members)
             elif before is not None or seen.members:
                 rebalances.append(seen)
         numbers, bounds, sizes = self._layout(rebalances, topics or {})
@@ -247,7 +242,7 @@ class CourseBuilder:
                     ended_us=rebalance.time_us,
                     sizes=counts,
                     owners=owners,
-                    cooperative=rebalance.kip848 or rebalance.strategy in handing_over,
+                    cooperative=rebalance.cooperative,
                 )
             )
         return Course(
@@ -314,13 +309,15 @@ class CourseBuilder:
 
 
 def _is_same(before: _Seen, seen: _Seen) -> bool:
-    """Whether two records are of one generation."""
-    return before.generation == seen.generation and bool(before.members) == bool(seen.members)
+    """Whether two records are of one generation: the same members, one of which may have been restarted."""
+    return before.generation == seen.generation and [one.identity for one in before.members] == [
+        one.identity for one in seen.members
+    ]
 
 
 def _is_hand_over(before: _Seen, seen: _Seen) -> bool:
     return (
         seen.generation > before.generation
         and before.signature == seen.signature
-        and not before.held_back.isdisjoint(seen.given.tolist())
+        and not before.given_up.isdisjoint(seen.given.tolist())
     )

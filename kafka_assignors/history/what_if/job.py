@@ -18,28 +18,24 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kafka_assignors.history.schemas import WHAT_IF
-from kafka_assignors.history.snapshots import ArchivedRecord, classic_snapshot
+from kafka_assignors.history.schemas import KEPT_TYPES, WHAT_IF
+from kafka_assignors.history.snapshots import ArchivedRecord, SnapshotReader
 from kafka_assignors.history.what_if.assignors import leader_of
 from kafka_assignors.history.what_if.course import CourseBuilder
 from kafka_assignors.history.what_if.replay import ACTUAL, Replay, replay_course
 from kafka_assignors.history.what_if.scenarios import AS_IT_WAS, Scenario
-from kafka_assignors.protocol.offsets_topic import RecordError, decode_group_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from kafka_assignors.history.snapshots import Snapshot
-
 log = logging.getLogger(__name__)
 
 ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """What is compared unless told otherwise."""
 
-_CLASSIC: Final = 2
-_COLUMNS: Final = ("group", "value", "partition", "offset", "timestamp")
+_COLUMNS: Final = ("group", "key", "value", "partition", "offset", "timestamp")
 
 Part = tuple[tuple[Scenario, tuple[str, ...]], ...]
 """What one call has to do: scenarios, and the assignors of each."""
@@ -51,15 +47,17 @@ def what_if(
     assignors: Sequence[str] = ASSIGNORS,
     scenarios: Sequence[str] = (AS_IT_WAS.name,),
     topics: Mapping[str, int] | None = None,
+    topic_names: Mapping[str, str] | None = None,
     split: bool | None = None,
 ) -> DataFrame:
     """Replay the history of each group.
 
     Args:
-        records: An archive in the schema `ARCHIVE`, with a column `group`. Records of classic groups count.
+        records: An archive in the schema `ARCHIVE`, with a column `group`.
         assignors: Names as `leader_of` takes them. Where it is as it was, what happened comes in addition.
         scenarios: Names as `Scenario.of` takes them.
         topics: How many partitions topics have, as far as that is known.
+        topic_names: The name of each topic by its id, for groups of KIP-848.
         split: Whether each group is sent once for each assignor; by default where there are fewer groups than
             cores.
 
@@ -76,24 +74,26 @@ def what_if(
     wanted = tuple(dict.fromkeys(Scenario.of(name) for name in scenarios))
     if not wanted:
         raise ValueError(f"there is no scenario to replay: give at least {AS_IT_WAS.name!r}")
-    sizes = dict(topics or {})
-    classic = records.where(sf.col("type") == _CLASSIC).where(sf.col("value").isNotNull())
+    sizes, names = dict(topics or {}), dict(topic_names or {})
+    told = records.where(sf.col("type").isin(*KEPT_TYPES) & sf.col("group").isNotNull())
     if split is None:
         cores = records.sparkSession.sparkContext.defaultParallelism
-        split = classic.select("group").distinct().limit(cores).count() < cores
+        split = told.select("group").distinct().limit(cores).count() < cores
     parts = _parts(wanted, chosen, split=split)
 
     def replay_group(
         key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         group, part = (scalar.as_py() for scalar in key)
-        rows = [row_of(replay) for replay in replay_records(group, _records(batches), parts[part], sizes)]
-        yield pa.RecordBatch.from_pylist(rows, schema=WHAT_IF)
+        replays = replay_records(group, _records(batches), parts[part], sizes, names)
+        yield pa.RecordBatch.from_pylist([row_of(replay) for replay in replays], schema=WHAT_IF)
 
     numbered = sf.explode(sf.lit([*range(len(parts))])) if split else sf.lit(0)
     return (
-        classic.select(*_COLUMNS)
+        told.select(*_COLUMNS)
         .withColumn("part", numbered)
+        .repartition("group", "part")
+        .sortWithinPartitions("group", "part", "partition", "offset")  # grouping leaves it so
         .groupBy("group", "part")
         .applyInArrow(replay_group, schema=from_arrow_schema(WHAT_IF))
     )
@@ -112,48 +112,51 @@ def _parts(scenarios: Sequence[Scenario], assignors: Sequence[str], *, split: bo
 
 
 def replay_records(
-    group: str, records: Iterable[ArchivedRecord], part: Part, topics: Mapping[str, int]
+    group: str,
+    records: Iterable[ArchivedRecord],
+    part: Part,
+    topics: Mapping[str, int],
+    topic_names: Mapping[str, str] | None = None,
 ) -> list[Replay]:
-    """Replay the records of one group, in any order; a record that comes twice counts once.
+    """Replay the records of one group.
 
     A group that is none of consumers, or never had any, has no replays.
 
     Args:
         group: The group.
-        records: Its GroupMetadata records that are no tombstones.
+        records: Its records by partition and offset; one that comes twice counts once.
         part: What to do.
         topics: How many partitions topics have.
+        topic_names: The name of each topic by its id.
     """
     builder = CourseBuilder(group)
-    undecoded = 0
-    seen: set[tuple[int, int]] = set()
+    reader = SnapshotReader(topic_names)
+    broken = 0
     for record in records:
-        if (record.partition, record.offset) in seen:
-            continue
-        seen.add((record.partition, record.offset))
-        snapshot = _snapshot(group, record)
-        if snapshot is None:
-            undecoded += 1
-        else:
-            builder.add(snapshot)
+        try:
+            for snapshot in reader.add(record):
+                builder.add(snapshot)
+        except Exception:
+            log.exception(
+                "Leaving out the record of group %s at %d/%d", group, record.partition, record.offset
+            )
+            broken += 1
+    for snapshot in reader.flush():
+        builder.add(snapshot)
+    broken += reader.rejected
     told = builder.build(topics)
-    if not told.steps and not undecoded:
+    if not told.steps and not broken:
         return []
     replays: list[Replay] = []
     for scenario, assignors in part:
         try:
-            replays += replay_course(scenario.apply(told), assignors, scenario.name, undecoded=undecoded)
+            replays += replay_course(scenario.apply(told), assignors, scenario.name, undecoded=broken)
         except Exception:
             log.exception("The history of group %s cannot be replayed (%s)", group, scenario.name)
+            failed = broken + len(told.steps)
             replays += [
-                Replay(
-                    group=group,
-                    assignor=assignor,
-                    scenario=scenario.name,
-                    rebalances=(),
-                    undecoded=undecoded + len(told.steps),
-                )
-                for assignor in assignors
+                Replay(group=group, assignor=name, scenario=scenario.name, rebalances=(), undecoded=failed)
+                for name in assignors
             ]
     return replays
 
@@ -173,27 +176,30 @@ def row_of(replay: Replay) -> dict[str, Any]:
     }
 
 
-def _snapshot(group: str, record: ArchivedRecord) -> Snapshot | None:
-    try:
-        return classic_snapshot(record, group, decode_group_metadata(record.value or b""))
-    except RecordError as fault:
-        log.warning(
-            "Leaving out the record of group %s at %d/%d: %s", group, record.partition, record.offset, fault
-        )
-        return None
-
-
 def _records(batches: Iterator[pa.RecordBatch]) -> Iterator[ArchivedRecord]:
+    """The records in their order.
+
+    Raises:
+        RuntimeError: They do not come in it: a reader of snapshots would pass some over.
+    """
+    last = (-1, -1)
     for batch in batches:
         values = batch.column("value")
         times = batch.column("timestamp").cast(pa.int64())
         partitions, offsets = batch.column("partition"), batch.column("offset")
+        keys = batch.column("key")
         for place in range(batch.num_rows):
+            this = partitions[place].as_py(), offsets[place].as_py()
+            if this < last:
+                raise RuntimeError(
+                    f"Spark gave the record at {this} after that at {last}, in spite of its sort"
+                )
+            last = this
             yield ArchivedRecord(
-                key=b"",
+                key=keys[place].as_py(),
                 value=values[place].as_py(),
-                partition=partitions[place].as_py(),
-                offset=offsets[place].as_py(),
+                partition=this[0],
+                offset=this[1],
                 time_us=times[place].as_py(),
                 leader_epoch=None,
             )
