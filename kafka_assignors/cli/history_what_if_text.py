@@ -35,7 +35,7 @@ def what_if_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     if len(by_group) > len(shown):
         yield f"and {len(by_group) - len(shown)} more groups"
     yield (
-        f"in all, the best for each of {len(saved)} groups: "
+        "in all, by what is the best for each group: "
         f"{sum(saving.moves for saving in saved):,} fewer moves and "
         f"{sum(saving.unowned_seconds for saving in saved):,.1f} fewer partition-seconds without an owner"
     )
