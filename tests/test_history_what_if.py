@@ -368,6 +368,22 @@ def test_the_generations_of_a_hand_over_are_one_rebalance() -> None:
     ]
 
 
+def test_a_hand_over_that_is_overtaken_leaves_partitions_out_and_is_no_failure() -> None:
+    had = {"t": (0, 1, 2, 3)}
+    cooperative = "cooperative-sticky"
+    history = [
+        snapshot(1, 10, member("a", {"t": range(4)}), strategy=cooperative),
+        snapshot(2, 20, member("a", {"t": [0, 1]}, claims=had), member("b"), strategy=cooperative),
+        snapshot(3, 30, member("a", {"t": range(4)}, claims={"t": (0, 1)}), strategy=cooperative),
+    ]
+
+    actual = replay(history, ACTUAL)
+
+    assert [(one.left_out, one.failed) for one in actual.rebalances] == [(0, False), (2, False), (0, False)]
+    # Two partitions for the second in which the group settled, and until the end of the next rebalance.
+    assert [one.unowned_seconds for one in actual.rebalances] == [0.0, 2 * 1.0, 2 * 10.0]
+
+
 def test_a_static_member_that_came_back_to_its_generation_is_no_rebalance() -> None:
     history = [
         snapshot(1, 10, member("a-1", {"t": range(4)}, instance="a")),

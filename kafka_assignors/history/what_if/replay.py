@@ -13,7 +13,8 @@ before, and counted by one rule, which is also that of what happened (`ACTUAL`):
      rebalance.
   3. absences that the group does not know of, for the partitions of the absent member (see `scenarios`).
 - *failed*: rebalances in which the assignor raised, or left partitions out. If it raised, members keep what
-  they had, and the rest is left out.
+  they had, and the rest is left out. A cooperative hand-over that in truth was overtaken by the next change
+  is left out, too, but no failure.
 
 Not counted is what is the same for all: how long the group waited for joins, and that nobody is there. When
 the last member has gone that is no rebalance, but nobody has anything any more.
@@ -55,6 +56,7 @@ class Rebalanced:
         imbalance: The largest load less the smallest.
         unowned_seconds: Partition-seconds without an owner, from the end of the rebalance before to its own.
         left_out: How many partitions went to nobody.
+        failed: Whether the assignor raised, or left them out.
         failure: What the assignor raised; empty if it did not.
         owners: (N,) the number of the identity that has each partition of the course now, or `NOBODY`; None
             unless it was asked for.
@@ -66,6 +68,7 @@ class Rebalanced:
     imbalance: int
     unowned_seconds: float
     left_out: int
+    failed: bool
     failure: str
     owners: IntArray | None = None
 
@@ -113,7 +116,7 @@ class Replay:
     @property
     def failed(self) -> int:
         """In how many rebalances the assignor raised, or left partitions out; and records not read."""
-        return self.undecoded + sum(bool(one.failure or one.left_out) for one in self.rebalances)
+        return self.undecoded + sum(one.failed for one in self.rebalances)
 
 
 def replay(
@@ -213,6 +216,9 @@ class _Player:
         loads = np.bincount(has[given], minlength=situation.who.size)
         self._owners[situation.at] = after
         self._left_out = int(given.size - np.count_nonzero(given))
+        to_hand_over = 0
+        if self._left_out and self._leader is None and step.cooperative:
+            to_hand_over = int(np.count_nonzero(~given & (situation.kept(before) != NOBODY)))
         self.rebalances.append(
             Rebalanced(
                 ended_us=step.ended_us,
@@ -221,6 +227,7 @@ class _Player:
                 imbalance=int(loads.max() - loads.min()),
                 unowned_seconds=waste + int(np.count_nonzero(stops)) * step.seconds,
                 left_out=self._left_out,
+                failed=bool(failure) or self._left_out > to_hand_over,
                 failure=failure,
                 owners=self._owners if self._tells_owners else None,
             )
