@@ -16,10 +16,20 @@ from kafka_assignors.assignors import (
 from kafka_assignors.coordinator.simulator.classic_group import BrokerSettings
 from kafka_assignors.coordinator.simulator.member import MemberSettings
 from kafka_assignors.coordinator.simulator.simulation import Simulation
-from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, grow_topic
+from kafka_assignors.testing import (
+    Cluster,
+    ConsumerGroup,
+    create_topic,
+    grow_topic,
+    kafka_cluster_factory,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from kafka_assignors.testing import Timeline
+
+kafka = kafka_cluster_factory(3, scope="module")
 
 SESSION_MS = 6000
 PARTITIONS = 10
@@ -35,6 +45,7 @@ LIFE: Sequence[tuple[str, str]] = (
     ("crash", "b"),
     ("leave", "a"),
     ("grow", ""),
+    ("move the coordinator", ""),
     ("join static", "e"),
     ("join static", "f"),
     ("restart", "f"),
@@ -44,7 +55,7 @@ LIFE: Sequence[tuple[str, str]] = (
 """What happens to a group; each step once it is stable after the last."""
 
 
-def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> list[Where]:
+def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> tuple[list[Where], Timeline]:
     topic = create_topic(kafka, PARTITIONS)
     settings = {"session_timeout_ms": SESSION_MS, "metadata_max_age_ms": 500}
     passed: list[Where] = []
@@ -52,6 +63,8 @@ def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> list[Where]:
         for act, name in LIFE:
             if act == "grow":
                 grow_topic(kafka, topic, PARTITIONS + 3)
+            elif act == "move the coordinator":
+                kafka.move_coordinator(group.group_id)
             elif act.startswith("join"):
                 group.join(name, instance_id=f"instance-{name}" if "static" in act else None)
             else:
@@ -66,7 +79,7 @@ def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> list[Where]:
                     },
                 )
             )
-    return passed
+        return passed, group.timeline
 
 
 def simulated_life(assignor: type[Assignor]) -> list[Where]:
@@ -83,6 +96,9 @@ def simulated_life(assignor: type[Assignor]) -> list[Where]:
         if act == "grow":
             group.grow("t", PARTITIONS + 3)
             group.run(1)
+        elif act == "move the coordinator":
+            group.move_coordinator()
+            group.run(10)
         elif act.startswith("join"):
             group.join(name, instance_id=f"instance-{name}" if "static" in act else None)
         elif act == "restart":
@@ -105,7 +121,7 @@ def simulated_life(assignor: type[Assignor]) -> list[Where]:
 @pytest.mark.parametrize(
     "assignor", [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor]
 )
-def test_a_simulated_life_is_the_real_one(kafka_cluster: Cluster, assignor: type[Assignor]) -> None:
-    real, simulated = life_on_a_broker(kafka_cluster, assignor), simulated_life(assignor)
+def test_a_simulated_life_is_the_real_one(kafka: Cluster, assignor: type[Assignor]) -> None:
+    (real, timeline), simulated = life_on_a_broker(kafka, assignor), simulated_life(assignor)
     for step, here, there in zip(LIFE, real, simulated, strict=True):
-        assert here == there, step
+        assert here == there, f"{step}\n{timeline.chart()}\n" + "\n".join(map(str, timeline.events))

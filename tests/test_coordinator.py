@@ -47,9 +47,9 @@ def test_each_member_votes_for_the_first_of_its_list_that_all_know() -> None:
     assert election.ballots == {"a": "range", "b": "range", "c": "range"}
     assert str(election) == (
         "range: range 3 of 3 votes\n"
-        "cooperative-sticky is no candidate: b, c does not know it\n"
+        "cooperative-sticky is no candidate: b, c do not know it\n"
         "roundrobin is no candidate: a does not know it\n"
-        "sticky is no candidate: a, c does not know it"
+        "sticky is no candidate: a, c do not know it"
     )
 
 

@@ -97,8 +97,8 @@ def test_topics_that_are_missing_or_unread_are_named() -> None:
         "g", group.group.record(), {"orders": range(8), "old": range(2)}, committed=["old", "orders"]
     )
     texts = {problem.kind: problem.text for problem in found.problems}
-    assert texts["missing topic"] == "payments is subscribed to and does not exist"
-    assert texts["unread topic"] == "the group has offsets of old, and no member subscribes to it"
+    assert texts["missing topic"] == "members subscribe to topics that do not exist: payments"
+    assert texts["unread topic"] == "the group has offsets of old, to which no member subscribes"
 
 
 def test_two_owners_are_an_error_unless_it_is_broadcast() -> None:

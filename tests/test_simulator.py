@@ -189,6 +189,46 @@ def test_a_changed_subscription_makes_a_round() -> None:
     assert "joined again" in triggers(group)[1]
 
 
+@pytest.mark.parametrize("assignor", ALL)
+def test_a_group_at_rest_does_not_notice_that_its_coordinator_moved(assignor: type[Assignor]) -> None:
+    group = simulated(assignor)
+    group.join("a")
+    group.join("b", instance_id="inst-b")
+    before = group.run_until_stable()
+    group.move_coordinator(away=2)
+    group.run(30)
+    assert group.run_until_stable() == before
+    assert (group.group.generation, triggers(group)) == (1, ["member joined"])
+    # The new coordinator knows static members, too.
+    group.restart("b")
+    group.run_until_stable()
+    assert group.group.generation == 1
+
+
+@pytest.mark.parametrize("assignor", ALL)
+def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: type[Assignor]) -> None:
+    slow = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=3000)
+    group = simulated(assignor, member=slow)
+    group.join("a")
+    group.join("b")
+    group.run_until_stable()
+    group.join("c")
+    group.run(0.1)
+    # a and b have not heard of the rebalance, and c has never been in a generation: it comes as new again.
+    assert group.group.state == "PreparingRebalance"
+    group.move_coordinator()
+    assert (group.group.state, group.group.generation) == ("Stable", 1)
+    for state in ("PreparingRebalance", "CompletingRebalance"):
+        while group.group.state != state:
+            group.run(0.001)
+    # All have joined, and the leader's assignment is cut off.
+    group.move_coordinator()
+    after = group.run_until_stable()
+    assert loads(after) == {"a": 4, "b": 4, "c": 4}
+    assert triggers(group)[:4] == ["member joined", "member joined", "member joined", "coordinator moved"]
+    group.timeline.assert_never_owned_twice()
+
+
 def test_members_without_a_common_strategy_are_refused() -> None:
     group = simulated(RangeAssignor)
     group.join("a")
@@ -255,7 +295,7 @@ def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
     partitions = 12
     for _ in range(rng.randint(3, 15)):
         running = [name for name, member in group.members.items() if member.running and name not in frozen]
-        act = rng.choice(["join", "join", "leave", "crash", "freeze", "thaw", "restart", "grow"])
+        act = rng.choice(["join", "join", "leave", "crash", "freeze", "thaw", "restart", "grow", "move"])
         if act == "join" or len(running) < 2:
             group.join(instance_id=f"i{len(group.members)}" if rng.random() < 0.3 else None)
         elif act in {"leave", "crash", "freeze"}:
@@ -269,6 +309,8 @@ def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
         elif act == "grow":
             partitions += 1
             group.grow("orders", partitions)
+        elif act == "move":
+            group.move_coordinator(away=rng.choice([0.1, 2]))
         group.run(rng.choice([0, 0.05, 1, 8]))
     for name in frozen:
         group.members[name].thaw()

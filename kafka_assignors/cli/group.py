@@ -4,17 +4,24 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from kafka.errors import KafkaError
 
 from kafka_assignors.cli.group_text import explained_lines, partitions_of
+from kafka_assignors.cli.output import show
 from kafka_assignors.cluster.admin import Admin, ClusterError
 from kafka_assignors.cluster.command_config import CommandConfigError, read_command_config
+from kafka_assignors.coordinator.election import elect_leader, elect_strategy
 from kafka_assignors.coordinator.explanation import Explanation, explain
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC, partition_for_group
-from kafka_assignors.coordinator.live import LiveGroup, NoSuchGroupError, read_group
-from kafka_assignors.coordinator.reasons import Change, find_changes
+from kafka_assignors.coordinator.live import (
+    LiveGroup,
+    Rebalanced,
+    find_coordinator,
+    read_group,
+    read_rebalances,
+)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,8 +31,8 @@ def run(options: argparse.Namespace) -> int:
         The exit status: 0 done, 1 the cluster did not say or something is wrong, 2 what cannot be asked for.
     """
     try:
-        return _find(options) if options.verb == "find" else _explain(options)
-    except (NoSuchGroupError, CommandConfigError, ValueError) as error:
+        return _VERBS[options.verb](options)
+    except (CommandConfigError, ValueError) as error:
         print(f"kafka-assignors group {options.verb}: {error}", file=sys.stderr)
         return 2
     except (ClusterError, KafkaError) as error:
@@ -35,36 +42,57 @@ def run(options: argparse.Namespace) -> int:
 
 def _find(options: argparse.Namespace) -> int:
     if options.bootstrap_servers is None:
-        partition, partitions, broker = (
-            partition_for_group(options.group, options.partitions),
-            options.partitions,
-            None,
-        )
+        partition = partition_for_group(options.group, options.partitions)
+        found = {"partition": partition, "partitions": options.partitions}
+        text = f"{GROUPS_TOPIC}-{partition}, of {options.partitions}"
     else:
         with _admin(options) as admin:
-            live = read_group(admin, options.group, records=1)
-        partition, partitions, broker = live.partition, live.partitions, live.coordinator
+            coordinator = find_coordinator(admin, options.group)
+        found, text = asdict(coordinator), str(coordinator)
+    show(json.dumps(found, indent=2) if options.json else text)
+    return 0
+
+
+def _elect(options: argparse.Namespace) -> int:
+    preferences: dict[str, list[str]] = {}
+    for text in options.members:
+        member, equals, strategies = text.partition("=")
+        if not (member and equals and strategies) or member in preferences:
+            raise ValueError(f"{text!r} is not MEMBER=STRATEGY[,...] of a member that was not named before")
+        preferences[member] = strategies.split(",")
+    election = elect_strategy(preferences)
+    leader = elect_leader(preferences, leader=next(iter(preferences)))
     if options.json:
-        print(json.dumps({"partition": partition, "partitions": partitions, "coordinator": broker}, indent=2))
+        show(json.dumps({**asdict(election), "tied": election.tied, "leader": leader}, indent=2))
     else:
-        print(f"{GROUPS_TOPIC}-{partition}" + ("" if broker is None else f", led by {broker}"))
+        show(f"{election}\nleader: {leader}, the first to join")
     return 0
 
 
 def _explain(options: argparse.Namespace) -> int:
     with _admin(options) as admin:
-        live = read_group(admin, options.group)
-    *before, newest = live.records
+        live = read_group(admin, options.group, watch=_say_how_far if sys.stderr.isatty() else None)
     found = explain(
-        live.group_id, newest.value, live.topics, committed=live.committed, record_limit=live.record_limit
+        live.group_id,
+        live.records[-1].value,
+        live.topics,
+        committed=live.committed,
+        record_limit=live.record_limit,
     )
-    changes = find_changes(before[-1].snapshot, newest.snapshot) if before else ()
+    rebalances = read_rebalances(live)
     if options.json:
-        print(json.dumps(_to_json(live, found, changes), indent=2))
+        show(json.dumps(_to_json(live, found, rebalances), indent=2))
     else:
-        print("\n".join(explained_lines(live, found, changes)))
+        show("\n".join(explained_lines(live, found, rebalances)))
     wrong = any(problem.severity != "note" for problem in found.problems)
     return 1 if options.check and wrong else 0
+
+
+def _say_how_far(read: int, there_are: int) -> None:
+    end = "\n" if read == there_are else ""
+    print(
+        f"\r{GROUPS_TOPIC}: looked at {read:,} of {there_are:,} records", end=end, file=sys.stderr, flush=True
+    )
 
 
 def _admin(options: argparse.Namespace) -> Admin:
@@ -72,7 +100,10 @@ def _admin(options: argparse.Namespace) -> Admin:
     return Admin(options.bootstrap_servers.split(","), settings)
 
 
-def _to_json(live: LiveGroup, found: Explanation, changes: "tuple[Change, ...]") -> dict[str, Any]:
+_VERBS: Final = {"elect": _elect, "explain": _explain, "find": _find}
+
+
+def _to_json(live: LiveGroup, found: Explanation, rebalances: tuple[Rebalanced, ...]) -> dict[str, Any]:
     members = [
         {
             **asdict(account),
@@ -85,11 +116,8 @@ def _to_json(live: LiveGroup, found: Explanation, changes: "tuple[Change, ...]")
     return {
         "group": live.group_id,
         "state": live.state,
-        "coordinator": live.coordinator,
-        "partition": live.partition,
-        "partitions": live.partitions,
-        "since_ms": live.records[-1].time_ms,
-        "changes": [asdict(change) for change in changes],
+        "coordinator": asdict(live.coordinator),
+        "rebalances": [asdict(rebalanced) for rebalanced in rebalances],
         **{name: value for name, value in asdict(found).items() if name not in {"group_id", "members"}},
         "members": members,
         "imbalance": found.imbalance,

@@ -6,39 +6,45 @@ import textwrap
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.cli.placement_text import table
+from kafka_assignors.cli.output import table
+from kafka_assignors.coordinator.reasons import HAND_OVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kafka_assignors.coordinator.explanation import Explanation, Partitions
-    from kafka_assignors.coordinator.live import LiveGroup
-    from kafka_assignors.coordinator.reasons import Change
+    from kafka_assignors.coordinator.live import LiveGroup, Rebalanced
 
 MOVES_SHOWN: Final = 20
 """How many partitions that would move are listed; all of them are in the JSON."""
 
-_PARTITIONS_SHOWN: Final = 60  # letters of a member's partitions
+_LETTERS: Final = 60  # of a member's partitions or topics
 _WIDTH: Final = 100
 
 
-def explained_lines(live: LiveGroup, found: Explanation, changes: Sequence[Change]) -> Iterator[str]:
+def explained_lines(live: LiveGroup, found: Explanation, rebalances: Sequence[Rebalanced]) -> Iterator[str]:
     """All that there is to say of a group."""
-    names = {account.member_id: account.client_id for account in found.members}
-    strategy = f" by {found.strategy}" if found.strategy else ""
-    leader = f", led by {names.get(found.leader, found.leader)}" if found.leader else ""
-    yield f"{live.group_id}: {live.state}, generation {found.generation}{strategy}{leader}"
-    yield (
-        f"coordinator: {live.coordinator}, as it leads __consumer_offsets-{live.partition}"
-        f" (the hash of the group's id, of {live.partitions} partitions)"
-    )
+    names = {account.member_id: account.name for account in found.members}
+    yield f"{live.group_id}: {live.state}, generation {found.generation}"
+    count = live.coordinator.partitions
+    yield f"coordinator: {live.coordinator}: the hash of the group's id, of {count} partitions"
+    if found.leader:
+        yield f"leader: {names.get(found.leader, found.leader)}"
+    if found.strategy:
+        yield (
+            f"strategy: {found.strategy}, which all members know and most preferred; what else they know, the"
+            " coordinator does not tell"
+        )
     yield f"record: {found.record_bytes:,} bytes of {found.record_limit:,} that it may have"
     if live.state in {"PreparingRebalance", "CompletingRebalance"}:
         yield "a rebalance is on: what follows is from before it"
-    yield from _why(live, changes)
+    yield from _why(rebalances)
     if found.members:
         yield ""
-        yield from _members(found)
+        subscriptions = {account.topics for account in found.members}
+        if len(subscriptions) == 1:
+            yield f"all members subscribe to {', '.join(*subscriptions) or 'nothing'}"
+        yield from _members(found, subscriptions=len(subscriptions) > 1)
         yield ""
         best = (
             "the best possible"
@@ -62,47 +68,42 @@ def partitions_of(partitions: Partitions) -> str:
     return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in topics.items()) or "none"
 
 
-def _why(live: LiveGroup, changes: Sequence[Change]) -> Iterator[str]:
-    *before, newest = live.records
-    when = datetime.fromtimestamp(newest.time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    if not before:
-        yield f"since {when}; the record of the generation before is no longer in the log"
-        return
-    later = (newest.time_ms - before[-1].time_ms) / 1000
-    yield f"since {when}, {later:.0f} s after generation {before[-1].value.generation}:"
-    yield from (f"  {change.text}" for change in changes)
+def _why(rebalances: Sequence[Rebalanced]) -> Iterator[str]:
+    """Why the group rebalanced last; of a hand-over also why the round before it began."""
+    for last in reversed(rebalances):
+        when = datetime.fromtimestamp(last.time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        if last.seconds is None:
+            yield f"generation {last.generation}: {when}; no record of one before it is left in the log"
+            return
+        yield f"generation {last.generation}: {when}, {last.seconds:.1f} s after the one before"
+        yield from (f"  {change.text}" for change in last.changes)
+        if all(change.kind != HAND_OVER for change in last.changes):
+            return
 
 
-def _members(found: Explanation) -> Iterator[str]:
+def _members(found: Explanation, *, subscriptions: bool) -> Iterator[str]:
     racked = any(account.rack for account in found.members)
-    head = [
-        "member",
-        "host",
-        *(["rack"] if racked else []),
-        "session s",
-        "max poll s",
-        "had",
-        "has",
-        "partitions",
-    ]
-    rows = [head]
-    for account in found.members:
-        shown = partitions_of(account.assignment)
-        if len(shown) > _PARTITIONS_SHOWN:
-            shown = f"{shown[: _PARTITIONS_SHOWN - 3]}..."
-        rows.append(
-            [
-                f"{account.instance_id or account.client_id}{' (leads)' if account.leads else ''}",
-                account.host,
-                *([account.rack or "-"] if racked else []),
-                f"{account.session_timeout_ms / 1000:g}",
-                f"{account.rebalance_timeout_ms / 1000:g}",
-                str(len(account.claims)) if account.claims else "-",
-                str(len(account.assignment)),
-                shown,
-            ]
-        )
-    yield from table(rows, left=(0, 1, len(head) - 1))
+    columns = {
+        "member": [f"{account.name}{' (leads)' if account.leads else ''}" for account in found.members],
+        "host": [account.host for account in found.members],
+        "rack": [account.rack or "-" for account in found.members] if racked else [],
+        "topics": [_short(", ".join(account.topics)) for account in found.members] if subscriptions else [],
+        "session s": [f"{account.session_timeout_ms / 1000:g}" for account in found.members],
+        "max poll s": [f"{account.rebalance_timeout_ms / 1000:g}" for account in found.members],
+        "had": [str(len(account.claims)) if account.claims else "-" for account in found.members],
+        "has": [str(len(account.assignment)) for account in found.members],
+        "partitions": [_short(partitions_of(account.assignment)) for account in found.members],
+    }
+    shown = {name: cells for name, cells in columns.items() if cells}
+    texts = {"member", "host", "rack", "topics", "partitions"}
+    yield from table(
+        zip(*([name, *cells] for name, cells in shown.items()), strict=True),
+        left=[number for number, name in enumerate(shown) if name in texts],
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 3]}..."
 
 
 def _would_move(found: Explanation, names: dict[str, str]) -> Iterator[str]:

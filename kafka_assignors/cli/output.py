@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 
 def show(text: str) -> None:
@@ -11,3 +12,15 @@ def show(text: str) -> None:
     except BrokenPipeError:
         # Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def table(rows: Iterable[Sequence[str]], *, left: Collection[int] = (0,)) -> Iterator[str]:
+    """Rows in columns; those of these numbers to the left, all others to the right."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if number in left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()

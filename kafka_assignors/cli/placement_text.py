@@ -1,8 +1,9 @@
 """How placements, what is inferred of them, and moves look on a terminal."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors.cli.output import table
 from kafka_assignors.placement.inference.infer import Fit, Inference, Step
 
 if TYPE_CHECKING:
@@ -17,18 +18,6 @@ _NAMED: Final = 5  # partitions in one line
 _SURE: Final = 1e-3
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _KIBI: Final = 1024
-
-
-def table(rows: Iterable[Sequence[str]], *, left: Collection[int] = (0,)) -> Iterator[str]:
-    """Rows in columns; those of these numbers to the left, all others to the right."""
-    rows = list(rows)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if number in left else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
 
 
 def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:

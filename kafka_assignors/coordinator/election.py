@@ -52,7 +52,8 @@ class Election:
         known = {name for preference in self.preferences.values() for name in preference}
         for name in sorted(known - self.votes.keys()):
             without = sorted(member for member, known_to in self.preferences.items() if name not in known_to)
-            lines.append(f"{name} is no candidate: {', '.join(without)} does not know it")
+            do = "does" if len(without) == 1 else "do"
+            lines.append(f"{name} is no candidate: {', '.join(without)} {do} not know it")
         return "\n".join(lines)
 
 

@@ -6,10 +6,12 @@ All is worked out from the record that its coordinator keeps of it, and from wha
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
+from kafka_assignors.coordinator.problems import Problem, find_problems
 from kafka_assignors.group import Group, Member
+from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.planners import plan_exact, plan_range, plan_round_robin
 from kafka_assignors.protocol.offsets_topic import (
     RecordError,
@@ -20,57 +22,20 @@ from kafka_assignors.protocol.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
+from kafka_assignors.protocol.user_data import layout_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from kafka_assignors.plan import Plan
-    from kafka_assignors.protocol.offsets_topic import GroupMetadataValue, MemberMetadata
+    from kafka_assignors.protocol.offsets_topic import GroupMetadataValue, MemberMetadata, Subscription
+    from kafka_assignors.protocol.user_data import Layout, StickyUserData
 
 RECORD_LIMIT: Final = 1_048_588
 """`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
 
-Kind = Literal[
-    "nothing to do",
-    "unread topic",
-    "missing topic",
-    "no owner",
-    "two owners",
-    "double claim",
-    "unreadable member",
-    "foreign user data",
-    "no memory",
-    "timeouts",
-    "record size",
-    "uneven",
-    "eager",
-]
-"""What can be wrong."""
-
 Partitions = frozenset[tuple[str, int]]
 """Partitions by topic and id."""
-
-_NEAR: Final = 0.7  # of the limit of a record
-_MANY: Final = 3  # members, from which on eager rebalances are worth a word
-_NAMED: Final = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """Something that is wrong, or will be.
-
-    Attributes:
-        kind: What.
-        severity: "error" if records are not consumed, or not rightly; "warning" if they may not be; "note"
-            if it could be better.
-        text: What it is.
-        advice: What to do.
-    """
-
-    kind: Kind
-    severity: Literal["error", "warning", "note"]
-    text: str
-    advice: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +43,8 @@ class MemberAccount:
     """A member as its coordinator has it.
 
     Attributes:
+        name: What to call it: its instance id; or its client id, with its host or as part of its member id
+            where others have the same.
         member_id: Its id.
         client_id: Its client's name.
         host: Where it is.
@@ -86,13 +53,16 @@ class MemberAccount:
         rack: The rack that it named.
         topics: What it subscribes to.
         version: The version of its subscription.
+        layout: The layout of its sticky user data; None if it has none.
         claims: What it said it had when it joined.
         claimed_generation: The generation of that, -1 if it did not say.
         assignment: What it has.
         session_timeout_ms: How long it may send no heartbeat.
         rebalance_timeout_ms: How long others wait for it in a rebalance: its `max.poll.interval.ms`.
+        unreadable: Why what it or its leader sent cannot be read; None if it can.
     """
 
+    name: str
     member_id: str
     client_id: str
     host: str
@@ -101,11 +71,13 @@ class MemberAccount:
     rack: str | None
     topics: tuple[str, ...]
     version: int
+    layout: Layout | None
     claims: Partitions
     claimed_generation: int
     assignment: Partitions
     session_timeout_ms: int
     rebalance_timeout_ms: int
+    unreadable: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +99,7 @@ class Explanation:
         generation: Its generation.
         strategy: What it assigns by; None of an empty group.
         leader: The leader's member id.
-        members: Its members, by client id.
+        members: Its members, in the order of their client ids.
         loads: Member id -> how many partitions it has.
         best_loads: The loads of the best balance that the subscriptions allow, in ascending order.
         would_move: What would move if the group rebalanced now, by its own strategy.
@@ -176,8 +148,8 @@ def explain(
         committed: The topics of which it has committed offsets.
         record_limit: How large its record may be.
     """
-    problems: list[Problem] = []
-    accounts = [_account(member, value, problems) for member in value.members]
+    names = _names(value.members)
+    accounts = [_account(member, names[member.member_id], value) for member in value.members]
     accounts.sort(key=lambda account: (account.client_id, account.member_id))
     group = _group(accounts, topics, value.generation)
     best = plan_exact(group)
@@ -195,62 +167,65 @@ def explain(
         record_limit=record_limit,
         problems=(),
     )
-    problems += _find_problems(found, topics, committed)
-    order = {"error": 0, "warning": 1, "note": 2}
-    problems.sort(key=lambda problem: order[problem.severity])
-    return Explanation(
-        **{name: getattr(found, name) for name in Explanation.__slots__ if name != "problems"},
-        problems=tuple(problems),
-    )
+    return replace(found, problems=find_problems(found, topics, committed))
 
 
-def _account(member: MemberMetadata, value: GroupMetadataValue, problems: list[Problem]) -> MemberAccount:
-    topics: tuple[str, ...] = ()
-    rack, version, generation = None, -1, -1
-    claims: Partitions = frozenset()
-    assignment: Partitions = frozenset()
+def _names(members: Sequence[MemberMetadata]) -> dict[str, str]:
+    """The shortest name of each member that is nobody else's."""
+    choices = {
+        member.member_id: (
+            member.group_instance_id or member.client_id,
+            f"{member.client_id}{member.client_host}",
+            member.member_id,
+        )
+        for member in members
+    }
+    counts = Counter(name for names in choices.values() for name in names)
+    return {
+        member_id: next((name for name in names if counts[name] == 1), member_id)
+        for member_id, names in choices.items()
+    }
+
+
+def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> MemberAccount:
+    subscription = assigned = prior = layout = unreadable = None
     try:
         subscription = decode_subscription(member.subscription)
-        topics, version = subscription.topics, subscription.version
-        rack, generation = subscription.rack_id or None, subscription.generation_id
-        claims = _flat(subscription.owned_partitions)
         prior = decode_prior_assignment(value.protocol, subscription.user_data)
-        if prior is not None:
-            claims = claims or _flat(prior.claims)
-            generation = max(generation, prior.generation)
+        if value.protocol == "sticky" and subscription.user_data:
+            layout = layout_of(subscription.user_data)
     except RecordError as error:
-        problems.append(_unreadable(member, str(error)))
+        unreadable = str(error)
     try:
         assigned = decode_assignment(member.assignment)
-        assignment = frozenset() if assigned is None else _flat(assigned.assigned_partitions)
     except RecordError as error:
-        problems.append(_unreadable(member, str(error)))
+        unreadable = str(error)
     return MemberAccount(
+        name=name,
         member_id=member.member_id,
         client_id=member.client_id,
         host=member.client_host,
         instance_id=member.group_instance_id,
         leads=member.member_id == value.leader,
-        rack=rack,
-        topics=topics,
-        version=version,
-        claims=claims,
-        claimed_generation=generation,
-        assignment=assignment,
+        rack=None if subscription is None else subscription.rack_id or None,
+        topics=() if subscription is None else subscription.topics,
+        version=-1 if subscription is None else subscription.version,
+        layout=layout,
+        claims=_claims(subscription, prior),
+        claimed_generation=max(
+            NO_GENERATION if subscription is None else subscription.generation_id,
+            NO_GENERATION if prior is None else prior.generation,
+        ),
+        assignment=frozenset() if assigned is None else _flat(assigned.assigned_partitions),
         session_timeout_ms=member.session_timeout,
         rebalance_timeout_ms=member.rebalance_timeout,
+        unreadable=unreadable,
     )
 
 
-def _unreadable(member: MemberMetadata, why: str) -> Problem:
-    name = member.group_instance_id or f"{member.client_id}{member.client_host}"
-    return Problem(
-        kind="unreadable member",
-        severity="error",
-        text=f"what {name} or its leader sent cannot be read: {why}",
-        advice="find out what client it is: leaders of kafka-python fail on such members, and ours give them"
-        " nothing",
-    )
+def _claims(subscription: Subscription | None, prior: StickyUserData | None) -> Partitions:
+    owned = frozenset() if subscription is None else _flat(subscription.owned_partitions)
+    return owned or (frozenset() if prior is None else _flat(prior.claims))
 
 
 def _group(
@@ -300,174 +275,6 @@ def _moves(group: Group, plan: Plan | None) -> tuple[Move, ...]:
     )
 
 
-def _find_problems(
-    found: Explanation, topics: Mapping[str, Collection[int]], committed: Collection[str]
-) -> list[Problem]:
-    return [
-        *_about_partitions(found, topics, committed),
-        *_about_members(found),
-        *_about_claims(found),
-        *_about_timeouts(found),
-        *_about_record(found),
-    ]
-
-
-def _about_partitions(
-    found: Explanation, topics: Mapping[str, Collection[int]], committed: Collection[str]
-) -> list[Problem]:
-    problems: list[Problem] = []
-    wanted = {topic for account in found.members for topic in account.topics}
-    existing = {(topic, partition) for topic in wanted & topics.keys() for partition in topics[topic]}
-    owners = Counter(partition for account in found.members for partition in account.assignment)
-    if missing := sorted(wanted - topics.keys()):
-        problems.append(
-            Problem(
-                kind="missing topic",
-                severity="warning",
-                text=f"{', '.join(missing)} is subscribed to and does not exist",
-                advice="create it, or correct the subscription: kafka-python's leaders wait for such topics",
-            )
-        )
-    if free := sorted(existing - owners.keys()):
-        problems.append(
-            Problem(
-                kind="no owner",
-                severity="error",
-                text=f"nobody has {_some([f'{topic}-{partition}' for topic, partition in free])}",
-                advice="in a rebalance that passes; else the strategy left it out: see who subscribes to it",
-            )
-        )
-    if found.strategy != "broadcast" and (twice := sorted(one for one, count in owners.items() if count > 1)):
-        problems.append(
-            Problem(
-                kind="two owners",
-                severity="error",
-                text=f"two members have {_some([f'{topic}-{partition}' for topic, partition in twice])}",
-                advice="the leader's assignor is wrong: its records are processed twice",
-            )
-        )
-    if unread := sorted({*committed} & topics.keys() - wanted) if found.members else []:
-        problems.append(
-            Problem(
-                kind="unread topic",
-                severity="warning",
-                text=f"the group has offsets of {', '.join(unread)}, and no member subscribes to it",
-                advice="if that is meant, delete the offsets; else look for the members that are missing",
-            )
-        )
-    return problems
-
-
-def _about_members(found: Explanation) -> list[Problem]:
-    problems: list[Problem] = []
-    idle = [account.client_id for account in found.members if not account.assignment]
-    if idle:
-        few = len(found.members) > sum(found.loads.values())
-        problems.append(
-            Problem(
-                kind="nothing to do",
-                severity="note" if few else "warning",
-                text=f"{_some(idle)} has no partitions",
-                advice=f"there are {sum(found.loads.values())} partitions for {len(found.members)} members"
-                if few
-                else "see what it subscribes to; range gives nothing to the last members of small topics",
-            )
-        )
-    if found.strategy != "broadcast" and found.imbalance > found.best_imbalance:
-        problems.append(
-            Problem(
-                kind="uneven",
-                severity="note",
-                text=f"loads differ by {found.imbalance}, where {found.best_imbalance} is possible",
-                advice="a sticky strategy balances over all topics, range topic by topic",
-            )
-        )
-    eager = found.strategy in {"range", "roundrobin", "sticky"}
-    if eager and len(found.members) >= _MANY:
-        problems.append(
-            Problem(
-                kind="eager",
-                severity="note",
-                text=f"{found.strategy} is eager: in each rebalance all members let go of everything",
-                advice="cooperative-sticky takes away only what moves; two rolling restarts lead to it",
-            )
-        )
-    return problems
-
-
-def _about_claims(found: Explanation) -> list[Problem]:
-    if found.strategy not in {"sticky", "cooperative-sticky"}:
-        return []
-    problems: list[Problem] = []
-    claimed: dict[tuple[tuple[str, int], int], list[str]] = {}
-    for account in found.members:
-        for claim in account.claims:
-            claimed.setdefault((claim, account.claimed_generation), []).append(account.client_id)
-    double = sorted((key[0], members) for key, members in claimed.items() if len(members) > 1)
-    if double:
-        (topic, partition), members = double[0]
-        problems.append(
-            Problem(
-                kind="double claim",
-                severity="warning",
-                text=f"{' and '.join(members)} said that they had {topic}-{partition} in one generation"
-                + (f", and {len(double) - 1} more such" if len(double) > 1 else ""),
-                advice="one of them missed a rebalance; such claims do not count, and the partition may move",
-            )
-        )
-    forgetful = [account.client_id for account in found.members if account.version == 0]
-    if forgetful and found.strategy == "cooperative-sticky":
-        problems.append(
-            Problem(
-                kind="no memory",
-                severity="error",
-                text=f"{_some(forgetful)} cannot say what it has: its subscription is of version 0",
-                advice="its client is too old for a cooperative rebalance: update it",
-            )
-        )
-    return problems
-
-
-def _about_timeouts(found: Explanation) -> list[Problem]:
-    problems = [
-        Problem(
-            kind="timeouts",
-            severity="warning",
-            text=f"{account.client_id} has max.poll.interval.ms {account.rebalance_timeout_ms}, less than its"
-            f" session.timeout.ms {account.session_timeout_ms}",
-            advice="it is thrown out for a slow poll sooner than for being dead: raise the first",
-        )
-        for account in found.members
-        if 0 < account.rebalance_timeout_ms < account.session_timeout_ms
-    ]
-    sessions = {account.session_timeout_ms for account in found.members}
-    if len(sessions) > 1:
-        problems.append(
-            Problem(
-                kind="timeouts",
-                severity="note",
-                text=f"members have session timeouts from {min(sessions)} to {max(sessions)} ms",
-                advice="some are missed later than others: give all the same, unless that is meant",
-            )
-        )
-    return problems
-
-
-def _about_record(found: Explanation) -> list[Problem]:
-    if found.record_bytes < _NEAR * found.record_limit:
-        return []
-    over = found.record_bytes > found.record_limit
-    return [
-        Problem(
-            kind="record size",
-            severity="error" if over else "warning",
-            text=f"the group's record has {found.record_bytes:,} bytes of {found.record_limit:,}",
-            advice="above that the group never settles: raise max.message.bytes of __consumer_offsets, or use"
-            " fewer members or a strategy without user data",
-        )
-    ]
-
-
 def _flat(partitions: Mapping[str, Collection[int]]) -> Partitions:
     return frozenset((topic, partition) for topic, ids in partitions.items() for partition in ids)
 
@@ -477,8 +284,3 @@ def _nested(partitions: Partitions) -> dict[str, list[int]]:
     for topic, partition in sorted(partitions):
         nested.setdefault(topic, []).append(partition)
     return nested
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -12,6 +12,7 @@ from kafka.errors import KafkaError
 from kafka_assignors.cluster.admin import ClusterError
 from kafka_assignors.coordinator.explanation import RECORD_LIMIT
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC, partition_for_group
+from kafka_assignors.coordinator.reasons import find_changes
 from kafka_assignors.coordinator.snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.protocol.offsets_topic import (
     GroupMetadata,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kafka_assignors.cluster.admin import Admin
+    from kafka_assignors.coordinator.reasons import Change
     from kafka_assignors.coordinator.snapshots import Snapshot
     from kafka_assignors.protocol.offsets_topic import GroupMetadataValue
 
@@ -40,18 +42,54 @@ class NoSuchGroupError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator:
+    """A group's coordinator, and why it is that broker.
+
+    Attributes:
+        partition: The partition of `__consumer_offsets` that the group's id leads to.
+        partitions: How many that topic has.
+        broker: The id of the broker that leads the partition; None if none does at the moment.
+        address: Its "host:port"; None if there is none, or it is not up.
+    """
+
+    partition: int
+    partitions: int
+    broker: int | None
+    address: str | None
+
+    def __str__(self) -> str:
+        """What it is and why."""
+        if self.broker is None:
+            return f"none: {GROUPS_TOPIC}-{self.partition} has no leader"
+        at = "down" if self.address is None else f"at {self.address}"
+        return f"broker {self.broker} ({at}), which leads {GROUPS_TOPIC}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
     """A record of a group.
 
     Attributes:
         time_ms: When it was written, in milliseconds since 1970.
         value: What the group was like.
-        snapshot: The same, read.
+        leader_epoch: The leader epoch of the log: it rises when the coordinator moves; None if not known.
     """
 
     time_ms: int
     value: GroupMetadataValue
-    snapshot: Snapshot
+    leader_epoch: int | None = None
+
+    def snapshot(self, group_id: str) -> Snapshot:
+        """The group as it was."""
+        record = ArchivedRecord(
+            key=group_metadata_key(group_id),
+            value=None,
+            partition=-1,
+            offset=-1,
+            time_us=self.time_ms * 1000,
+            leader_epoch=self.leader_epoch,
+        )
+        return classic_snapshot(record, group_id, self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +99,7 @@ class LiveGroup:
     Attributes:
         group_id: Its id.
         state: Its state by its coordinator's word: "Stable", "Empty", "PreparingRebalance", ...
-        partition: The partition of `__consumer_offsets` that it belongs to.
-        partitions: How many that topic has.
-        coordinator: The broker that leads that partition, and where it is.
+        coordinator: Its coordinator.
         records: Its records that are still in the log, the newest last: at most as many as were asked for.
         record_limit: How large they may be.
         topics: The partition ids of each topic that its members subscribe to and that exists.
@@ -72,17 +108,74 @@ class LiveGroup:
 
     group_id: str
     state: str
-    partition: int
-    partitions: int
-    coordinator: str
+    coordinator: Coordinator
     records: tuple[Noted, ...]
     record_limit: int
     topics: Mapping[str, tuple[int, ...]]
     committed: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalanced:
+    """A record of a group beside the one before it.
+
+    Attributes:
+        generation: Its generation.
+        time_ms: When it was written, in milliseconds since 1970.
+        seconds: How long after the one before; None if there is none.
+        changes: What differs, and so why there was a rebalance.
+    """
+
+    generation: int
+    time_ms: int
+    seconds: float | None
+    changes: tuple[Change, ...]
+
+
+def read_rebalances(live: LiveGroup) -> tuple[Rebalanced, ...]:
+    """Why a group rebalanced, as far as its records go back; the newest last."""
+    return tuple(
+        Rebalanced(
+            generation=after.value.generation,
+            time_ms=after.time_ms,
+            seconds=None if before is None else (after.time_ms - before.time_ms) / 1000,
+            changes=()
+            if before is None
+            else find_changes(before.snapshot(live.group_id), after.snapshot(live.group_id)),
+        )
+        for before, after in zip((None, *live.records), live.records, strict=False)
+    )
+
+
+def find_coordinator(admin: Admin, group_id: str) -> Coordinator:
+    """Find the broker that coordinates a group, whether there is such a group or not.
+
+    Raises:
+        ClusterError: The cluster has no `__consumer_offsets`, or does not say.
+    """
+    try:
+        (described,) = admin.ask(lambda client: client.describe_topics([GROUPS_TOPIC]))
+    except KafkaError as error:
+        raise ClusterError(f"the cluster does not describe {GROUPS_TOPIC}: {error}") from error
+    leaders = {one["partition_index"]: one["leader_id"] for one in described["partitions"]}
+    if not leaders:
+        raise ClusterError(f"the cluster has no {GROUPS_TOPIC}: it makes it when the first group is sought")
+    partition = partition_for_group(group_id, len(leaders))
+    leader = leaders.get(partition, -1)
+    addresses = {
+        broker["broker_id"]: f"{broker['host']}:{broker['port']}"
+        for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]
+    }
+    return Coordinator(
+        partition=partition,
+        partitions=len(leaders),
+        broker=None if leader < 0 else leader,
+        address=addresses.get(leader),
+    )
+
+
 def read_group(
-    admin: Admin, group_id: str, *, records: int = 2, watch: Callable[[int, int], None] | None = None
+    admin: Admin, group_id: str, *, records: int = 3, watch: Callable[[int, int], None] | None = None
 ) -> LiveGroup:
     """Read a group and its newest records.
 
@@ -99,32 +192,25 @@ def read_group(
         NoSuchGroupError: There is no such group, or it is not one of the classic protocol.
         ClusterError: The group's records cannot be read: the client may not read `__consumer_offsets`, say.
     """
+    coordinator = find_coordinator(admin, group_id)
     try:
         described = admin.ask(lambda client: client.describe_groups([group_id]))[group_id]
-        (description,) = admin.ask(lambda client: client.describe_topics([GROUPS_TOPIC]))
-        partitions = {one["partition_index"]: one["leader_id"] for one in description["partitions"]}
-        partition = partition_for_group(group_id, max(len(partitions), 1))
-        noted = _read_records(admin, group_id, partition, records, watch)
+        if described["error"] is not None:
+            raise NoSuchGroupError(f"the cluster has no group {group_id!r} of the classic protocol")
+        noted = _read_records(admin, group_id, coordinator.partition, records, watch)
+        if not noted:
+            raise NoSuchGroupError(f"there is no record of a group {group_id!r}: it has never had a member")
+        return LiveGroup(
+            group_id=group_id,
+            state=described["group_state"],
+            coordinator=coordinator,
+            records=tuple(noted),
+            record_limit=_record_limit(admin),
+            topics=_existing(admin),
+            committed=_committed(admin, group_id),
+        )
     except KafkaError as error:
         raise ClusterError(f"cannot read group {group_id!r} and its records: {error}") from error
-    if described["error"] is not None or not noted:
-        raise NoSuchGroupError(f"the cluster has no group {group_id!r} of the classic protocol")
-    brokers = {
-        broker["broker_id"]: f"broker {broker['broker_id']} at {broker['host']}:{broker['port']}"
-        for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]
-    }
-    leader = partitions.get(partition, -1)
-    return LiveGroup(
-        group_id=group_id,
-        state=described["group_state"],
-        partition=partition,
-        partitions=len(partitions),
-        coordinator=brokers.get(leader, f"broker {leader}"),
-        records=tuple(noted),
-        record_limit=_record_limit(admin),
-        topics=_existing(admin),
-        committed=_committed(admin, group_id),
-    )
 
 
 def _read_records(
@@ -135,7 +221,7 @@ def _read_records(
 
     def stretch(begin: int, until: int) -> list[Noted]:
         messages = read_log(consumer, partition, begin, until)
-        return [noted for message in messages for noted in _noted(message, group_id, key)]
+        return [noted for message in messages for noted in _noted(message, key)]
 
     try:
         return read_backwards(consumer, partition, stretch, wanted, watch)[-wanted:]
@@ -143,7 +229,7 @@ def _read_records(
         consumer.close()
 
 
-def _noted(message: Any, group_id: str, key: bytes) -> Iterator[Noted]:
+def _noted(message: Any, key: bytes) -> Iterator[Noted]:
     if message.key != key or message.value is None:
         return
     try:
@@ -151,8 +237,7 @@ def _noted(message: Any, group_id: str, key: bytes) -> Iterator[Noted]:
     except RecordError as error:
         raise ClusterError(f"a record of the group cannot be read: {error}") from error
     if isinstance(record, GroupMetadata) and record.value is not None:
-        snapshot = classic_snapshot(archived(message), group_id, record.value)
-        yield Noted(time_ms=message.timestamp, value=record.value, snapshot=snapshot)
+        yield Noted(time_ms=message.timestamp, value=record.value, leader_epoch=message.leader_epoch)
 
 
 def open_log(settings: Mapping[str, Any], partition: int) -> KafkaConsumer:
@@ -239,7 +324,7 @@ def _existing(admin: Admin) -> dict[str, tuple[int, ...]]:
 
 
 def _committed(admin: Admin, group_id: str) -> tuple[str, ...]:
-    offsets = admin.ask(lambda client: client.list_group_offsets(group_id))
+    offsets = admin.ask(lambda client: client.list_group_offsets(group_id))[group_id]
     return tuple(sorted({partition.topic for partition in offsets}))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,6 +51,10 @@ Kind = Literal[
 """
 
 
+HAND_OVER: Final = "hand-over of a cooperative rebalance"
+"""The second round of a rebalance, whose reason is that of the first."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """Something that differs between two generations.
@@ -78,6 +82,31 @@ def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     if not found:
         found += _hand_over(before, after)
     return tuple(found) or (_nothing(before, after),)
+
+
+def began_us(last: Snapshot, snapshot: Snapshot) -> int:
+    """When all had joined, in microseconds since 1970; if that cannot be told, when the record was written.
+
+    Args:
+        last: The record before, which was written earlier than all can have joined.
+        snapshot: The generation.
+    """
+    told = snapshot.state_time_us
+    return told if told is not None and last.time_us < told <= snapshot.time_us else snapshot.time_us
+
+
+def hands_over(last: Snapshot, snapshot: Snapshot) -> bool:
+    """Whether a generation goes on with what the last one made members of a cooperative group give up.
+
+    It comes at once, as who let go of partitions joins again; or it gives them away at last. A topic that
+    nobody had any partition of was deleted, and may come back as another one.
+    """
+    if not last.given_up:
+        return False
+    if began_us(last, snapshot) - last.time_us <= last.patience_us:
+        return True
+    kept = {topic for topic, _ in last.owners}
+    return any(one[0] in kept and one in snapshot.owners for one in last.given_up)
 
 
 def name_of(member: SnapshotMember) -> str:
@@ -215,7 +244,8 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
     more = {one for one in after.owners.keys() - before.owners.keys() if one[0] in both}
     less = {one for one in before.owners.keys() - after.owners.keys() if one[0] in both}
     if after.cooperative:
-        more -= before.claimed
+        if hands_over(before, after):
+            more -= before.claimed
         if not alone or {topic for topic, _ in less} & {topic for topic, _ in after.owners}:
             less = set()
     for word, partitions in (("more", more), ("fewer", less)):
@@ -227,7 +257,7 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
 def _hand_over(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     """The second round of a cooperative rebalance: what members let go of after the first is given away."""
     given = after.owners.keys() - before.owners.keys()
-    if before.cooperative and given and given <= before.claimed:
+    if given and given <= before.given_up and hands_over(before, after):
         count = len(given)
         yield Change(
             kind="hand-over of a cooperative rebalance",

@@ -162,9 +162,7 @@ class GroupFollower:
 
     def add(self, snapshot: Snapshot) -> list[Rebalance]:
         """Take the next snapshot; gives the rebalances that are over with it, quiet ones among them."""
-        if self.activity is None:
-            self.activity = Activity(since_us=snapshot.time_us, until_us=snapshot.time_us)
-        self.activity.add(self._last, snapshot)
+        self._begun(snapshot).add(self._last, snapshot)
         self._last = snapshot
         return self._counted(self._finder.add(snapshot))
 
@@ -179,10 +177,17 @@ class GroupFollower:
 
     def _counted(self, rebalances: Iterator[Rebalance]) -> list[Rebalance]:
         found = list(rebalances)
-        for one in found:
-            if self.activity is not None:
-                self.activity.count(one)
+        if self._last is not None:
+            for one in found:
+                self._begun(self._last).count(one)
         return found
+
+    def _begun(self, snapshot: Snapshot) -> Activity:
+        if self.activity is None:
+            self.activity = Activity(
+                since_us=snapshot.time_us, until_us=snapshot.time_us, members=len(snapshot.members)
+            )
+        return self.activity
 
 
 def find_group(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka_assignors.coordinator.reasons import Change, cannot_be_lost, find_changes
+from kafka_assignors.coordinator.reasons import Change, began_us, cannot_be_lost, find_changes, hands_over
 from kafka_assignors.history.best import find_best
 from kafka_assignors.history.kip848_snapshots import PROTOCOL_TYPE
 from kafka_assignors.history.topics import TopicsSeen
@@ -165,14 +165,14 @@ class RebalanceFinder:
             yield from self._close(last)
 
     def _add_classic(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Rebalance]:
-        follows = self._open is not None and _hands_over(last, snapshot)
+        follows = self._open is not None and hands_over(last, snapshot)
         self._followed = self._followed + 1 if follows else 0
         if not follows or self._followed > LONGEST_HAND_OVER:
             yield from self._close(last)
         if not last.members and not snapshot.members:
             return
         if self._open is None:
-            self._open = _Open(last, _began_us(last, snapshot), snapshot.generation)
+            self._open = _Open(last, began_us(last, snapshot), snapshot.generation)
         else:
             self._open.add_unowned(last.given_up, snapshot.time_us - last.time_us)
         self._open.go_on(last, snapshot)
@@ -187,7 +187,7 @@ class RebalanceFinder:
         if self._open is None:
             if not last.members and not snapshot.members:
                 return
-            self._open = _Open(last, _began_us(last, snapshot), snapshot.generation)
+            self._open = _Open(last, began_us(last, snapshot), snapshot.generation)
         opened = self._open
         if opened.first_generation == opened.before.generation:
             opened.first_generation = snapshot.generation
@@ -213,34 +213,16 @@ def _same_generation(last: Snapshot, snapshot: Snapshot) -> bool:
     )
 
 
-def _began_us(last: Snapshot, snapshot: Snapshot) -> int:
-    """When all had joined; if that is not told, or cannot be, when the record was written."""
-    told = snapshot.state_time_us
-    return told if told is not None and last.time_us < told <= snapshot.time_us else snapshot.time_us
-
-
-def _hands_over(last: Snapshot, snapshot: Snapshot) -> bool:
-    """Whether a generation goes on with a rebalance that the last one began.
-
-    It comes at once, as who let go of partitions joins again; or it gives them away at last. A topic that
-    nobody had any partition of was deleted, and may come back as another one.
-    """
-    if _began_us(last, snapshot) - last.time_us <= last.patience_us:
-        return True
-    kept = {topic for topic, _ in last.owners}
-    return any(one[0] in kept and one in snapshot.owners for one in last.given_up)
-
-
 def _add_rejoining(opened: _Open, last: Snapshot, snapshot: Snapshot) -> None:
     """Time without an owner while members join: of all in eager groups, else of those who are gone."""
-    began_us = _began_us(last, snapshot)
+    began = began_us(last, snapshot)
     here = {member.identity for member in snapshot.members}
     for member in last.members:
         gone = member.identity not in here
         if gone or not snapshot.cooperative:
-            opened.add_unowned(member.assignment, snapshot.time_us - began_us)
+            opened.add_unowned(member.assignment, snapshot.time_us - began)
         if gone and member.instance_id and not cannot_be_lost(member, last, snapshot):
-            silent_us = min(member.session_timeout_ms * 1000, began_us - last.time_us)
+            silent_us = min(member.session_timeout_ms * 1000, began - last.time_us)
             opened.add_unowned(member.assignment, silent_us)
 
 
@@ -278,5 +260,5 @@ def _rebalance(opened: _Open, end: Snapshot, topics: TopicsSeen) -> Rebalance:
         best_imbalance=best.imbalance,
         unowned_seconds=sum(opened.unowned_us[one] for one in opened.unowned_us if one in end.owners) / 1e6,
         moves=moves,
-        quiet=_same_generation(before, end),
+        quiet=_same_generation(before, end) and old.keys() == new.keys(),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import groupby
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -29,20 +28,22 @@ class TopicsSeen:
         return cls({topic: [(_ALWAYS, count)] for topic, count in counts.items()})
 
     @classmethod
-    def of_captures(cls, seen: Iterable[tuple[int, str, int]]) -> Self:
-        """What captures saw.
+    def of_spans(cls, spans: Iterable[tuple[str, int, int, int]]) -> Self:
+        """What captures saw, in short.
 
         Args:
-            seen: When, in microseconds since 1970, a topic, and how many partitions it had; in any order. A
-                topic that the next capture does not name was deleted by then.
+            spans: A topic, when it was first and last seen with so many partitions, and how many. A topic
+                that the newest capture did not see was deleted after it was last seen.
         """
         counts: dict[str, list[tuple[int, int]]] = {}
-        now: dict[str, int] = {}
-        for time_us, rows in groupby(sorted(seen), key=lambda row: row[0]):
-            before, now = now, {topic: count for _, topic, count in rows}
-            for topic in before.keys() | now.keys():
-                if before.get(topic, 0) != now.get(topic, 0):
-                    counts.setdefault(topic, []).append((time_us, now.get(topic, 0)))
+        until: dict[str, int] = {}
+        for topic, first_us, last_us, count in sorted(spans, key=lambda span: span[1]):
+            counts.setdefault(topic, []).append((first_us, count))
+            until[topic] = max(last_us, until.get(topic, last_us))
+        newest = max(until.values(), default=0)
+        for topic, last_us in until.items():
+            if last_us < newest:
+                counts[topic].append((last_us + 1, 0))
         return cls(counts)
 
     def count(self, topic: str, time_us: int) -> int:

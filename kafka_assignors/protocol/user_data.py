@@ -13,9 +13,9 @@ All integers are big-endian.
 """
 
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -29,6 +29,9 @@ _WEIGHTED: Final = 2 * _INT32.size
 """Bytes of a generation and a weight."""
 
 _KAFKA_PYTHON_PREFIX: Final = struct.pack(">h", 1)
+
+Layout = Literal["Java v1", "Java v0", "with a weight", "kafka-python"]
+"""The layouts of a prior assignment."""
 
 UserDataError = UnreadableError
 """User data that is in none of the known layouts."""
@@ -119,10 +122,23 @@ def decode_sticky(data: bytes) -> StickyUserData:
     Raises:
         UserDataError: No layout does.
     """
+    return _read_any(data)[1]
+
+
+def layout_of(data: bytes) -> Layout:
+    """In which layout a prior assignment is written.
+
+    Raises:
+        UserDataError: In none that is known.
+    """
+    return _read_any(data)[0]
+
+
+def _read_any(data: bytes) -> tuple[Layout, StickyUserData]:
     faults = []
     for layout, read in _LAYOUTS.items():
         try:
-            return read(data)
+            return layout, read(data)
         except UserDataError as fault:
             faults.append(f"{layout}: {fault}")
     raise UserDataError(f"{len(data)} bytes are no sticky user data ({'; '.join(faults)})")
@@ -174,7 +190,7 @@ def _read_kafka_python(data: bytes) -> StickyUserData:
     return _read_java(data[len(_KAFKA_PYTHON_PREFIX) :])
 
 
-_LAYOUTS: Final = {
+_LAYOUTS: Final[Mapping[Layout, Callable[[bytes], StickyUserData]]] = {
     "Java v1": _read_java,
     "Java v0": _read_java_v0,
     "with a weight": _read_weighted,

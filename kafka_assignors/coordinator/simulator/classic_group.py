@@ -35,6 +35,7 @@ Trigger = Literal[
     "member joined again with other metadata",
     "static member came back with another strategy",
     "static member came back in a rebalance",
+    "coordinator moved",
 ]
 """What makes a group rebalance."""
 
@@ -132,6 +133,9 @@ class ClassicGroup:
         self._all_joined_at = clock.now
         self._round: Timer | None = None
         self._sync_timer: Timer | None = None
+        self._written: GroupMetadataValue | None = None
+        self._away = False
+        self._cut_off: set[str] = set()
 
     @property
     def member_ids(self) -> Sequence[str]:
@@ -165,12 +169,72 @@ class ClassicGroup:
             ),
         )
 
+    def move(self, away_ms: int) -> None:
+        """Let another broker become the coordinator; for so long none answers.
+
+        It knows what was written at the end of the last rebalance, and nothing of one that is on: members
+        whose joins or syncs it finds cut off ask again, and that begins a new one. A group at rest goes on.
+        """
+        self._cut_off = {*self._joining, *self._syncing, *self._not_synced}
+        for timer in (self._round, self._sync_timer, *self._pending.values()):
+            if timer is not None:
+                timer.cancel()
+        for member in self._members.values():
+            self._end_session(member)
+        joining, self._joining = self._joining, {}
+        syncing, self._syncing = self._syncing, {}
+        self._away = True
+        for join_reply in joining.values():
+            join_reply(Joined(error="NOT_COORDINATOR"))
+        for sync_reply in syncing.values():
+            sync_reply(Synced(error="NOT_COORDINATOR"))
+        self._load()
+        self._clock.after(away_ms, self._come_back)
+
+    def _load(self) -> None:
+        """Begin with what was written."""
+        value = self._written
+        members = () if value is None else value.members
+        self._members = {
+            member.member_id: _Member(
+                member_id=member.member_id,
+                client_id=member.client_id,
+                instance_id=member.group_instance_id,
+                session_timeout_ms=member.session_timeout,
+                rebalance_timeout_ms=member.rebalance_timeout,
+                # Of what it knows, only what was taken is written down.
+                protocols={value.protocol or "": member.subscription} if value is not None else {},
+                assignment=member.assignment,
+            )
+            for member in members
+        }
+        self._order = HashKeys(self._members, string_hash)
+        self._known = Counter(name for member in self._members.values() for name in member.protocols)
+        self._static = {
+            member.instance_id: member_id
+            for member_id, member in self._members.items()
+            if member.instance_id is not None
+        }
+        self._pending, self._not_synced = {}, set()
+        self._round = self._sync_timer = None
+        self.generation = 0 if value is None else value.generation
+        self.strategy = "" if value is None else value.protocol or ""
+        self.leader = None if value is None else value.leader
+        self.state = "Stable" if self._members else "Empty"
+
+    def _come_back(self) -> None:
+        self._away = False
+        for member in self._members.values():
+            self._renew(member)
+
     # Requests
 
     def join(self, request: Join, reply: JoinReply) -> None:
         """JoinGroup; the answer may come much later."""
         settings = self._settings
-        if not (
+        if self._away:
+            reply(Joined(error="NOT_COORDINATOR"))
+        elif not (
             settings.min_session_timeout_ms <= request.session_timeout_ms <= settings.max_session_timeout_ms
         ):
             reply(Joined(error="INVALID_SESSION_TIMEOUT"))
@@ -192,6 +256,9 @@ class ClassicGroup:
 
     def sync(self, request: Sync, reply: SyncReply) -> None:
         """SyncGroup; the answer comes with the leader's."""
+        if self._away:
+            reply(Synced(error="NOT_COORDINATOR"))
+            return
         error = self._check(request.member_id, request.instance_id, request.generation)
         if error:
             reply(Synced(error=error))
@@ -206,6 +273,7 @@ class ClassicGroup:
                 for other in self._members.values():
                     other.assignment = request.assignments.get(other.member_id, b"")
                 self.state = "Stable"
+                self._written = self.record()
                 for waiting in list(self._syncing):
                     self._renew(self._members[waiting])
                     self._answer_sync(waiting, Synced(assignment=self._members[waiting].assignment))
@@ -217,6 +285,8 @@ class ClassicGroup:
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> Error:
         """Heartbeat."""
+        if self._away:
+            return "NOT_COORDINATOR"
         error = self._check(member_id, instance_id, generation)
         if error:
             return error
@@ -225,6 +295,8 @@ class ClassicGroup:
 
     def leave(self, member_id: str, instance_id: str | None = None) -> Error:
         """LeaveGroup: of a member by its id, or of a static one by its instance id."""
+        if self._away:
+            return "NOT_COORDINATOR"
         if instance_id is not None and not member_id:
             member_id = self._static.get(instance_id, "")
         if member_id in self._pending:
@@ -264,11 +336,13 @@ class ClassicGroup:
             reply(self._answer_to(member))
         else:
             self._update(member, request, reply)
-            leads = member.member_id == self.leader
-            self._rebalance(
-                "leader joined again" if leads else "member joined again with other metadata",
-                member.member_id,
-            )
+            self._rebalance(self._why_again(member), member.member_id)
+
+    def _why_again(self, member: _Member) -> Trigger:
+        if member.member_id in self._cut_off:
+            return "coordinator moved"
+        leads = member.member_id == self.leader
+        return "leader joined again" if leads else "member joined again with other metadata"
 
     def _join_static(self, request: Join, reply: JoinReply) -> None:
         assert request.instance_id is not None  # noqa: S101 - for the type checker
@@ -305,6 +379,7 @@ class ClassicGroup:
         if self.state == "Stable":
             if elect_strategy(self._preferences()).strategy == self.strategy:
                 # Nobody notices; what it subscribes to now counts in the next round only.
+                self._written = self.record()
                 reply(replace(self._answer_to(member), skip_assignment=was_leader))
                 return
             trigger: Trigger = "static member came back with another strategy"
@@ -354,6 +429,7 @@ class ClassicGroup:
 
     def _rebalance(self, trigger: Trigger, member_id: str) -> None:
         """Begin a round."""
+        self._cut_off = set()
         self.causes.append(
             Cause(time_ms=self._clock.now, trigger=trigger, member_id=member_id, generation=self.generation)
         )
@@ -410,6 +486,7 @@ class ClassicGroup:
         self._not_synced.clear()
         if not self._members:
             self.state, self.strategy = "Empty", ""
+            self._written = self.record()
             return
         self.strategy = elect_strategy(self._preferences()).strategy
         self.state = "CompletingRebalance"

@@ -295,6 +295,8 @@ class Member:
             self._after(RETRY_MS, self._join_at_next_poll)
         elif error == "REBALANCE_IN_PROGRESS":
             self._join_at_next_poll()
+        elif error == "NOT_COORDINATOR":
+            self._after(RETRY_MS, self._join_at_next_poll)
         else:
             self._report("error", text=error)
             self._end("closed", reason="errors")
@@ -322,7 +324,7 @@ class Member:
             return
         if error == "REBALANCE_IN_PROGRESS":
             self._join_at_next_poll()
-        elif error:
+        elif error not in {"", "NOT_COORDINATOR"}:
             self._failed(error)
 
     def _polled_too_late(self, paused_at: int) -> None:

@@ -117,6 +117,10 @@ class Simulation:
 
         self._clock.after(self._metadata_max_age_ms, heard)
 
+    def move_coordinator(self, *, away: float = 1.0) -> None:
+        """Let another broker become the coordinator; for so many seconds none answers."""
+        self.group.move(round(away * 1000))
+
     def run(self, seconds: float) -> None:
         """Let so much time pass."""
         self._clock.run(self._clock.now + round(seconds * 1000))

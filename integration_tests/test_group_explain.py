@@ -1,0 +1,240 @@
+"""`kafka-assignors group` on a running cluster: what it finds and says of groups and their rebalances."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.structs import OffsetAndMetadata
+
+from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
+from kafka_assignors.cluster.admin import Admin
+from kafka_assignors.coordinator.finding import GROUPS_TOPIC
+from kafka_assignors.coordinator.live import find_coordinator
+from kafka_assignors.testing import (
+    Cluster,
+    ConsumerGroup,
+    create_topic,
+    grow_topic,
+    kafka_cluster_factory,
+)
+from kafka_assignors.testing.brokers.broker import wait_until
+from kafka_assignors.testing.brokers.metadata import coordinator_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
+SETTINGS = {"session_timeout_ms": 6000, "metadata_max_age_ms": 500}
+
+kafka = kafka_cluster_factory(3, settings={"offsets.topic.num.partitions": 50}, scope="module")
+
+
+@pytest.fixture
+def group_id() -> str:
+    """A name."""
+    return f"explained-{uuid.uuid4().hex[:8]}"
+
+
+def run(cluster: Cluster, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    servers = ",".join(cluster.bootstrap_servers)
+    return subprocess.run(
+        [COMMAND, "group", verb, *arguments, "--bootstrap-servers", servers],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def explained(cluster: Cluster, group_id: str) -> Any:
+    done = run(cluster, "explain", group_id, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def reasons(cluster: Cluster, group_id: str) -> list[str]:
+    return [change["text"] for change in explained(cluster, group_id)["rebalances"][-1]["changes"]]
+
+
+def group_of(cluster: Cluster, topic: str, group_id: str, assignor: type[Assignor]) -> ConsumerGroup:
+    return ConsumerGroup(cluster, topic, [assignor], group_id=group_id, settings=SETTINGS, timeout=60)
+
+
+def test_a_groups_members_and_what_they_have_are_told(kafka: Cluster, group_id: str) -> None:
+    topic = create_topic(kafka, 6)
+    with group_of(kafka, topic, group_id, CooperativeStickyAssignor) as group:
+        group.join("a")
+        group.join("b", instance_id="inst-b")
+        stable = group.wait_stable()
+        found = explained(kafka, group_id)
+    assert (found["state"], found["generation"]) == ("Stable", stable.generation)
+    assert (found["strategy"], found["imbalance"], found["best_imbalance"]) == ("cooperative-sticky", 0, 0)
+    assert [(one["name"], one["client_id"], one["instance_id"]) for one in found["members"]] == [
+        ("a", "a", None),
+        ("inst-b", "b", "inst-b"),
+    ]
+    assert {one["client_id"]: one["assignment"] for one in found["members"]} == {
+        name: sorted([one.topic, one.partition] for one in partitions)
+        for name, partitions in stable.assignments.items()
+    }
+    assert {one["session_timeout_ms"] for one in found["members"]} == {6000}
+    assert [one["member_id"] for one in found["members"] if one["leads"]] == [found["leader"]]
+    assert found["coordinator"]["broker"] == coordinator_by(kafka.bootstrap_servers[0], group_id)
+    assert (found["would_move"], found["record_limit"]) == ([], 1_048_588)
+    assert [problem["kind"] for problem in found["problems"]] == ["timeouts"]
+
+
+def test_reasons_are_told_apart(kafka: Cluster, group_id: str) -> None:
+    topic = create_topic(kafka, 6)
+    with group_of(kafka, topic, group_id, RangeAssignor) as group:
+        a = group.join("a")
+        group.wait_stable()
+        group.join("b")
+        group.wait_stable()
+        assert reasons(kafka, group_id) == ["b/127.0.0.1 joined"]
+        c = group.join("c", instance_id="inst-c")
+        before = group.wait_stable()
+        assert reasons(kafka, group_id) == ["inst-c joined"]
+        c.restart()
+        after = group.wait_stable()
+        assert after.generation == before.generation
+        assert reasons(kafka, group_id) == ["inst-c came back"]
+        grow_topic(kafka, topic, 8)
+        group.wait_stable()
+        assert reasons(kafka, group_id) == [f"{topic} has 2 more partitions"]
+        a.leave()
+        group.wait_stable()
+        assert reasons(kafka, group_id) == ["a/127.0.0.1 left, or was lost"]
+        second = create_topic(kafka, 2)
+        group.members["b"].subscribe([topic, second])
+        group.wait_stable()
+        assert reasons(kafka, group_id) == [f"b/127.0.0.1 subscribed to {second}"]
+
+
+def test_of_a_hand_over_both_rounds_are_explained(kafka: Cluster, group_id: str) -> None:
+    topic = create_topic(kafka, 6)
+    with group_of(kafka, topic, group_id, CooperativeStickyAssignor) as group:
+        group.join("a")
+        group.wait_stable()
+        group.join("b")
+        stable = group.wait_stable()
+        out = run(kafka, "explain", group_id).stdout
+    generation = stable.generation
+    first, second = out.index(f"generation {generation - 1}: 2"), out.index(f"generation {generation}: 2")
+    assert second < out.index("3 partitions that others let go of in the round before got new owners") < first
+    assert first < out.index("  b/127.0.0.1 joined\n")
+
+
+def test_that_a_rebalance_is_on_is_said(kafka: Cluster, group_id: str) -> None:
+    topic = create_topic(kafka, 6)
+    with group_of(kafka, topic, group_id, RangeAssignor) as group, Admin(kafka.bootstrap_servers) as admin:
+        a = group.join("a", settings={"session_timeout_ms": 30_000})
+        group.wait_stable()
+        a.freeze()
+        group.join("b")
+
+        def state() -> list[str]:
+            seen = admin.ask(lambda client: client.describe_groups([group_id]))[group_id]["group_state"]
+            return [] if seen == "PreparingRebalance" else [seen]
+
+        wait_until(state, 30, "a rebalance")
+        out = run(kafka, "explain", group_id).stdout
+        a.thaw()
+        group.wait_stable()
+    assert out.startswith(f"{group_id}: PreparingRebalance, generation 1\n")
+    assert "\na rebalance is on: what follows is from before it\n" in out
+
+
+def test_histories_that_members_cannot_read_of_one_another_are_found(kafka: Cluster, group_id: str) -> None:
+    topic = create_topic(kafka, 6)
+    with group_of(kafka, topic, group_id, StickyAssignor) as group:
+        group.join("a")
+        group.join("b")
+        group.wait_stable()
+        group.join("stock", assignors=[StickyPartitionAssignor])
+        group.wait_stable()
+        # By now all have something to tell: the next rebalance has it told.
+        group.join("d")
+        group.wait_stable()
+        problems = explained(kafka, group_id)["problems"]
+    texts = {problem["kind"]: problem["text"] for problem in problems}
+    assert texts["foreign user data"] == (
+        "members tell what they had in different layouts (a, b: Java's; stock: kafka-python's)"
+    )
+
+
+def test_the_limit_of_the_record_is_the_topics(kafka: Cluster, group_id: str) -> None:
+    topic = create_topic(kafka, 1)
+    with group_of(kafka, topic, group_id, RangeAssignor) as group, Admin(kafka.bootstrap_servers) as admin:
+        group.join("a")
+        group.wait_stable()
+
+        def limit(size: int) -> None:
+            configs = {"max.message.bytes": str(size)}
+            changed = ConfigResource(ConfigResourceType.TOPIC, GROUPS_TOPIC, configs=configs)
+            admin.once(lambda client: client.alter_configs([changed]))
+
+        limit(400)
+        try:
+            found = explained(kafka, group_id)
+            assert run(kafka, "explain", group_id, "--check").returncode == 1
+        finally:
+            limit(1_048_588)
+    assert found["record_limit"] == 400
+    assert [problem["kind"] for problem in found["problems"]] == ["record size"]
+
+
+def test_offsets_of_a_topic_that_nobody_subscribes_to_are_found(kafka: Cluster, group_id: str) -> None:
+    old, topic = create_topic(kafka, 1), create_topic(kafka, 2)
+    consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, group_id=group_id)
+    partition = TopicPartition(old, 0)
+    consumer.assign([partition])
+    consumer.commit({partition: OffsetAndMetadata(0, "", -1)})
+    consumer.close()
+    with group_of(kafka, topic, group_id, RangeAssignor) as group:
+        group.join("a")
+        group.wait_stable()
+        problems = explained(kafka, group_id)["problems"]
+    assert [problem["text"] for problem in problems] == [
+        f"the group has offsets of {old}, to which no member subscribes"
+    ]
+
+
+def test_a_group_without_members_is_explained(kafka: Cluster, group_id: str) -> None:
+    with group_of(kafka, create_topic(kafka, 1), group_id, RangeAssignor) as group:
+        a = group.join("a")
+        group.wait_stable()
+        a.leave()
+    found = explained(kafka, group_id)
+    assert (found["state"], found["members"], found["strategy"]) == ("Empty", [], None)
+
+
+def test_who_does_not_exist_is_refused(kafka: Cluster) -> None:
+    done = run(kafka, "explain", "nobody")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "kafka-assignors group explain: the cluster has no group 'nobody' of the classic protocol\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def admin(kafka: Cluster) -> Iterator[Admin]:
+    with Admin(kafka.bootstrap_servers) as admin:
+        yield admin
+
+
+@pytest.mark.parametrize("name", ["orders", "x", "日本", "\N{GRINNING FACE}", "a" * 40])
+def test_the_coordinator_is_found_as_the_brokers_find_it(kafka: Cluster, admin: Admin, name: str) -> None:
+    expected = coordinator_by(kafka.bootstrap_servers[0], name)
+    found = find_coordinator(admin, name)
+    assert (found.broker, found.partitions) == (expected, 50)
+    assert found.address in kafka.bootstrap_servers
