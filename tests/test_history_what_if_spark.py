@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.history_what_if import life
+from kafka_assignors.history.kip848_snapshots import uuid_text
 from kafka_assignors.history.schemas import ARCHIVE, WHAT_IF
 from kafka_assignors.history.snapshots import ArchivedRecord, read_snapshots
 from kafka_assignors.history.what_if.job import row_of, what_if
 from kafka_assignors.history.what_if.replay import ACTUAL, replay
 from kafka_assignors.history.what_if.scenarios import Scenario
 from kafka_assignors.protocol.offsets_topic import group_metadata_key
+from tests.kip848_log import TOPIC_IDS, Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +50,7 @@ def spark() -> Iterator[SparkSession]:
 def archived(groups: Mapping[str, Sequence[ArchivedRecord]]) -> list[dict[str, Any]]:
     return [
         {
-            "type": 2,
+            "type": int.from_bytes(record.key[:2], "big"),
             "count": 1,
             "key": record.key,
             "value": record.value,
@@ -122,6 +124,38 @@ def test_what_cannot_be_read_or_replayed_counts_as_failed(spark: SparkSession, t
         ("half", "range"): (7, 1),
         ("bad", "actual"): (0, 1),
         ("bad", "range"): (0, 1),
+    }
+
+
+def test_groups_of_kip848_are_replayed(spark: SparkSession, tmp_path: Path) -> None:
+    log = Log()
+    log.joined("a")
+    log.epoch(1)
+    log.assigned(1)
+    log.has("a", 1, "t0 t1 t2 t3")
+    log.at(10)
+    log.joined("b")
+    log.epoch(2)
+    log.assigned(2)
+    log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
+    log.has("b", 2, "", state=2)
+    log.at(12)
+    log.has("a", 2, "t0 t1")
+    log.has("b", 2, "t2 t3")
+    names = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
+    rows = archived({"g": log.records})
+
+    found = what_if(
+        read(spark, tmp_path, rows), assignors=["kip848:uniform", "range"], topics={"t": 4}, topic_names=names
+    ).toArrow()
+
+    # Two partitions go to b, in 2 s; an eager assignor would have stopped all four.
+    assert {
+        row["assignor"]: (row["moved"], row["unowned_seconds"], row["failed"]) for row in found.to_pylist()
+    } == {
+        "actual": (2, 4.0, 0),
+        "kip848:uniform": (2, 4.0, 0),
+        "range": (2, 8.0, 0),
     }
 
 

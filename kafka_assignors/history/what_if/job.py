@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """What is compared unless told otherwise."""
 
+_TASKS_A_CORE: Final = 4
+
 _COLUMNS: Final = ("group", "key", "value", "partition", "offset", "timestamp")
 
 Part = tuple[tuple[Scenario, tuple[str, ...]], ...]
@@ -76,8 +78,8 @@ def what_if(
         raise ValueError(f"there is no scenario to replay: give at least {AS_IT_WAS.name!r}")
     sizes, names = dict(topics or {}), dict(topic_names or {})
     told = records.where(sf.col("type").isin(*KEPT_TYPES) & sf.col("group").isNotNull())
+    cores = records.sparkSession.sparkContext.defaultParallelism
     if split is None:
-        cores = records.sparkSession.sparkContext.defaultParallelism
         split = told.select("group").distinct().limit(cores).count() < cores
     parts = _parts(wanted, chosen, split=split)
 
@@ -92,7 +94,8 @@ def what_if(
     return (
         told.select(*_COLUMNS)
         .withColumn("part", numbered)
-        .repartition("group", "part")
+        # Left to itself, Spark goes by bytes, and makes fewer tasks of this than there is work for.
+        .repartition(_TASKS_A_CORE * cores, "group", "part")
         .sortWithinPartitions("group", "part", "partition", "offset")  # grouping leaves it so
         .groupBy("group", "part")
         .applyInArrow(replay_group, schema=from_arrow_schema(WHAT_IF))
