@@ -161,7 +161,7 @@ class _Seen(NamedTuple):
 
 
 class CourseBuilder:
-    """Takes a group's snapshots in any order, each as about a kilobyte, and makes its course of them.
+    """Takes a group's snapshots in any order, each as about two kilobytes, and makes its course.
 
     Args:
         group: The group.

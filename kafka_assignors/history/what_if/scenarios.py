@@ -204,9 +204,12 @@ class _Retold:
             if not is_late:
                 other_cause = before is not None and _identities(before) == _identities(told)
                 before, sizes = told, told.sizes
-                latest.update(
-                    {self._name(each): each._replace(identity=self._name(each)) for each in told.members}
-                )
+                for member in told.members:
+                    name = self._name(member)
+                    if name not in latest or latest[name].member_id != member.member_id:
+                        latest[name] = member if name == member.identity else member._replace(identity=name)
+                    elif latest[name].topics != member.topics or latest[name].rack != member.rack:
+                        latest[name] = latest[name]._replace(topics=member.topics, rack=member.rack)
             members = tuple(latest[name] for name in sorted(present))
             if steps and not other_cause and _alike(steps[-1].members, members) and steps[-1].sizes == sizes:
                 continue
