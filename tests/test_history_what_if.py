@@ -524,6 +524,7 @@ def test_every_assignor_has_a_name_and_gives_all_away(name: str) -> None:
         ("no_such_module:Assignor", "No module named 'no_such_module'"),
         ("kafka_assignors:NoAssignor", "choose one of range"),
         ("collections:Counter", "has no metadata, assign, on_assignment"),
+        ("kafka_assignors.assignors:Assignor", "cannot be made without arguments"),
     ],
 )
 def test_an_assignor_that_there_is_not_is_said(name: str, why: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors.cli.placement_text import table
+from kafka_assignors.cli.output import table
 from kafka_assignors.history.what_if.replay import ACTUAL
 from kafka_assignors.history.what_if.saved import savings
 

@@ -200,19 +200,14 @@ class ByContract:
 
     Attributes:
         make: Makes a member's assignor.
+        cooperative: Whether its consumers would be cooperative.
     """
 
     make: Callable[[], Any]
+    cooperative: bool
     _assignors: dict[int, Any] = field(default_factory=dict)
     _leader: int = NOBODY
     _generation: int = 0
-
-    @property
-    def cooperative(self) -> bool:
-        """Whether its consumers would be cooperative."""
-        from kafka.coordinator.assignors.abstract import RebalanceProtocol  # noqa: PLC0415 - slow to import
-
-        return RebalanceProtocol.COOPERATIVE in self.make().supported_protocols()
 
     def assign(self, situation: Situation, before: IntArray) -> IntArray:
         """See `Leader`.
@@ -227,12 +222,11 @@ class ByContract:
         self._assignors = {number: self._assignors.get(number) or self.make() for number in who}
         if self._leader not in self._assignors:
             self._leader = who[order[0]]
-        cooperative = self.cooperative
         had = before[situation.at]
         has = np.where(had == NOBODY, NOBODY, situation.member_of[had])
         for _ in range(ROUNDS):
             had, has = has, self._round(situation, order)
-            if not cooperative or not (has != had)[had != NOBODY].any():
+            if not self.cooperative or not (has != had)[had != NOBODY].any():
                 break  # nobody lost anything, so that nobody joins again
         return has
 
@@ -355,11 +349,13 @@ def leader_of(name: str) -> Leader:
             arguments.
 
     Raises:
-        ValueError: There is no such assignor.
+        ValueError: There is no such assignor, or it cannot be made.
     """
     if name in _PLANNED:
         return _PLANNED[name]
     module, _, attribute = _KAFKA_PYTHON.get(name, name).partition(":")
+    from kafka.coordinator.assignors.abstract import RebalanceProtocol  # noqa: PLC0415 - slow to import
+
     known = f"choose one of {', '.join(NAMES)}, or module:Class of your own"
     if not module or not attribute or module in {"kafka-python", "kip848"}:
         raise ValueError(f"there is no assignor {name!r}; {known}")
@@ -373,4 +369,8 @@ def leader_of(name: str) -> Leader:
             f"{name!r} is no assignor of kafka-python's contract"
             f" (it has no {', '.join(missing) or 'constructor'}); {known}"
         )
-    return ByContract(make=made)
+    try:
+        protocols = made().supported_protocols()
+    except Exception as fault:
+        raise ValueError(f"{name!r} cannot be made without arguments ({fault}); {known}") from fault
+    return ByContract(make=made, cooperative=RebalanceProtocol.COOPERATIVE in protocols)
