@@ -537,19 +537,16 @@ def test_an_assignor_that_there_is_not_is_said(name: str, why: str) -> None:
 
 def restarted(back: float, *, instance: str | None = None, session: int = 45_000) -> list[Snapshot]:
     """b is gone at 20 and back at a second; the group ends at 200."""
-    a = member("a", {"t": range(4)}, session=session)
-    late = f"b-{2 if instance is None else 3}"
+
+    def b(name: str) -> SnapshotMember:
+        return member(name, {"t": [2, 3]}, client="b", instance=instance, session=session)
+
+    a = member("a", {"t": [0, 1]})
     return [
-        snapshot(
-            1, 10, member("a", {"t": [0, 1]}), member("b-1", {"t": [2, 3]}, client="b", instance=instance)
-        ),
-        snapshot(2, 20, a),
-        snapshot(
-            3, back, member("a", {"t": [0, 1]}), member(late, {"t": [2, 3]}, client="b", instance=instance)
-        ),
-        snapshot(
-            4, 200, member("a", {"t": [0, 1]}), member(late, {"t": [2, 3]}, client="b", instance=instance)
-        ),
+        snapshot(1, 10, a, b("b-1")),
+        snapshot(2, 20, member("a", {"t": range(4)})),
+        snapshot(3, back, a, b("b-2")),
+        snapshot(4, 200, a, b("b-2")),
     ]
 
 
@@ -564,6 +561,7 @@ def test_a_member_that_is_back_within_its_session_was_never_gone_if_it_is_static
 
     assert times(history, "as it was") == [(9.0, 2), (19.0, 1), (49.0, 2), (199.0, 2)]
     assert times(history, "static members") == [(9.0, 2), (199.0, 2)]
+    assert times(restarted(50.0, session=-1), "static members") == [(9.0, 2), (199.0, 2)]  # 45 s
     again = replay(history, "range", scenario=Scenario(static=True))
     # b's two partitions from 19 to 49; the last rebalance stops all four for a second.
     assert [one.unowned_seconds for one in again.rebalances] == [0.0, 2 * 30 + 4 * 1.0]
@@ -600,6 +598,9 @@ def test_a_static_member_went_its_session_before_the_group_missed_it() -> None:
     # It went at 9, or later; the group would have missed it at 39, or never.
     assert times(history, "session.timeout.ms=30000") == [(9.0, 2), (39.0, 1), (49.0, 2), (199.0, 2)]
     assert times(history, "session.timeout.ms=60000") == [(9.0, 2), (199.0, 2)]
+
+    same = restarted(50.0, instance="b", session=9000)
+    assert times(same, "session.timeout.ms=9000") == times(same, "as it was")
 
 
 def test_a_member_that_was_replaced_before_it_was_missed_is_the_same() -> None:

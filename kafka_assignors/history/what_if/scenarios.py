@@ -12,7 +12,8 @@ timeout after the other came.
 word when it stops, so it went its session timeout earlier; of others it is not known, and taken to be when
 the rebalance began.
 
-*What comes of it.* The timeout is N, or without N the member's own.
+*What comes of it.* The timeout is N, or without N the member's own; of members that tell none, as those of
+KIP-848, the brokers' default of 45 s.
 
 - A static member that is back before the timeout is over was never gone: no rebalance.
 - One that is not: the rebalance comes when the timeout is over, and takes as long as the one that it stands
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _STATIC: Final = "static members"
 _AS_IT_WAS: Final = "as it was"
+_DEFAULT_SESSION_MS: Final = 45_000
 _TIMEOUT: Final = re.compile(r"session\.timeout\.ms=(\d{1,9})")
 
 
@@ -176,7 +178,7 @@ class _Retold:
 
     def _noticed(self, member: Participant, stay: _Stay, gone: int) -> tuple[int, int]:
         """When a static member went, and when the group notices."""
-        own = max(0, member.session_timeout_ms) * 1000
+        own = _session_us(member)
         went = gone if member.instance_id is None else max(stay.start, gone - own)
         if self._scenario.session_timeout_ms is not None:
             return went, went + self._scenario.session_timeout_ms * 1000
@@ -265,7 +267,7 @@ def _client_names(course: Course, times: list[int]) -> dict[str, str]:
 def _one_by_one(members: Iterable[Participant], stays: Mapping[str, list[_Stay]], until: int) -> bool:
     """Whether none of these came while another was there, but for what its session made of it."""
     times = sorted(
-        (stay.start, until if stay.end is None else stay.end, max(0, member.session_timeout_ms) * 1000)
+        (stay.start, until if stay.end is None else stay.end, _session_us(member))
         for member in members
         for stay in stays[member.identity]
     )
@@ -276,6 +278,11 @@ def _one_by_one(members: Iterable[Participant], stays: Mapping[str, list[_Stay]]
             return False
         there.append(came)
     return True
+
+
+def _session_us(member: Participant) -> int:
+    told = member.session_timeout_ms
+    return 1000 * (told if told >= 0 else _DEFAULT_SESSION_MS)
 
 
 def _identities(step: Step) -> set[str]:
