@@ -10,18 +10,27 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from kafka_assignors.members import NO_GENERATION
+from kafka_assignors.protocol.codec import NOT_SAID, read_partition_lists, read_subscriptions
 from kafka_assignors.protocol.offsets_topic import (
     RecordError,
     decode_assignment,
     decode_prior_assignment,
     decode_subscription,
 )
+from kafka_assignors.protocol.user_data import decode_all, decode_generation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from kafka_assignors.claims import ClaimTable
     from kafka_assignors.protocol.offsets_topic import GroupMetadataValue, MemberMetadata
+
+_INT16: Final = 2
+_INT32: Final = 4
+_NO_LIST: Final = bytes(4)
 
 Partitions = frozenset[tuple[str, int]]
 """Partitions by topic and id."""
@@ -176,7 +185,10 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
 
     Members whose bytes cannot be read are there, without topics or without partitions.
     """
-    members = [_member(member, value) for member in value.members]
+    said: Sequence[_Said] = [_Said()] * len(value.members)
+    if value.protocol_type == "consumer":
+        said = _said_at_once(value) or _said_one_by_one(value)
+    members = [_member(member, its) for member, its in zip(value.members, said, strict=True)]
     return Snapshot(
         group=group,
         generation=value.generation,
@@ -192,44 +204,118 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
     )
 
 
-def _member(member: MemberMetadata, value: GroupMetadataValue) -> SnapshotMember:
+class _Said(NamedTuple):
+    """What a member said when it joined, and what it was given."""
+
     rack: str | None = None
     topics: frozenset[str] = frozenset()
     claims: Mapping[str, tuple[int, ...]] = {}
-    generation = NO_GENERATION
+    generation: int = NO_GENERATION
     assignment: Partitions = frozenset()
-    if value.protocol_type == "consumer":
-        try:
-            subscription = decode_subscription(member.subscription)
-            rack, topics = subscription.rack_id or None, frozenset(subscription.topics)
-            claims, generation = subscription.owned_partitions, subscription.generation_id
-            prior = decode_prior_assignment(value.protocol, subscription.user_data)
-            if prior is not None:
-                remembered = {topic: tuple(partitions) for topic, partitions in prior.claims.items()}
-                claims, generation = claims or remembered, max(generation, prior.generation)
-        except RecordError:
-            pass
-        try:
-            assigned = decode_assignment(member.assignment)
-            if assigned is not None:
-                assignment = frozenset(
-                    (topic, partition)
-                    for topic, partitions in assigned.assigned_partitions.items()
-                    for partition in partitions
-                )
-        except RecordError:
-            pass
+
+
+def _member(member: MemberMetadata, said: _Said) -> SnapshotMember:
     return SnapshotMember(
         member_id=member.member_id,
         instance_id=member.group_instance_id or None,
         client_id=member.client_id,
         host=member.client_host,
-        rack=rack,
-        topics=topics,
-        claims=claims,
-        claimed_generation=generation,
-        assignment=assignment,
+        rack=said.rack,
+        topics=said.topics,
+        claims=said.claims,
+        claimed_generation=said.generation,
+        assignment=said.assignment,
         session_timeout_ms=member.session_timeout,
         rebalance_timeout_ms=member.rebalance_timeout,
         subscription=member.subscription,
     )
+
+
+def _said_one_by_one(value: GroupMetadataValue) -> list[_Said]:
+    return [_said(member, value) for member in value.members]
+
+
+def _said(member: MemberMetadata, value: GroupMetadataValue) -> _Said:
+    said = _Said()
+    try:
+        subscription = decode_subscription(member.subscription)
+        said = _Said(
+            rack=subscription.rack_id or None,
+            topics=frozenset(subscription.topics),
+            claims=subscription.owned_partitions,
+            generation=subscription.generation_id,
+        )
+        prior = decode_prior_assignment(value.protocol, subscription.user_data)
+        if prior is not None:
+            remembered = {topic: tuple(partitions) for topic, partitions in prior.claims.items()}
+            said = said._replace(
+                claims=said.claims or remembered, generation=max(said.generation, prior.generation)
+            )
+    except RecordError:
+        pass
+    try:
+        assigned = decode_assignment(member.assignment)
+    except RecordError:
+        return said
+    if assigned is None:
+        return said
+    return said._replace(
+        assignment=frozenset(
+            (topic, partition)
+            for topic, partitions in assigned.assigned_partitions.items()
+            for partition in partitions
+        )
+    )
+
+
+def _said_at_once(value: GroupMetadataValue) -> list[_Said] | None:
+    """The same for all members by the compiled codec, 4 times as fast; None if anything is unusual."""
+    subscriptions = read_subscriptions([member.subscription for member in value.members])
+    if subscriptions.unreadable or subscriptions.strange:
+        return None
+    assigned = _assigned_at_once([member.assignment for member in value.members])
+    if assigned is None:
+        return None
+    generations = np.where(subscriptions.generations == NOT_SAID, NO_GENERATION, subscriptions.generations)
+    claims = _by_topic(subscriptions.owned)
+    if value.protocol in ("sticky", "cooperative-sticky"):
+        data = list(subscriptions.user_data)
+        short = [decode_generation(one) if value.protocol == "cooperative-sticky" else None for one in data]
+        prior = decode_all([b"" if brief else one for brief, one in zip(short, data, strict=True)])
+        told = [brief[0] if brief else NO_GENERATION for brief in short]
+        generations = np.maximum(generations, np.maximum(prior.generations, told))
+        claims = [mine or old for mine, old in zip(claims, _by_topic(prior.table), strict=True)]
+    topics = [subscriptions.topics[number] for number in subscriptions.topics_of.tolist()]
+    return [
+        _Said(*each)
+        for each in zip(subscriptions.racks, topics, claims, generations.tolist(), assigned, strict=True)
+    ]
+
+
+def _assigned_at_once(assignments: list[bytes]) -> list[Partitions] | None:
+    lists = read_partition_lists([one[_INT16:] or _NO_LIST for one in assignments])
+    ends = lists.lengths + _INT16
+    sizes = [len(one) for one in assignments]
+    for end, size, user_data, assignment in zip(
+        ends.tolist(), sizes, lists.tails[:, 0].tolist(), assignments, strict=True
+    ):
+        fits = end > _INT16 and end + _INT32 + max(0, user_data) <= size
+        if size and (not fits or user_data < -1 or assignment[0] & 0x80):
+            return None
+    return [
+        frozenset((topic, partition) for topic, partitions in each.items() for partition in partitions)
+        for each in _by_topic(lists.table)
+    ]
+
+
+def _by_topic(table: ClaimTable) -> list[dict[str, tuple[int, ...]]]:
+    found: list[dict[str, tuple[int, ...]]] = [{} for _ in range(table.claimants)]
+    ids = table.ids.tolist()
+    at = 0
+    for number, topic, size in zip(
+        table.claimant.tolist(), table.topic.tolist(), table.sizes.tolist(), strict=True
+    ):
+        mine, name = found[number], table.names[topic]
+        mine[name] = (*mine.get(name, ()), *ids[at : at + size])
+        at += size
+    return found

@@ -1,0 +1,1 @@
+"""What other assignors, or static members, would have made of a group's history."""

@@ -1,0 +1,323 @@
+"""The course of a group: its memberships one after the other, and how long each took to settle.
+
+What is replayed is who was in the group, not what its assignor made of it. So
+
+- the generations of one cooperative hand-over are one rebalance: the same members with the same topics, and
+  the later generation gives away what the earlier one made members give up (`Snapshot.given_up`);
+- a group of KIP-848 rebalances until every member has what it is to have (`Snapshot.settled`);
+- several records of one generation are one rebalance: a static member came back, under another member id;
+- a rebalance of the same members for any other reason (new partitions, say) is a rebalance.
+
+A rebalance lasts from when the coordinator had all joins (`state_time_us`) to when it wrote the assignments;
+of a hand-over from the first of its generations to the last. How long the group waited for the joins no
+record tells. If the first time is not told, or is after the second, the rebalance is taken to have lasted
+`UNKNOWN_SECONDS`.
+
+A topic has as many partitions as were ever given away up to then, so that it grows when the group saw it
+grow. Where `topics` says that it has more than the group ever gave away, it had these all the time: somebody
+left them out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kafka_assignors.arrays import NOBODY, IntArray, places
+from kafka_assignors.history.kip848_snapshots import PROTOCOL_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from kafka_assignors.history.snapshots import Snapshot, SnapshotMember
+
+UNKNOWN_SECONDS: Final = 3.0
+"""How long a rebalance is taken to have lasted if that is not known: a heartbeat interval, by default, within
+which all members hear of it."""
+
+MOST_PARTITIONS: Final = 100_000
+"""How many partitions a topic can have; ids from there on are not believed: leaders may write anything."""
+
+_ID_BITS: Final = 32
+_ID_MASK: Final = (1 << _ID_BITS) - 1
+_REPLAYED: Final = ("consumer", PROTOCOL_TYPE)
+
+
+class Participant(NamedTuple):
+    """A member, as far as what-if needs it; see `SnapshotMember`."""
+
+    identity: str
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    rack: str | None
+    topics: frozenset[str]
+    session_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A rebalance, or the end of the last member.
+
+    Attributes:
+        members: Who was in the group then, by identity; empty if nobody was left.
+        began_us: When it began, in microseconds since 1970.
+        ended_us: When the assignments were there.
+        sizes: How many partitions each topic of the course had.
+        owners: (N,) the number of the identity that each partition of the course was given to in truth, or
+            `NOBODY`; None in a course that is not what happened.
+        cooperative: Whether members kept in truth what did not move.
+        away: Identities that were away without the group knowing, by number, and for how many seconds between
+            the step before and this one.
+    """
+
+    members: tuple[Participant, ...]
+    began_us: int
+    ended_us: int
+    sizes: tuple[int, ...]
+    owners: NDArray[np.int32] | None = None
+    cooperative: bool = False
+    away: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return (self.ended_us - self.began_us) / 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """A group's rebalances in order.
+
+    Attributes:
+        group: The group.
+        topics: All topics that its members subscribed to or had, sorted.
+        bounds: (T + 1,) partition p of topic t is number bounds[t] + p of the N of the course.
+        identities: Who was ever in it; places are the identities' numbers.
+        steps: Its rebalances.
+        until_us: When the history ends.
+        away: As `Step.away`, after the last step.
+    """
+
+    group: str
+    topics: tuple[str, ...]
+    bounds: IntArray
+    identities: tuple[str, ...]
+    steps: tuple[Step, ...]
+    until_us: int
+    away: tuple[tuple[int, float], ...] = ()
+
+    @classmethod
+    def of(cls, snapshots: Iterable[Snapshot], topics: Mapping[str, int] | None = None) -> Course:
+        """The course that snapshots of one group show; see `CourseBuilder`."""
+        listed = list(snapshots)
+        builder = CourseBuilder(listed[0].group if listed else "")
+        for snapshot in listed:
+            builder.add(snapshot)
+        return builder.build(topics)
+
+    @property
+    def size(self) -> int:
+        """N, the number of partitions."""
+        return int(self.bounds[-1])
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each identity."""
+        return {identity: number for number, identity in enumerate(self.identities)}
+
+
+class _Seen(NamedTuple):
+    """A snapshot, made small."""
+
+    time_us: int
+    partition: int
+    offset: int
+    generation: int
+    state_time_us: int | None
+    cooperative: bool
+    settled: bool
+    members: tuple[Participant, ...]
+    given: IntArray
+    to: NDArray[np.int32]
+    given_up: frozenset[int]
+
+    @property
+    def began_us(self) -> int:
+        since = self.state_time_us
+        if since is not None and since <= self.time_us:
+            return since
+        return self.time_us - round(UNKNOWN_SECONDS * 1e6)
+
+    @property
+    def signature(self) -> tuple[tuple[str, str, frozenset[str]], ...]:
+        return tuple((member.identity, member.member_id, member.topics) for member in self.members)
+
+
+class CourseBuilder:
+    """Takes a group's snapshots in any order, each as about two kilobytes, and makes its course.
+
+    Args:
+        group: The group.
+    """
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._topics: dict[str, int] = {}  # the first partition of each, in the order they came
+        self._identities: dict[str, int] = {}
+        self._participants: dict[Participant, Participant] = {}
+        self._seen: list[_Seen] = []
+        self._given: IntArray = np.empty(0, dtype=np.int64)
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take a snapshot; those of others than consumers (Kafka Connect's workers, say) are passed over."""
+        if snapshot.members and snapshot.protocol_type not in _REPLAYED:
+            return
+        given: list[int] = []
+        to: list[int] = []
+        for member in snapshot.members:
+            number = self._identities.setdefault(member.identity, len(self._identities))
+            for topic in member.topics.union([topic for topic, _ in member.assignment]):
+                self._topics.setdefault(topic, len(self._topics) << _ID_BITS)
+            first = self._topics
+            given += [first[topic] | one for topic, one in member.assignment if 0 <= one < MOST_PARTITIONS]
+            to += [number] * (len(given) - len(to))
+        columns = self._columns(given, to)
+        self._seen.append(
+            _Seen(
+                time_us=snapshot.time_us,
+                partition=snapshot.partition,
+                offset=snapshot.offset,
+                generation=snapshot.generation,
+                state_time_us=snapshot.state_time_us,
+                cooperative=snapshot.cooperative or snapshot.protocol_type == PROTOCOL_TYPE,
+                settled=snapshot.settled,
+                members=tuple(self._participant(member) for member in snapshot.members),
+                given=columns[0],
+                to=columns[1],
+                given_up=frozenset(
+                    self._topics[topic] | one for topic, one in snapshot.given_up if topic in self._topics
+                ),
+            )
+        )
+
+    def build(self, topics: Mapping[str, int] | None = None) -> Course:
+        """Make the course of the snapshots so far.
+
+        Args:
+            topics: How many partitions topics have; for those that are not there see above.
+        """
+        # Offsets are the order of what happened; times of a record are a clock's. Only a group that moved to
+        # another partition of the topic has no other order.
+        one_log = len({seen.partition for seen in self._seen}) <= 1
+        self._seen.sort(key=lambda seen: (0 if one_log else seen.time_us, seen.partition, seen.offset))
+        rebalances: list[_Seen] = []
+        for seen in self._seen:
+            before = rebalances[-1] if rebalances else None
+            if before is not None and (not before.settled or _is_hand_over(before, seen)):
+                rebalances[-1] = seen._replace(state_time_us=before.began_us)
+            elif before is not None and _is_same(before, seen):
+                rebalances[-1] = before._replace(members=seen.members)
+            elif before is not None or seen.members:
+                rebalances.append(seen)
+        numbers, bounds, sizes = self._layout(rebalances, topics or {})
+        shown = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        steps = []
+        for rebalance, counts in zip(rebalances, sizes, strict=True):
+            if rebalance.given is not shown[0]:  # most generations give the same partitions away
+                topic = numbers[rebalance.given >> _ID_BITS]
+                shown = rebalance.given, bounds[topic] + (rebalance.given & _ID_MASK)
+            owners = np.full(int(bounds[-1]), NOBODY, dtype=np.int32)
+            owners[shown[1]] = rebalance.to
+            steps.append(
+                Step(
+                    members=rebalance.members,
+                    began_us=rebalance.began_us,
+                    ended_us=rebalance.time_us,
+                    sizes=counts,
+                    owners=owners,
+                    cooperative=rebalance.cooperative,
+                )
+            )
+        return Course(
+            group=self._group,
+            topics=tuple(sorted(self._topics)),
+            bounds=bounds,
+            identities=tuple(self._identities),
+            steps=tuple(steps),
+            until_us=max((seen.time_us for seen in self._seen), default=0),
+        )
+
+    def _participant(self, member: SnapshotMember) -> Participant:
+        made = Participant(
+            identity=member.identity,
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            client_id=member.client_id,
+            host=member.host,
+            rack=member.rack,
+            topics=member.topics,
+            session_timeout_ms=member.session_timeout_ms,
+        )
+        return self._participants.setdefault(made, made)
+
+    def _columns(self, given: list[int], to: list[int]) -> tuple[IntArray, NDArray[np.int32]]:
+        """Partitions in order and whom they were given to; of two, the last. Equal columns are one."""
+        partitions = np.array(given, dtype=np.int64)
+        order = np.argsort(partitions, kind="stable")
+        partitions, owners = partitions[order], np.array(to, dtype=np.int32)[order]
+        if partitions.size and (partitions[1:] == partitions[:-1]).any():
+            last = np.append(partitions[1:] != partitions[:-1], [True])
+            partitions, owners = partitions[last], owners[last]
+        if np.array_equal(partitions, self._given):
+            partitions = self._given
+        self._given = partitions
+        return partitions, owners
+
+    def _layout(
+        self, rebalances: Sequence[_Seen], told: Mapping[str, int]
+    ) -> tuple[IntArray, IntArray, list[tuple[int, ...]]]:
+        """The place of each topic among the sorted ones; their bounds; their sizes in each rebalance."""
+        numbers = places(np.argsort(np.array(list(self._topics), dtype=object)), len(self._topics))
+        topics = sorted(self._topics)
+        so_far = np.zeros(len(topics), dtype=np.int64)
+        grown: list[IntArray] = []
+        shown: IntArray | None = None
+        for rebalance in rebalances:
+            if rebalance.given is not shown:
+                shown = rebalance.given
+                so_far = so_far.copy()
+                np.maximum.at(so_far, numbers[shown >> _ID_BITS], (shown & _ID_MASK) + 1)
+            grown.append(so_far)
+        known = np.array([told.get(topic, 0) for topic in topics], dtype=np.int64)
+        most = np.maximum(known, so_far)
+        sizes: list[tuple[int, ...]] = []
+        last: IntArray | None = None
+        for counts in grown:
+            if counts is not last:
+                last = counts
+                sizes.append(tuple(np.where((known > so_far) | (counts == 0), most, counts).tolist()))
+            else:
+                sizes.append(sizes[-1])
+        return numbers, np.concatenate(([0], np.cumsum(most))), sizes
+
+
+def _is_same(before: _Seen, seen: _Seen) -> bool:
+    """Whether two records are of one generation: the same members, one of which may have been restarted."""
+    return before.generation == seen.generation and [one.identity for one in before.members] == [
+        one.identity for one in seen.members
+    ]
+
+
+def _is_hand_over(before: _Seen, seen: _Seen) -> bool:
+    return (
+        seen.generation > before.generation
+        and before.signature == seen.signature
+        and not before.given_up.isdisjoint(seen.given.tolist())
+    )
