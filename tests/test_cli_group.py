@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 TOPICS = {"orders": (0, 1, 2, 3), "payments": (0, 1)}
 UNTOLD = "which all members know and most preferred; what else they know, the coordinator does not tell"
+JOINED = [
+    "    A consumer joined: A consumer started, or came back after it had been lost. Normal when you",
+    "    deploy or scale up. If it happens all the time, look for consumers that restart or fall out of",
+    "    the group, and give each its own group.instance.id (static membership).",
+]
 
 
 def live_group(
@@ -66,6 +71,7 @@ def test_an_explained_group_reads_like_this() -> None:
         "record: 461 bytes of 1,048,588 that it may have",
         "generation 2: 2025-06-15 15:06:43 UTC, 3.0 s after the one before",
         "  two joined",
+        *JOINED,
         "",
         "all members subscribe to orders, payments",
         "member      host        session s  max poll s  had  has  partitions",
@@ -100,6 +106,7 @@ def test_of_a_hand_over_the_round_before_is_told_too() -> None:
         "generation 2: 2025-06-15 15:06:43 UTC, 3.0 s after the one before",
         "  m2/127.0.0.1 joined",
     ]
+    assert lines[begin + 4 : begin + 7] == JOINED
 
 
 def test_a_lone_record_says_that_there_is_none_before() -> None:

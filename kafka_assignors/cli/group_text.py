@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors.cli.output import table
+from kafka_assignors.coordinator.advice import reason_words
 from kafka_assignors.coordinator.reasons import HAND_OVER
 
 if TYPE_CHECKING:
@@ -77,6 +78,14 @@ def _why(rebalances: Sequence[Rebalanced]) -> Iterator[str]:
             return
         yield f"generation {last.generation}: {when}, {last.seconds:.1f} s after the one before"
         yield from (f"  {change.text}" for change in last.changes)
+        for kind in dict.fromkeys(change.kind for change in last.changes if change.kind != HAND_OVER):
+            words = reason_words(kind)
+            yield from textwrap.wrap(
+                f"{words.title}: {words.meaning} {words.todo}",
+                _WIDTH,
+                initial_indent="    ",
+                subsequent_indent="    ",
+            )
         if all(change.kind != HAND_OVER for change in last.changes):
             return
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from kafka_assignors.coordinator.advice import reason_words
 from kafka_assignors.history.report import causes, savings, sentences, words
 from kafka_assignors.history.report.columns import columns, listed_rebalances
 from kafka_assignors.history.report.layout import COLOURS
@@ -135,7 +136,7 @@ def _section(
     saving = savings.best_saving(rows)
     restarted = causes.restarts(rebalances)
     reasons = [
-        (causes.reason_words(kind), often)
+        (reason_words(kind), often)
         for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
         if kind != "member restarted" or not restarted  # these are among the restarts
     ]
@@ -174,7 +175,7 @@ def _overview_row(
     place: int, summary: GroupSummary, rows: Sequence[WhatIf], part: _Part | None
 ) -> OverviewRow:
     kind = causes.main_reason(summary.reasons)
-    reason = "" if kind is None else causes.reason_words(kind).title
+    reason = "" if kind is None else reason_words(kind).title
     if part is not None and part.restarts >= max(summary.reasons.values(), default=1):
         reason = causes.RESTARTED.title
     saving = savings.best_saving(rows)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka_assignors.coordinator.advice import reason_words
 from kafka_assignors.history.report import words
-from kafka_assignors.history.report.causes import main_reason, reason_words, restarts
+from kafka_assignors.history.report.causes import main_reason, restarts
 from kafka_assignors.history.report.savings import Saving, change, saved
 
 if TYPE_CHECKING:

@@ -1,0 +1,101 @@
+"""What each kind of reason for a rebalance means to people on call, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ReasonWords(NamedTuple):
+    """A kind of reason: as a heading, what it means, and what to do."""
+
+    title: str
+    meaning: str
+    todo: str
+
+
+REASONS: Final[Mapping[str, ReasonWords]] = {
+    "member joined": ReasonWords(
+        "A consumer joined",
+        "A consumer started, or came back after it had been lost.",
+        "Normal when you deploy or scale up. If it happens all the time, look for consumers that restart or"
+        " fall out of the group, and give each its own group.instance.id (static membership).",
+    ),
+    "member gone": ReasonWords(
+        "A consumer left or was lost",
+        "It was stopped or killed, sent no sign of life within session.timeout.ms, or did not ask for records"
+        " within max.poll.interval.ms.",
+        "Look at that consumer's log and its restarts at that time. If it was merely slow: fewer records per"
+        " poll (max.poll.records) or a longer max.poll.interval.ms. If it was restarted on purpose: static"
+        " membership.",
+    ),
+    "member left": ReasonWords(
+        "A consumer left",
+        "It said so: it was closed, unsubscribed, or did not ask for records within max.poll.interval.ms.",
+        "Normal when you deploy or scale down. Otherwise look at that consumer's log: if it was slow, fewer"
+        " records per poll (max.poll.records) or a longer max.poll.interval.ms.",
+    ),
+    "member lost": ReasonWords(
+        "A consumer was lost",
+        "It sent no sign of life within session.timeout.ms: it crashed, hung, or was cut off.",
+        "Look at that consumer's log and its machine at that time: out of memory, long pauses, the network.",
+    ),
+    "member removed": ReasonWords(
+        "A static member was removed",
+        "It was taken out of the group before its session timeout was over, by an administrator's command.",
+        "Nothing, if somebody meant to. Otherwise find out who removes members.",
+    ),
+    "member restarted": ReasonWords(
+        "A consumer restarted",
+        "A consumer was gone, and another with its client.id came from the same host.",
+        "With static membership (group.instance.id) a restart that takes no longer than session.timeout.ms is"
+        " no rebalance.",
+    ),
+    "static member came back": ReasonWords(
+        "A static member came back",
+        "A consumer with a group.instance.id was restarted, and the group had to rebalance all the same, for"
+        " instance because it was away for too long or subscribes to something else.",
+        "Make session.timeout.ms longer than a restart takes.",
+    ),
+    "subscription changed": ReasonWords(
+        "A subscription changed",
+        "A consumer subscribed to other topics than before.",
+        "Normal after a deployment. With subscriptions by pattern, look for topics that come and go.",
+    ),
+    "hand-over of a cooperative rebalance": ReasonWords(
+        "The second step of a cooperative rebalance",
+        "Cooperative groups rebalance in two steps: partitions are let go in the first, and given to their"
+        " new owners in the second. The others are consumed all the while.",
+        "Nothing: it belongs to the rebalance before it.",
+    ),
+    "strategy changed": ReasonWords(
+        "The assignor changed",
+        "The group's partitions are given out by another rule than before (partition.assignment.strategy).",
+        "Normal once, in a deployment. If it goes back and forth, consumers differ in their configuration.",
+    ),
+    "topics changed": ReasonWords(
+        "Topics changed",
+        "Topics or partitions were added or deleted, and the consumers shared out what there is now.",
+        "Nothing: this is how new partitions get an owner.",
+    ),
+    "coordinator moved": ReasonWords(
+        "The group moved to another broker",
+        "Another broker looks after the group now (its coordinator); consumers and subscriptions are the"
+        " same.",
+        "Look whether brokers were restarted at that time.",
+    ),
+    "unknown": ReasonWords(
+        "No reason is on record",
+        "Neither consumers nor subscriptions changed. A consumer may have asked for the rebalance, the group"
+        " may have moved to another broker, or somebody came and went between two records.",
+        "Look at the brokers' logs at that time, for a restart or a change of the group's coordinator.",
+    ),
+}
+"""What kinds of reasons mean to people on call. Kinds that are not here stand for themselves."""
+
+
+def reason_words(kind: str) -> ReasonWords:
+    """A kind's words; of a kind that is not known the kind itself."""
+    return REASONS.get(kind) or ReasonWords(kind[:1].upper() + kind[1:], "", "")
