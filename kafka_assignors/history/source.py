@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
 
+from kafka_assignors.cluster.admin import ClusterError
 from kafka_assignors.cluster.librdkafka import librdkafka_settings
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC
 from kafka_assignors.history.log import read_bounds
@@ -58,7 +59,7 @@ _CONSUMER: Final = {
 }
 
 
-class StuckPartitionError(RuntimeError):
+class StuckPartitionError(ClusterError):
     """A partition of the offsets topic cannot be read on; the message names it, and the last error."""
 
 
