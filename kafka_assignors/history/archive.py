@@ -14,10 +14,9 @@ from __future__ import annotations
 import fcntl
 import fnmatch
 import json
-import os
 import shutil
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,6 +44,9 @@ FORMAT: Final = 1
 
 TOPIC_SOURCE: Final = "topic"
 """The source of what was captured from the cluster."""
+
+KEPT: Final = "(key IS NOT NULL OR type = -1)"
+"""What is true of rows of ARCHIVE that are records, and not only their number; in SQL."""
 
 _DAYS_AT_ONCE: Final = 4  # tasks that write a batch; each day of it is one file
 
@@ -194,6 +196,13 @@ class Archive:
         """Whether a batch is there."""
         return self._place(source, batch).exists()
 
+    def places(self, spark: SparkSession, sources: Sequence[str] | None = None) -> DataFrame:
+        """Partition and offset of each record that is kept; of these sources, if any are named."""
+        rows = self.rows(spark).where(KEPT)
+        if sources is not None:
+            rows = rows.where(F.col("source").isin(list(sources)))
+        return rows.select("partition", "offset")
+
     def write(self, rows: DataFrame, source: str, batch: str) -> Counts:
         """Write a batch, unless it is there; in the state in which it is there, it is whole.
 
@@ -243,7 +252,7 @@ class Archive:
             groups: Patterns of groups' names, such as "orders-*"; all groups if there are none. With
                 patterns, records whose key names no group are left out.
         """
-        rows = self.rows(spark).where("key IS NOT NULL OR type = -1")
+        rows = self.rows(spark).where(KEPT)
         if since is not None:
             moment = _utc(since)
             rows = rows.where((F.col("day") >= F.lit(moment.date())) & (F.col("timestamp") >= F.lit(moment)))
@@ -263,6 +272,8 @@ class Archive:
 
     def frontier(self, spark: SparkSession) -> dict[int, int]:
         """By partition, the offset after the last that was captured from the topic."""
+        if not (self.path / _RECORDS / f"source={TOPIC_SOURCE}").exists():
+            return {}
         captured = self.rows(spark).where(F.col("source") == TOPIC_SOURCE)
         ends = captured.groupBy("partition").agg((F.max("offset") + 1).alias("end")).collect()
         return {row["partition"]: row["end"] for row in ends}
@@ -274,7 +285,9 @@ class Archive:
 
     def topics(self) -> list[SeenTopic]:
         """The cluster's topics, in the order in which they were seen; see `SeenTopic`."""
-        tables = [pq.read_table(path, schema=TOPICS) for path in sorted((self.path / _TOPICS).glob("*.parquet"))]
+        tables = [
+            pq.read_table(path, schema=TOPICS) for path in sorted((self.path / _TOPICS).glob("*.parquet"))
+        ]
         rows = pa.concat_tables(tables).to_pylist() if tables else []
         return sorted((SeenTopic(**row) for row in rows), key=lambda topic: (topic.seen, topic.topic))
 
@@ -319,7 +332,7 @@ def name_of_type(number: int) -> str:
 
 def _count(rows: DataFrame) -> dict[str, Counts]:
     """By source."""
-    kept = (F.col("key").isNotNull() | (F.col("type") == -1)).alias("kept")
+    kept = F.expr(KEPT).alias("kept")
     found: dict[str, Counts] = {}
     for row in rows.groupBy("source", "type", kept).agg(F.sum("count").alias("records")).collect():
         counts = found.setdefault(row["source"], Counts())
@@ -369,12 +382,10 @@ def _write_description(folder: Path, description: Description) -> None:
     staged.replace(folder / _DESCRIPTION)
 
 
-def _put(path: Path, rows: list[Mapping[str, object]]) -> None:
+def _put(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """Write a file of topics as a whole or not at all."""
     staged = path.with_name(f".{path.name}")
-    with suppress(FileNotFoundError):
-        os.unlink(staged)
-    pq.write_table(pa.Table.from_pylist(rows, schema=TOPICS), staged)
+    pq.write_table(pa.Table.from_pylist([*rows], schema=TOPICS), staged)
     staged.rename(path)
 
 

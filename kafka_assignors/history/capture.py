@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import PySparkException
 
-from kafka_assignors.cluster.admin import Admin, ClusterError
+from kafka_assignors.cluster.admin import Admin
 from kafka_assignors.history import source
 from kafka_assignors.history.archive import TOPIC_SOURCE, Counts, WrongArchiveError
 from kafka_assignors.history.log import read_bounds, read_topics
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from kafka_assignors.history.archive import Archive
 
@@ -34,7 +34,7 @@ MAX_RECORDS: Final = 2_000_000
 INTERVAL_SECONDS: Final = 60.0
 """How often a continuous capture writes a batch by default."""
 
-_LOOK_SECONDS: Final = 0.2
+_LOOK_SECONDS: Final = 1
 _TOPICS_SECONDS: Final = 600.0  # how often a continuous capture looks for new topics
 
 
@@ -147,8 +147,7 @@ class _Job:
     def write(self, rows: DataFrame, number: int) -> None:
         """Write a batch; in a thread of Spark's."""
         if dumps := self._archive.dumps():
-            known = self._archive.rows(rows.sparkSession).where("key IS NOT NULL OR type = -1")
-            known = known.where(known["source"].isin(dumps)).select("partition", "offset")
+            known = self._archive.places(rows.sparkSession, dumps)
             # What is only counted has the offset of the last of its kind, which no dump's kept record has.
             rows = rows.join(known, ["partition", "offset"], "left_anti").select(*rows.columns)
         counts = self._archive.write(rows, TOPIC_SOURCE, f"{_run(self._archive.checkpoint)}-{number:08}")
@@ -167,9 +166,7 @@ class _Job:
 
     def captured(self) -> Captured:
         """What was done so far."""
-        return Captured(
-            offsets=self._offsets, total=self._total, batches=self._batches, counts=self._counts
-        )
+        return Captured(offsets=self._offsets, total=self._total, batches=self._batches, counts=self._counts)
 
 
 def _wait(query: StreamingQuery, job: _Job, watch: Callable[[Captured], None] | None) -> None:
@@ -200,9 +197,7 @@ def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, i
             return
 
 
-def _check_log(
-    archive: Archive, start: Mapping[int, int], bounds: Mapping[int, tuple[int, int]]
-) -> None:
+def _check_log(archive: Archive, start: Mapping[int, int], bounds: Mapping[int, tuple[int, int]]) -> None:
     for number, offset in start.items():
         if number in bounds and offset > bounds[number][1]:
             raise WrongArchiveError(

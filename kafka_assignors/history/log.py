@@ -47,10 +47,14 @@ def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
             **settings, group_id=None, enable_auto_commit=False, exclude_internal_topics=False
         )
         with closing(client) as consumer:
-            logs = [TopicPartition(GROUPS_TOPIC, n) for n in consumer.partitions_for_topic(GROUPS_TOPIC) or ()]
+            logs = [
+                TopicPartition(GROUPS_TOPIC, n) for n in consumer.partitions_for_topic(GROUPS_TOPIC) or ()
+            ]
             firsts, ends = consumer.beginning_offsets(logs), consumer.end_offsets(logs)
     except KafkaError as error:
-        raise ClusterError(f"cannot find the offsets of {GROUPS_TOPIC}: {type(error).__name__}: {error}") from error
+        raise ClusterError(
+            f"cannot find the offsets of {GROUPS_TOPIC}: {type(error).__name__}: {error}"
+        ) from error
     if not logs:
         raise ClusterError(
             f"the cluster has no {GROUPS_TOPIC}: no group has committed or joined yet, or the client may not"

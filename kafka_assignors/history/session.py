@@ -81,7 +81,11 @@ def spark_session(
     builder = SparkSession.builder.appName(name)
     if chosen is not None:
         builder = builder.master(chosen)
-    wanted = {**_SETTINGS, **(_local_settings() if local else {}), **(settings or {})}
+    wanted: dict[str, bool | float | int | str | None] = {
+        **_SETTINGS,
+        **(_local_settings() if local else {}),
+        **(settings or {}),
+    }
     if submitted:
         return builder.config(map=wanted).getOrCreate()
     folder = _folder()

@@ -1,4 +1,4 @@
-"""`__consumer_offsets` as a source of Spark's, in Python: a batch or a stream of rows in the schema `ARCHIVE`.
+"""`__consumer_offsets` as a source of Spark's, in Python: a batch or a stream of rows of schema `ARCHIVE`.
 
 Spark's own Kafka connector silently reads nothing of internal topics unless told to find offsets in its old
 way, and needs jars of its exact version. This needs none; records that are only counted never leave the
@@ -51,7 +51,8 @@ _CONSUMER: Final = {
     "group.id": "kafka-assignors-history",  # wanted by the library; the group is never joined
     "enable.auto.commit": False,
     "enable.partition.eof": True,
-    "auto.offset.reset": "earliest",  # where compaction or retention removed the offset: the next that is there
+    # Where retention removed the offset, the next that is there is read.
+    "auto.offset.reset": "earliest",
     "fetch.message.max.bytes": 8 << 20,
     "queued.max.messages.kbytes": 16 << 10,
     "fetch.wait.max.ms": 50,
@@ -272,9 +273,7 @@ def _rows(messages: Sequence[Any], partition: int) -> pa.RecordBatch:
         key = message.key()
         kind = b"" if key is None else key[:_TYPE_BYTES]
         if kind in _KEPT:
-            rows.append(
-                (int.from_bytes(kind, "big"), 1, key, message.value(), *_place(message, partition))
-            )
+            rows.append((int.from_bytes(kind, "big"), 1, key, message.value(), *_place(message, partition)))
         elif len(kind) < _TYPE_BYTES or kind[0] & 0x80:
             rows.append((NO_TYPE, 1, key, message.value(), *_place(message, partition)))
         else:
