@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - its common name
@@ -11,7 +12,6 @@ from kafka_assignors.history.archive import group_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from pyspark.sql import SparkSession
 
@@ -49,8 +49,9 @@ def describe(
         records.groupBy(group_of(F.col("key")).alias("group"))
         .agg(
             F.count("*").alias("records"),
-            F.min("timestamp").alias("since"),
-            F.max("timestamp").alias("until"),
+            # As numbers: times would come in the time zone of this process.
+            F.unix_micros(F.min("timestamp")).alias("since"),
+            F.unix_micros(F.max("timestamp")).alias("until"),
         )
         .collect()
     )
@@ -60,7 +61,11 @@ def describe(
     )
     return Info(
         counts=archive.counts(spark),
-        since=min((row["since"] for row in found), default=None),
-        until=max((row["until"] for row in found), default=None),
+        since=_moment(min((row["since"] for row in found), default=None)),
+        until=_moment(max((row["until"] for row in found), default=None)),
         groups=dict(named),
     )
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
