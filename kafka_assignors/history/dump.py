@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import AnalysisException
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZType, TimestampType
 
@@ -20,8 +21,6 @@ from kafka_assignors.history.archive import Counts, day_of
 from kafka_assignors.history.schemas import ARCHIVE, KEPT_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from kafka_assignors.history.archive import Archive
@@ -67,7 +66,7 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
         ArchiveBusyError: Another process is writing into the archive.
     """
     dump = Path(path).absolute()
-    files = sorted(_files(dump))
+    files = _files(dump)
     with archive.writing():
         source = f"dump-{_digest(files)}"
         if archive.has(source, _BATCH):
@@ -87,6 +86,11 @@ def _records(spark: SparkSession, dump: Path, files: list[Path]) -> DataFrame:
     parquet = files[0].suffix == ".parquet"
     names = [f"file://{file}" for file in files]
     if parquet:
+        for file in files:
+            try:
+                pq.read_schema(file)
+            except (OSError, pa.ArrowInvalid) as error:
+                raise WrongDumpError(f"cannot read {file}: {error}") from error
         rows = spark.read.parquet(*names)
     else:
         schema = ", ".join(f"{name} string" for name in (*_COLUMNS, "leader_epoch", "line"))
@@ -182,14 +186,8 @@ def _counted(others: DataFrame) -> DataFrame:
 
 
 def _check(records: DataFrame, dump: Path) -> None:
-    try:
-        found = (
-            records.where(F.col("raw").isNotNull())
-            .agg(F.count("*").alias("count"), F.first("raw").alias("raw"))
-            .first()
-        )
-    except AnalysisException as error:
-        raise WrongDumpError(f"cannot read {dump}: {error}") from error
+    wrong = records.where(F.col("raw").isNotNull())
+    found = wrong.agg(F.count("*").alias("count"), F.first("raw").alias("raw")).first()
     if found is not None and found["count"]:
         raise WrongDumpError(
             f"{dump} has {found['count']} lines that are no records, such as {found['raw'][:_SHOWN]!r}: each"
@@ -197,22 +195,14 @@ def _check(records: DataFrame, dump: Path) -> None:
         )
 
 
-def _files(dump: Path) -> Iterator[Path]:
-    suffixes = {".parquet": ("*.parquet",), "": ("*.jsonl", "*.json", "*.ndjson")}
+def _files(dump: Path) -> list[Path]:
     if dump.is_file():
-        yield dump
-        return
-    for patterns in suffixes.values():
-        found = [
-            path
-            for pattern in patterns
-            for end in ("", ".gz")
-            for path in dump.rglob(f"{pattern}{end}")
-            if path.is_file() and not path.name.startswith((".", "_"))
-        ]
+        return [dump]
+    files = [path for path in dump.rglob("*") if path.is_file() and not path.name.startswith((".", "_"))]
+    for kinds in ((".parquet",), (".jsonl", ".json", ".ndjson")):
+        found = [path for path in files if path.name.removesuffix(".gz").endswith(kinds)]
         if found:
-            yield from found
-            return
+            return sorted(found)
     raise WrongDumpError(
         f"{dump} is neither a file nor a folder with files of .parquet, .jsonl, .json or .ndjson"
     )

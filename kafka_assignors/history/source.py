@@ -244,7 +244,7 @@ def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.
                 messages.append(message)
         if messages:
             deadline = time.monotonic() + _PATIENCE_SECONDS
-            yield _rows(messages, stretch.partition)
+            yield to_rows(messages, stretch.partition)
         elif time.monotonic() > deadline:
             because = f": {troubles[-1]}" if troubles else ""
             raise StuckPartitionError(
@@ -265,7 +265,7 @@ def _end_of(message: Any, stretch: Stretch, position: int) -> int:
     )
 
 
-def _rows(messages: Sequence[Any], partition: int) -> pa.RecordBatch:
+def to_rows(messages: Sequence[Any], partition: int) -> pa.RecordBatch:
     """The records as rows: those that are kept, and one for each other type with their count."""
     rows: list[tuple[Any, ...]] = []
     others: dict[bytes, tuple[int, Any]] = {}
