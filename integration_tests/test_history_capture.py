@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC = "__consumer_offsets"
 PARTITIONS = 3
-SECONDS = 90.0
+SECONDS = 150.0
 
 
 class Plain(NamedTuple):
@@ -253,34 +253,37 @@ def test_topics_are_noted_by_name_and_id_when_they_change(
 
 
 def test_what_groups_do_not_write_is_kept_or_counted(
-    cluster: Cluster, spark: SparkSession, tmp_path: Path
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
 ) -> None:
-    form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
-    put(
-        cluster,
-        [
-            (b"", b"an empty key"),
-            (b"\2", b"half a type"),
-            (b"\xff\xff", b"no type"),
-            (b"\0\2\0\5group", None),
-            (b"\0\3\0\5group", b"\0\0"),
-            (b"\0\x09", b"nobody's type"),
-            (b"\0\x0b\0\5group", b"a share group"),
-            (b"\0\x63", b"of the future"),
-        ],
-    )
-    archive = Archive.create(tmp_path)
-    counts = capture(spark, cluster.bootstrap_servers, archive).counts
-    assert counts.kept["no type"] == 3
-    assert counts.kept["ConsumerGroupMetadata"] == 1
-    assert {name: counts.counted[name] for name in ("type 9", "ShareGroupMetadata", "type 99")} == {
-        "type 9": 1,
-        "ShareGroupMetadata": 1,
-        "type 99": 1,
-    }
-    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+    # The coordinator of a partition does not get over such records: they are for a cluster of their own.
+    with new_cluster(request) as cluster:
+        form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
+        put(
+            cluster,
+            [
+                (b"", b"an empty key"),
+                (b"\2", b"half a type"),
+                (b"\xff\xff", b"no type"),
+                (b"\0\2\0\5group", None),
+                (b"\0\3\0\5group", b"\0\0"),
+                (b"\0\x09", b"nobody's type"),
+                (b"\0\x0b\0\5group", b"a share group"),
+                (b"\0\x63", b"of the future"),
+            ],
+        )
+        archive = Archive.create(tmp_path)
+        counts = capture(spark, cluster.bootstrap_servers, archive).counts
+        assert counts.kept["no type"] == 3
+        assert counts.kept["ConsumerGroupMetadata"] == 1
+        assert {name: counts.counted[name] for name in ("type 9", "ShareGroupMetadata", "type 99")} == {
+            "type 9": 1,
+            "ShareGroupMetadata": 1,
+            "type 99": 1,
+        }
+        assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
 
 
+@pytest.mark.timeout(900)  # starts Spark twice more
 def test_nothing_is_lost_or_twice_when_captures_are_killed(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -302,7 +305,7 @@ def test_nothing_is_lost_or_twice_when_captures_are_killed(
             running = start_capture(path, cluster, "--max-records", "1000")
             wait_for(
                 f"{wanted} batches",
-                lambda wanted=wanted: batches(path) >= wanted or running.poll() is not None,
+                lambda wanted=wanted, running=running: batches(path) >= wanted or running.poll() is not None,
             )
             os.killpg(running.pid, signal.SIGKILL)
             _, errors = running.communicate()
@@ -326,6 +329,7 @@ def test_a_lost_checkpoint_costs_nothing(cluster: Cluster, spark: SparkSession, 
     assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
 
 
+@pytest.mark.timeout(400)  # starts Spark once more
 def test_ctrl_c_ends_a_continuous_capture_in_order(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -348,6 +352,7 @@ def test_ctrl_c_ends_a_continuous_capture_in_order(
     assert_is_the_log(spark, archive, log)
 
 
+@pytest.mark.timeout(400)  # and starts a cluster
 def test_what_compaction_destroys_stays_in_the_archive(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -373,7 +378,7 @@ def test_what_compaction_destroys_stays_in_the_archive(
             lambda: {(one.key, one.offset) for one in set(read_log(cluster)) & old} <= newest,
         )
         second = capture(spark, cluster.bootstrap_servers, archive)
-        assert old < set(read_archive(spark, archive))
+        assert old <= set(read_archive(spark, archive))
         assert read_archive(spark, archive) == [one for one in before if one.kept]
         assert 0 < second.counts.counted["OffsetCommit"] < len(filler)
         assert second.offsets == len(filler)
@@ -406,7 +411,7 @@ def test_an_archive_of_another_cluster_is_refused(
 
 
 def test_an_archive_of_a_topic_that_was_made_anew_is_refused(
-    request: pytest.FixtureRequest, cluster: Cluster, spark: SparkSession, tmp_path: Path
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
     form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
     archive = Archive.create(tmp_path)

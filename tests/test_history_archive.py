@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -174,7 +173,8 @@ def test_rows_are_records_that_are_kept_and_counts_of_others() -> None:
     assert rows.schema.equals(ARCHIVE)
     time = datetime(1970, 1, 1, tzinfo=UTC)
 
-    def row(kind: int, count: int, key: bytes | None, value: bytes | None, offset: int, epoch: Any) -> Any:
+    def row(kind: int, count: int, key: bytes | None, value: bytes | None, *place: Any) -> Any:
+        offset, epoch = place
         when = time + timedelta(milliseconds=1000 + offset)
         return dict(zip(ARCHIVE.names, (kind, count, key, value, 4, offset, when, epoch), strict=True))
 
@@ -350,7 +350,7 @@ def test_without_pyspark_it_says_what_to_install() -> None:
 def test_the_description_is_replaced_as_a_whole(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     archive.belongs_to("c1", 1)
-    assert sorted(os.listdir(tmp_path)) == ["archive.json", "records", "topics"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive.json", "records", "topics"]
     assert json.loads((tmp_path / "archive.json").read_text()) == {
         "cluster_id": "c1",
         "topic": "__consumer_offsets",

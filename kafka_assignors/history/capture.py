@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +23,7 @@ from kafka_assignors.history.archive import TOPIC_SOURCE, Counts, WrongArchiveEr
 from kafka_assignors.history.log import read_bounds, read_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -119,14 +122,23 @@ def capture(
             if once
             else writer.trigger(processingTime=f"{int(1000 * interval)} milliseconds")
         )
-        query = writer.start()
-        try:
-            _wait(query, job, watch)
-        except KeyboardInterrupt:
-            query.stop()
-            if once:
-                raise
-        return job.captured()
+        with _interrupts() as interrupted:
+            query = writer.start()
+            try:
+                while not (interrupted() or query.awaitTermination(_LOOK_SECONDS)):
+                    job.advance(query)
+                    if watch is not None:
+                        watch(job.captured())
+                query.stop()
+            except PySparkException as error:
+                raise CaptureError(_reason(str(error))) from error
+            job.advance(query)
+            if once and interrupted():
+                raise KeyboardInterrupt
+        done = job.captured()
+        if watch is not None:
+            watch(done)
+        return done
 
 
 class _Job:
@@ -169,16 +181,21 @@ class _Job:
         return Captured(offsets=self._offsets, total=self._total, batches=self._batches, counts=self._counts)
 
 
-def _wait(query: StreamingQuery, job: _Job, watch: Callable[[Captured], None] | None) -> None:
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Whether there was a Ctrl-C, which does not interrupt what goes on meanwhile.
+
+    PySpark's own handler talks to Java in the midst of whatever it said to it last.
+    """
+    seen = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield seen.is_set
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: seen.set())
     try:
-        ended = False
-        while not ended:
-            ended = bool(query.awaitTermination(_LOOK_SECONDS))
-            job.advance(query)
-            if watch is not None:
-                watch(job.captured())
-    except PySparkException as error:
-        raise CaptureError(_reason(str(error))) from error
+        yield seen.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _reason(text: str) -> str:
