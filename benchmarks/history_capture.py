@@ -193,7 +193,10 @@ def read_by_kafka_python(cluster: Cluster, end: int) -> int:
 def measure(records: int, rounds: int, at_once: int) -> list[Run]:
     """All runs, round by round, so that what disturbs one way disturbs the others, too."""
     runs: list[Run] = []
-    settings = {"offsets.topic.num.partitions": PARTITIONS, "log.cleaner.enable": "false"}
+    settings: dict[str, str | int] = {
+        "offsets.topic.num.partitions": PARTITIONS,
+        "log.cleaner.enable": "false",
+    }
     folder = Path(tempfile.mkdtemp(prefix="history-capture-"))
     try:
         jars = ",".join(map(str, connector_jars(folder / "jars")))

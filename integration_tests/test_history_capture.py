@@ -36,7 +36,7 @@ from kafka_assignors.testing import kafka_cluster as started
 from kafka_assignors.testing.plugin import options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -115,7 +115,7 @@ def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Pl
 
 def read_archive(spark: SparkSession, archive: Archive) -> list[Plain]:
     """The records of an archive."""
-    columns = ["partition", "offset", "key", "value", F.unix_micros("timestamp"), "leader_epoch"]
+    columns: list[Any] = ["partition", "offset", "key", "value", F.unix_micros("timestamp"), "leader_epoch"]
     found = archive.rows(spark).where(KEPT).select(*columns).collect()
     rows = [Plain(p, o, k and bytes(k), None if v is None else bytes(v), t, e) for p, o, k, v, t, e in found]
     return sorted(rows, key=lambda one: one[:2])
@@ -166,7 +166,7 @@ def a_commit(group: str, partition: int) -> bytes:
     )
 
 
-def put(cluster: Cluster, records: list[tuple[bytes, bytes | None]]) -> None:
+def put(cluster: Cluster, records: Sequence[tuple[bytes, bytes | None]]) -> None:
     """Write into the offsets topic itself: thousands of records in a second, and such as no group writes.
 
     Brokers let only clients of this name write into internal topics.
@@ -175,13 +175,18 @@ def put(cluster: Cluster, records: list[tuple[bytes, bytes | None]]) -> None:
         {**cluster.access.librdkafka(), "client.id": "__admin_client", "acks": "all", "linger.ms": 20}
     )
     failed: list[Any] = []
+
+    def delivered(error: Any, _: Any) -> None:
+        if error is not None:
+            failed.append(error)
+
     for number, (key, value) in enumerate(records):
         producer.produce(
             OFFSETS_TOPIC,
             key=key,
             value=value,
             partition=number % PARTITIONS,
-            on_delivery=lambda error, _: error and failed.append(error),
+            on_delivery=delivered,
         )
         producer.poll(0)
     assert producer.flush(SECONDS) == 0
