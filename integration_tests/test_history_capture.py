@@ -26,6 +26,7 @@ from kafka_assignors.history.capture import Captured, capture
 from kafka_assignors.history.log import java_uuid
 from kafka_assignors.history.schemas import KEPT_TYPES
 from kafka_assignors.history.session import spark_session
+from kafka_assignors.history.source import FORMAT, register, source_options
 from kafka_assignors.protocol.offsets_topic import (
     GroupMetadataValue,
     encode_group_metadata,
@@ -233,6 +234,12 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     after = read_log(cluster, captured_ends(archive))
     assert second.counts.read == len(after) - len(before) > 0
     assert_is_the_log(spark, archive, after)
+
+    register(spark)
+    options_ = source_options({"bootstrap_servers": cluster.bootstrap_servers})
+    at_once = spark.read.format(FORMAT).options(**options_).load().agg(F.sum("count")).first()
+    assert at_once is not None
+    assert at_once[0] == len(after)
 
     third = capture(spark, cluster.bootstrap_servers, archive)
     assert (third.batches, third.counts.read) == (0, 0)

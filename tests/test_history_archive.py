@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from kafka_assignors.cli.history_parser import moment
 from kafka_assignors.cli.history_text import count_lines
@@ -25,8 +27,10 @@ from kafka_assignors.history.archive import (
     WrongArchiveError,
     name_of_type,
 )
+from kafka_assignors.history.capture import Captured, begun, reason
 from kafka_assignors.history.java import JavaMissingError, find_java, make_java_home
 from kafka_assignors.history.log import Topic, java_uuid
+from kafka_assignors.history.progress import show_capture
 from kafka_assignors.history.schemas import ARCHIVE
 from kafka_assignors.history.source import NO_TYPE, advance, to_rows
 
@@ -301,6 +305,47 @@ def test_spark_s_java_is_not_told_what_makes_it_fail_or_warn(
     ]
     told = subprocess.run([home / "bin" / "java", *options], capture_output=True, text=True, check=True)
     assert told.stdout == "".join(f"<{one}>" for one in ["-cp", "a b/*", *left, "Main", "*"])
+
+
+@pytest.mark.parametrize(("terminal", "shown"), [(True, True), (False, False)])
+def test_progress_is_shown_on_terminals_only(terminal: bool, shown: bool) -> None:
+    output = io.StringIO()
+    counts = Counts()
+    counts.kept["GroupMetadata"] = 1_234
+    counts.counted["OffsetCommit"] = 56_789
+    with show_capture(Console(file=output, force_terminal=terminal, width=120)) as watch:
+        watch(Captured(offsets=60_000, total=90_000, batches=1, counts=counts))
+    assert ("1,234 records kept, 56,789 counted" in output.getvalue()) == shown
+    assert ("60000/90000" in output.getvalue()) == shown
+    assert (output.getvalue() == "") != shown
+
+
+def test_what_failed_in_a_worker_is_told_without_the_traces_around_it() -> None:
+    text = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure
+Traceback (most recent call last):
+  File "source.py", line 1, in read
+kafka_assignors.history.source.StuckPartitionError: __consumer_offsets-3 gave nothing for 60 s
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException
+Caused by: java.lang.RuntimeException: other"""
+    assert reason(text) == "StuckPartitionError: __consumer_offsets-3 gave nothing for 60 s"
+    text = "[STREAM_FAILED] failed\nTraceback:\nOSError: [Errno 28] No space left on device\n\tat java"
+    assert reason(text) == "OSError: [Errno 28] No space left on device"
+    assert reason("nothing that is known\nor looked for") == "nothing that is known"
+
+
+def test_a_capture_goes_on_where_the_newest_batch_that_is_done_ends(tmp_path: Path) -> None:
+    assert begun(tmp_path) is None
+    (tmp_path / "offsets").mkdir()
+    assert begun(tmp_path) is None
+    for batch, end in ((9, 5), (10, 6), (8, 4), (11, 8)):
+        (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"0":{end},"11":7}}')
+    (tmp_path / "offsets" / ".12.tmp").write_text("half")
+    assert begun(tmp_path) == {}
+    (tmp_path / "commits").mkdir()
+    for batch in (8, 9, 10):
+        (tmp_path / "commits" / str(batch)).write_text("v1")
+    assert begun(tmp_path) == {0: 6, 11: 7}
 
 
 def test_moments_are_dates_times_or_how_long_ago() -> None:

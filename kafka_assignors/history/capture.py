@@ -102,9 +102,9 @@ def capture(
         _check_readable(client, bounds)
         cluster = admin.ask(lambda asked: asked.describe_cluster())
         archive.belongs_to(cluster["cluster_id"], len(bounds))
-        begun = _begun(archive.checkpoint)
+        noted = begun(archive.checkpoint)
         # A checkpoint that was lost: what the archive has is not read again.
-        start = archive.frontier(spark) if begun is None else begun
+        start = archive.frontier(spark) if noted is None else noted
         _check_log(archive, start, bounds)
         archive.add_topics(read_topics(admin))
         job = _Job(archive, admin, start, bounds)
@@ -131,7 +131,7 @@ def capture(
                         watch(job.captured())
                 query.stop()
             except PySparkException as error:
-                raise CaptureError(_reason(str(error))) from error
+                raise CaptureError(reason(str(error))) from error
             job.advance(query)
             if once and interrupted():
                 raise KeyboardInterrupt
@@ -198,11 +198,11 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _reason(text: str) -> str:
+def reason(text: str) -> str:
     """What was raised in a worker, out of the traces that Spark puts around it."""
     ours = re.findall(r"^(?:kafka_assignors[\w.]*\.)(\w+: .+)$", text, re.MULTILINE)
     other = re.findall(r"^(?:[\w.]*\.)?(\w*(?:Error|Exception): .+)$", text, re.MULTILINE)
-    return str((ours or other or text.splitlines() or [text])[-1])
+    return str((ours or other or text.splitlines()[:1] or [text])[-1])
 
 
 def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, int]]) -> None:
@@ -223,13 +223,15 @@ def _check_log(archive: Archive, start: Mapping[int, int], bounds: Mapping[int, 
             )
 
 
-def _begun(checkpoint: Path) -> dict[int, int] | None:
-    """By partition, where the newest batch of the checkpoint ends; None without one."""
-    noted = [path for path in checkpoint.glob("offsets/*") if path.name.isdecimal()]
-    if not noted:
+def begun(checkpoint: Path) -> dict[int, int] | None:
+    """By partition, where the newest batch ends that is done; None if no batch was ever begun."""
+    if not any((checkpoint / "offsets").glob("[0-9]*")):
         return None
-    newest = max(noted, key=lambda path: int(path.name))
-    ends: dict[str, int] = json.loads(newest.read_text(encoding="utf-8").splitlines()[-1])
+    done = max((int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")), default=None)
+    if done is None:
+        return {}
+    noted = (checkpoint / "offsets" / str(done)).read_text(encoding="utf-8")
+    ends: dict[str, int] = json.loads(noted.splitlines()[-1])
     return {int(number): end for number, end in ends.items()}
 
 
