@@ -88,20 +88,26 @@ def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: P
     archive = Archive.create(tmp_path / "with a space")
     groups = ["orders-eu", "orders-us", "Orders-eu", "events[1]", "ünïcode", "", "a.b", "axb"]
     rows = [record(number, key_of(group)) for number, group in enumerate(groups)]
-    rows += [record(20, None), record(21, b"\2"), counted(22, 1, 500), record(30, key_of("orders-eu", 8))]
+    rows += [
+        record(8, key_of("orders\n")),
+        record(20, None),
+        record(21, b"\2"),
+        counted(22, 1, 500),
+        record(30, key_of("orders-eu", 8)),
+    ]
     archive.write(frame(spark, rows), TOPIC_SOURCE, "0")
 
     def selected(**what: Any) -> list[int]:
         return [offset for _, offset in offsets(archive.read(spark, **what))]
 
-    assert selected() == [0, 1, 2, 3, 4, 5, 6, 7, 20, 21, 30]
+    assert selected() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 21, 30]
     assert selected(groups=["orders-*"]) == [0, 1, 30]
     assert selected(groups=["*-eu"]) == [0, 2, 30]
     assert selected(groups=["a.b", "ünï????"]) == [4, 6]
     assert selected(groups=["events[[]1]"]) == [3]
     assert selected(groups=["orders"]) == []
-    assert selected(groups=["*"]) == [0, 1, 2, 3, 4, 5, 6, 7, 30]
-    assert selected(since=NOON + timedelta(hours=6)) == [6, 7, 20, 21, 30]
+    assert selected(groups=["*"]) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 30]
+    assert selected(since=NOON + timedelta(hours=6)) == [6, 7, 8, 20, 21, 30]
     assert selected(until=NOON + timedelta(hours=2)) == [0, 1]
     assert selected(since=NOON.replace(tzinfo=None), until=NOON + timedelta(hours=1)) == [0]
     assert selected(since=NOON + timedelta(hours=12), groups=["orders-*"]) == [30]

@@ -341,7 +341,9 @@ def _count(rows: DataFrame) -> dict[str, Counts]:
 
 
 def _expression(patterns: Sequence[str]) -> str:
-    return "|".join(f"\\A{fnmatch.translate(pattern)}" for pattern in patterns)
+    # Java's \Z, unlike Python's, is also before a line's end at the end.
+    wholes = (fnmatch.translate(pattern).removesuffix(r"\Z").removesuffix(r"\z") for pattern in patterns)
+    return "|".join(rf"\A{whole}\z" for whole in wholes)
 
 
 def _utc(moment: datetime) -> datetime:

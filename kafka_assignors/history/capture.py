@@ -107,46 +107,55 @@ def capture(
         start = archive.frontier(spark) if noted is None else noted
         _check_log(archive, start, bounds)
         archive.add_topics(read_topics(admin))
-        job = _Job(archive, admin, start, bounds)
-        options = source.source_options(client, max_records=max_records, first=start)
         source.register(spark)
-        writer = (
-            spark.readStream.format(source.FORMAT)
-            .options(**options)
-            .load()
-            .writeStream.foreachBatch(job.write)
-            .option("checkpointLocation", f"file://{archive.checkpoint}")
-        )
-        writer = (
-            writer.trigger(availableNow=True)
-            if once
-            else writer.trigger(processingTime=f"{int(1000 * interval)} milliseconds")
-        )
         with _interrupts() as interrupted:
-            query = writer.start()
-            try:
-                while not (interrupted() or query.awaitTermination(_LOOK_SECONDS)):
-                    job.advance(query)
-                    if watch is not None:
-                        watch(job.captured())
-                query.stop()
-            except PySparkException as error:
-                raise CaptureError(reason(str(error))) from error
-            job.advance(query)
+            job = _Job(archive, admin, start, bounds, interrupted)
+            writer = (
+                spark.readStream.format(source.FORMAT)
+                .options(**source.source_options(client, max_records=max_records, first=start))
+                .load()
+                .writeStream.foreachBatch(job.write)
+                .option("checkpointLocation", f"file://{archive.checkpoint}")
+            )
+            every = (
+                {"availableNow": True} if once else {"processingTime": f"{int(1000 * interval)} milliseconds"}
+            )
+            query = writer.trigger(**every).start()
+            _wait(query, job, watch)
             if once and interrupted():
                 raise KeyboardInterrupt
-        done = job.captured()
+        return job.captured()
+
+
+def _wait(query: StreamingQuery, job: _Job, watch: Callable[[Captured], None] | None) -> None:
+    ended = False
+    while not ended:
+        try:
+            ended = bool(query.awaitTermination(_LOOK_SECONDS))
+            # Spark fills the terminal with traces of stacks when it is stopped in the midst of a batch.
+            if not ended and job.interrupted() and not query.status["isTriggerActive"]:
+                query.stop()
+        except PySparkException as error:
+            ended = True
+            if not job.interrupted():
+                raise CaptureError(reason(str(error))) from error
+        job.advance(query)
         if watch is not None:
-            watch(done)
-        return done
+            watch(job.captured())
 
 
 class _Job:
     """What is done with each batch, and what became of it."""
 
     def __init__(
-        self, archive: Archive, admin: Admin, start: Mapping[int, int], bounds: Mapping[int, tuple[int, int]]
+        self,
+        archive: Archive,
+        admin: Admin,
+        start: Mapping[int, int],
+        bounds: Mapping[int, tuple[int, int]],
+        interrupted: Callable[[], bool],
     ) -> None:
+        self.interrupted = interrupted
         self._archive = archive
         self._admin = admin
         self._start = {number: start.get(number, first) for number, (first, _) in bounds.items()}
@@ -157,7 +166,9 @@ class _Job:
         self._looked = time.monotonic()
 
     def write(self, rows: DataFrame, number: int) -> None:
-        """Write a batch; in a thread of Spark's."""
+        """Write a batch, in a thread of Spark's; after Ctrl-C, none any more."""
+        if self.interrupted():
+            raise InterruptedError("there was a Ctrl-C; this batch is for the next capture")
         if dumps := self._archive.dumps():
             known = self._archive.places(rows.sparkSession, dumps)
             # What is only counted has the offset of the last of its kind, which no dump's kept record has.
@@ -183,15 +194,21 @@ class _Job:
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether there was a Ctrl-C, which does not interrupt what goes on meanwhile.
+    """Whether there was a Ctrl-C; the first does not interrupt what goes on meanwhile, the second does.
 
     PySpark's own handler talks to Java in the midst of whatever it said to it last.
     """
     seen = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        if seen.is_set():
+            raise KeyboardInterrupt
+        seen.set()
+
     if threading.current_thread() is not threading.main_thread():
         yield seen.is_set
         return
-    before = signal.signal(signal.SIGINT, lambda *_: seen.set())
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield seen.is_set
     finally:
