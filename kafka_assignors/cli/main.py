@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import Final
 
 from kafka_assignors.cli.group_parser import add_group
+from kafka_assignors.cli.history_parser import add_history, check_history_options
 from kafka_assignors.cli.placement_parser import add_placement, check_placement_options
 from kafka_assignors.cli.plan_parser import add_plan, check_plan
 
@@ -66,6 +67,23 @@ def _run_group(options: argparse.Namespace) -> int:
         return run(options)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _run_history(options: argparse.Namespace) -> int:
+    check_history_options(options.parser, options)
+    try:
+        from kafka_assignors.cli.history import run  # noqa: PLC0415 - needs an extra, which --help does not
+    except ModuleNotFoundError as missing:
+        print(
+            f"kafka-assignors history needs {missing.name}: pip install 'kafka-assignors[history]'",
+            file=sys.stderr,
+        )
+        return 1
+    try:
+        return run(options)
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on with the rest", file=sys.stderr)
         return 130
 
 
@@ -150,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.set_defaults(run=_run_plan, parser=plan)
     add_group(commands, _run_group)
     add_placement(commands, _run_placement)
+    add_history(commands, _run_history)
     return parser
 
 

@@ -1,0 +1,436 @@
+"""Captures of a real broker's `__consumer_offsets`, held against what a plain consumer reads there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from confluent_kafka import Producer
+from kafka import KafkaConsumer, TopicPartition
+from pyspark.sql import functions as F  # noqa: N812 - its common name
+
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.cluster.admin import Admin, ClusterError
+from kafka_assignors.history.archive import KEPT, Archive, WrongArchiveError, name_of_type
+from kafka_assignors.history.capture import Captured, capture
+from kafka_assignors.history.log import java_uuid
+from kafka_assignors.history.schemas import KEPT_TYPES
+from kafka_assignors.history.session import spark_session
+from kafka_assignors.history.source import FORMAT, register, source_options
+from kafka_assignors.protocol.offsets_topic import (
+    GroupMetadataValue,
+    encode_group_metadata,
+    group_metadata_key,
+)
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
+from kafka_assignors.testing import kafka_cluster as started
+from kafka_assignors.testing.plugin import options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+OFFSETS_TOPIC = "__consumer_offsets"
+PARTITIONS = 3
+SECONDS = 150.0
+
+
+class Plain(NamedTuple):
+    """A record as a plain consumer gets it."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    time_us: int
+    leader_epoch: int
+
+    @property
+    def type(self) -> int:
+        return -1 if self.key is None or len(self.key) < 2 else int.from_bytes(self.key[:2], signed=True)
+
+    @property
+    def kept(self) -> bool:
+        return self.type < 0 or self.type in KEPT_TYPES
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return spark_session("local[2]", settings={"spark.sql.shuffle.partitions": "4"})
+
+
+@contextmanager
+def new_cluster(request: pytest.FixtureRequest, **more: Any) -> Iterator[Cluster]:
+    configured = options(request.config)
+    if configured.bootstrap is not None:
+        pytest.skip(f"the cluster at {configured.bootstrap} is given: its offsets topic is not ours to fill")
+    settings = {"offsets.topic.num.partitions": PARTITIONS, **more.pop("settings", {})}
+    with started(how=configured.how, settings=settings, **more) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with new_cluster(request) as running:
+        yield running
+
+
+def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Plain]:
+    """All that is in the offsets topic, or was when its partitions had these ends."""
+    client: Any = KafkaConsumer(
+        **cluster.access.kafka_python(), exclude_internal_topics=False, enable_auto_commit=False
+    )
+    records = []
+    with closing(client) as consumer:
+        parts = [TopicPartition(OFFSETS_TOPIC, n) for n in consumer.partitions_for_topic(OFFSETS_TOPIC)]
+        consumer.assign(parts)
+        consumer.seek_to_beginning(*parts)
+        until = consumer.end_offsets(parts)
+        if ends is not None:
+            until = {part: ends[part.partition] for part in parts}
+        deadline = time.monotonic() + SECONDS
+        while any(consumer.position(part) < until[part] for part in parts):
+            assert time.monotonic() < deadline
+            for part, polled in consumer.poll(timeout_ms=100).items():
+                records += [
+                    Plain(
+                        one.partition, one.offset, one.key, one.value, 1000 * one.timestamp, one.leader_epoch
+                    )
+                    for one in polled
+                    if one.offset < until[part]
+                ]
+    return sorted(records, key=lambda one: one[:2])
+
+
+def read_archive(spark: SparkSession, archive: Archive) -> list[Plain]:
+    """The records of an archive."""
+    columns: list[Any] = ["partition", "offset", "key", "value", F.unix_micros("timestamp"), "leader_epoch"]
+    found = archive.rows(spark).where(KEPT).select(*columns).collect()
+    rows = [Plain(p, o, k and bytes(k), None if v is None else bytes(v), t, e) for p, o, k, v, t, e in found]
+    return sorted(rows, key=lambda one: one[:2])
+
+
+def captured_ends(archive: Archive) -> dict[int, int]:
+    """Up to where the checkpoint says that the log is captured."""
+    newest = max((archive.checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name)).name
+    told = (archive.checkpoint / "offsets" / newest).read_text().splitlines()[-1]
+    return {int(number): end for number, end in json.loads(told).items()}
+
+
+def by_name(records: list[Plain], *, kept: bool) -> Counter[str]:
+    return Counter(name_of_type(one.type) for one in records if one.kept == kept)
+
+
+def assert_is_the_log(spark: SparkSession, archive: Archive, log: list[Plain]) -> None:
+    """The archive has each record of the log once, and has counted each of the others once."""
+    assert read_archive(spark, archive) == [one for one in log if one.kept]
+    (counts,) = archive.counts(spark).values()
+    assert counts.kept == by_name(log, kept=True)
+    assert counts.counted == by_name(log, kept=False)
+
+
+def form_a_group(cluster: Cluster, topic: str, assignor: type[Any]) -> None:
+    """Two members join, one after the other, commit and leave."""
+    with ConsumerGroup(cluster, topic, [assignor], place="thread") as group:
+        for name in "ab":
+            group.join(name)
+            group.wait_stable()
+        for member in group.members.values():
+            member.commit()
+
+
+def a_generation(number: int, *, size: int = 100) -> bytes:
+    """A group's record without members, of some size."""
+    empty = GroupMetadataValue(
+        version=3, protocol_type="x" * size, generation=number, protocol=None, leader=None, members=()
+    )
+    return encode_group_metadata(empty)
+
+
+def a_commit(group: str, partition: int) -> bytes:
+    """The key of a committed offset."""
+    texts = (group.encode(), b"orders")
+    return (
+        b"\0\1" + b"".join(struct.pack(">h", len(one)) + one for one in texts) + struct.pack(">i", partition)
+    )
+
+
+def put(cluster: Cluster, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+    """Write into the offsets topic itself: thousands of records in a second, and such as no group writes.
+
+    Brokers let only clients of this name write into internal topics.
+    """
+    producer = Producer(
+        {**cluster.access.librdkafka(), "client.id": "__admin_client", "acks": "all", "linger.ms": 20}
+    )
+    failed: list[Any] = []
+
+    def delivered(error: Any, _: Any) -> None:
+        if error is not None:
+            failed.append(error)
+
+    for number, (key, value) in enumerate(records):
+        producer.produce(
+            OFFSETS_TOPIC,
+            key=key,
+            value=value,
+            partition=number % PARTITIONS,
+            on_delivery=delivered,
+        )
+        producer.poll(0)
+    assert producer.flush(SECONDS) == 0
+    assert failed == []
+
+
+def wait_for(what: str, done: Any) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not done():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def start_capture(archive: Path, cluster: Cluster, *more: str) -> subprocess.Popen[str]:
+    """The command, in a process group of its own."""
+    command = [sys.executable, "-m", "kafka_assignors.cli.main", "history", "capture", str(archive)]
+    command += ["--bootstrap-servers", ",".join(cluster.bootstrap_servers), "--master", "local[2]", *more]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def batches(archive: Path) -> int:
+    return len([*archive.glob("records/source=topic/batch=*")])
+
+
+def test_a_second_capture_adds_what_is_new_and_nothing_twice(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    topic = create_topic(cluster, 4)
+    form_a_group(cluster, topic, RangeAssignor)
+    archive = Archive.create(tmp_path / "an archive")
+    told: list[Captured] = []
+    first = capture(spark, cluster.bootstrap_servers, archive, watch=told.append)
+    before = read_log(cluster, captured_ends(archive))
+    assert first.counts.read == len(before) == first.offsets
+    assert first.counts.kept["GroupMetadata"] >= 3
+    assert first.counts.counted["OffsetCommit"] >= 4
+    assert told[-1] == first
+    assert_is_the_log(spark, archive, before)
+
+    form_a_group(cluster, topic, CooperativeStickyAssignor)
+    second = capture(spark, cluster.bootstrap_servers, archive)
+    after = read_log(cluster, captured_ends(archive))
+    assert second.counts.read == len(after) - len(before) > 0
+    assert_is_the_log(spark, archive, after)
+
+    register(spark)
+    options_ = source_options({"bootstrap_servers": cluster.bootstrap_servers})
+    at_once = spark.read.format(FORMAT).options(**options_).load().agg(F.sum("count")).first()
+    assert at_once is not None
+    assert at_once[0] == len(after)
+
+    third = capture(spark, cluster.bootstrap_servers, archive)
+    assert (third.batches, third.counts.read) == (0, 0)
+    assert_is_the_log(spark, archive, after)
+
+
+def test_topics_are_noted_by_name_and_id_when_they_change(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
+    archive = Archive.create(tmp_path)
+    capture(spark, cluster.bootstrap_servers, archive)
+    created = create_topic(cluster, 2)
+    capture(spark, cluster.bootstrap_servers, archive)
+    with Admin(cluster.bootstrap_servers) as admin:
+        described = admin.ask(lambda client: client.describe_topics())
+    seen = archive.topics()
+    assert {one[:3] for one in seen} == {
+        (one["name"], java_uuid(one["topic_id"]), len(one["partitions"])) for one in described
+    }
+    assert len(seen) == len(described)
+    assert [one.topic for one in seen if one.seen == seen[-1].seen] == [created]
+
+
+def test_what_groups_do_not_write_is_kept_or_counted(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> None:
+    # The coordinator of a partition does not get over such records: they are for a cluster of their own.
+    with new_cluster(request) as cluster:
+        form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
+        put(
+            cluster,
+            [
+                (b"", b"an empty key"),
+                (b"\2", b"half a type"),
+                (b"\xff\xff", b"no type"),
+                (b"\0\2\0\5group", None),
+                (b"\0\3\0\5group", b"\0\0"),
+                (b"\0\x09", b"nobody's type"),
+                (b"\0\x0b\0\5group", b"a share group"),
+                (b"\0\x63", b"of the future"),
+            ],
+        )
+        archive = Archive.create(tmp_path)
+        counts = capture(spark, cluster.bootstrap_servers, archive).counts
+        assert counts.kept["no type"] == 3
+        assert counts.kept["ConsumerGroupMetadata"] == 1
+        assert {name: counts.counted[name] for name in ("type 9", "ShareGroupMetadata", "type 99")} == {
+            "type 9": 1,
+            "ShareGroupMetadata": 1,
+            "type 99": 1,
+        }
+        assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+
+
+@pytest.mark.timeout(900)  # starts Spark twice more
+def test_nothing_is_lost_or_twice_when_captures_are_killed(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> None:
+    with new_cluster(request) as cluster:
+        form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
+        put(
+            cluster,
+            [
+                (group_metadata_key(f"group {number % 7}"), a_generation(number))
+                if number % 3
+                else (a_commit(f"group {number % 7}", number % 11), b"\0\3")
+                for number in range(20_000)
+            ],
+        )
+        log = read_log(cluster)
+        path = tmp_path / "archive"
+        for more in (2, 2):
+            wanted = batches(path) + more
+            running = start_capture(path, cluster, "--max-records", "1000")
+            wait_for(
+                f"{wanted} batches",
+                lambda wanted=wanted, running=running: batches(path) >= wanted or running.poll() is not None,
+            )
+            os.killpg(running.pid, signal.SIGKILL)
+            _, errors = running.communicate()
+            assert running.returncode == -signal.SIGKILL, errors
+        archive = Archive(path)
+        assert 0 < len(read_archive(spark, archive)) < by_name(log, kept=True).total()
+        rest = capture(spark, cluster.bootstrap_servers, archive, max_records=5_000)
+        assert rest.counts.read > 0
+        assert_is_the_log(spark, archive, log)
+
+
+def test_a_lost_checkpoint_costs_nothing(cluster: Cluster, spark: SparkSession, tmp_path: Path) -> None:
+    topic = create_topic(cluster, 2)
+    form_a_group(cluster, topic, RangeAssignor)
+    archive = Archive.create(tmp_path)
+    capture(spark, cluster.bootstrap_servers, archive)
+    shutil.rmtree(archive.checkpoint)
+    form_a_group(cluster, topic, RangeAssignor)
+    again = capture(spark, cluster.bootstrap_servers, archive)
+    assert again.counts.kept["GroupMetadata"] >= 3
+    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+
+
+@pytest.mark.timeout(400)  # starts Spark once more
+def test_ctrl_c_ends_a_continuous_capture_in_order(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    topic = create_topic(cluster, 2)
+    form_a_group(cluster, topic, RangeAssignor)
+    path = tmp_path / "archive"
+    running = start_capture(path, cluster, "--continuous", "--interval", "1", "--json")
+    wait_for("the first batch", lambda: batches(path) >= 1 or running.poll() is not None)
+    form_a_group(cluster, topic, RangeAssignor)
+    wait_for("another batch", lambda: batches(path) >= 2 or running.poll() is not None)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    output, errors = running.communicate(timeout=SECONDS)
+    assert (running.returncode, errors) == (0, "")
+    told = json.loads(output)
+    archive = Archive(path)
+    capture(spark, cluster.bootstrap_servers, archive)
+    log = read_log(cluster, captured_ends(archive))
+    assert 2 <= told["batches"] <= batches(path)
+    assert 0 < told["kept"]["GroupMetadata"] <= by_name(log, kept=True)["GroupMetadata"]
+    assert_is_the_log(spark, archive, log)
+
+
+@pytest.mark.timeout(400)  # and starts a cluster
+def test_what_compaction_destroys_stays_in_the_archive(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = {
+        "offsets.topic.segment.bytes": 1 << 20,
+        "log.cleaner.backoff.ms": 200,
+        "log.cleaner.min.cleanable.ratio": 0.01,
+    }
+    with new_cluster(request, settings=settings) as cluster:
+        form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
+        archive = Archive.create(tmp_path)
+        capture(spark, cluster.bootstrap_servers, archive)
+        before = read_log(cluster, captured_ends(archive))
+        old = {one for one in before if one.type == 2}
+        newest = {(one.key, max(two.offset for two in old if two.key == one.key)) for one in old}
+        assert len(old) > len(newest)
+
+        # Segments roll by what is committed, and only those that are closed are compacted.
+        filler = [(a_commit("filler", number % 5), b"x" * 500) for number in range(12_000)]
+        put(cluster, filler)
+        wait_for(
+            "compaction to remove the group's older generations",
+            lambda: {(one.key, one.offset) for one in set(read_log(cluster)) & old} <= newest,
+        )
+        second = capture(spark, cluster.bootstrap_servers, archive)
+        assert old <= set(read_archive(spark, archive))
+        assert read_archive(spark, archive) == [one for one in before if one.kept]
+        assert 0 < second.counts.counted["OffsetCommit"] < len(filler)
+        assert second.offsets == len(filler)
+
+
+def test_who_may_not_read_the_topic_is_told(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",  # the kit's own listener
+    }
+    with new_cluster(request, settings=settings, security="sasl") as cluster:
+        access = cluster.access.kafka_python()
+        servers = access.pop("bootstrap_servers")
+        archive = Archive.create(tmp_path)
+        with pytest.raises(ClusterError, match=r"__consumer_offsets.*DESCRIBE and READ"):
+            capture(spark, servers, archive, settings=access)
+        assert archive.counts(spark) == {}
+
+
+def test_an_archive_of_another_cluster_is_refused(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
+    archive = Archive.create(tmp_path)
+    archive.belongs_to("another", PARTITIONS)
+    with pytest.raises(WrongArchiveError, match="of cluster another, not of"):
+        capture(spark, cluster.bootstrap_servers, archive)
+
+
+def test_an_archive_of_a_topic_that_was_made_anew_is_refused(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
+    archive = Archive.create(tmp_path)
+    capture(spark, cluster.bootstrap_servers, archive)
+    newest = max((archive.checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    *head, ends = newest.read_text().splitlines()
+    beyond = {number: end + 1_000_000 for number, end in json.loads(ends).items()}
+    newest.write_text("\n".join([*head, json.dumps(beyond)]))
+    with pytest.raises(WrongArchiveError, match="was made anew"):
+        capture(spark, cluster.bootstrap_servers, archive)

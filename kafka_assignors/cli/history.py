@@ -1,0 +1,112 @@
+"""The history of groups, from the command line."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from kafka.errors import KafkaError
+
+from kafka_assignors.cli import history_text as text
+from kafka_assignors.cli.output import show
+from kafka_assignors.cluster.admin import ClusterError
+from kafka_assignors.cluster.command_config import CommandConfigError, read_command_config
+from kafka_assignors.history.archive import Archive, ArchiveBusyError, Counts, WrongArchiveError
+from kafka_assignors.history.capture import INTERVAL_SECONDS, CaptureError, capture
+from kafka_assignors.history.dump import WrongDumpError, import_dump
+from kafka_assignors.history.info import describe
+from kafka_assignors.history.java import JavaMissingError
+from kafka_assignors.history.progress import show_capture, show_jobs
+from kafka_assignors.history.session import spark_session
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one of the commands; see the parser.
+
+    Returns:
+        The exit status: 0 done, 1 it could not be done, 2 what cannot be asked for.
+    """
+    try:
+        return _RUN[options.verb](options)
+    except (WrongArchiveError, WrongDumpError, CommandConfigError) as error:
+        _complain(options, str(error))
+        return 2
+    except (ClusterError, KafkaError, CaptureError, ArchiveBusyError, JavaMissingError) as error:
+        _complain(options, str(error))
+        return 1
+    except ImportError as error:
+        _complain(options, f"{error}; pip install 'kafka-assignors[history]' brings all that it needs")
+        return 1
+
+
+def _complain(options: argparse.Namespace, what: str) -> None:
+    print(f"kafka-assignors history {options.verb}: {what}", file=sys.stderr)
+
+
+def _capture(options: argparse.Namespace) -> int:
+    settings = {} if options.command_config is None else read_command_config(options.command_config)
+    archive = Archive.create(options.archive)
+    spark = spark_session(options.master)
+    with show_capture() as watch:
+        done = capture(
+            spark,
+            options.bootstrap_servers.split(","),
+            archive,
+            once=not options.continuous,
+            interval=options.interval or INTERVAL_SECONDS,
+            settings=settings,
+            max_records=options.max_records,
+            watch=watch,
+        )
+    if options.json:
+        _print_json({"offsets": done.offsets, "batches": done.batches, **_counts_to_json(done.counts)})
+    else:
+        show("\n".join(text.captured_lines(done)))
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    archive = Archive.create(options.archive)
+    spark = spark_session(options.master)
+    with show_jobs(spark, "importing"):
+        done = import_dump(spark, options.dump, archive)
+    if options.json:
+        _print_json({"source": done.source, "known": done.known, **_counts_to_json(done.counts)})
+    else:
+        show("\n".join(text.imported_lines(done)))
+    return 0
+
+
+def _info(options: argparse.Namespace) -> int:
+    archive = Archive(options.archive)
+    spark = spark_session(options.master)
+    with show_jobs(spark, "counting"):
+        found = describe(spark, archive, since=options.since, until=options.until, groups=options.groups)
+    if options.json:
+        _print_json(
+            {
+                "archive": str(archive.path),
+                "cluster_id": archive.description.cluster_id,
+                "topic": archive.description.topic,
+                "partitions": archive.description.partitions,
+                "topics": len({topic.topic for topic in archive.topics()}),
+                "sources": {name: _counts_to_json(counts) for name, counts in found.counts.items()},
+                "since": found.since,
+                "until": found.until,
+                "groups": dict(found.groups),
+            }
+        )
+    else:
+        show("\n".join(text.info_lines(archive, found)))
+    return 0
+
+
+def _counts_to_json(counts: Counts) -> dict[str, Any]:
+    return {"read": counts.read, "kept": dict(counts.kept), "counted": dict(counts.counted)}
+
+
+def _print_json(value: Any) -> None:
+    show(json.dumps(value, indent=2, default=str))
+
+
+_RUN = {"capture": _capture, "import": _import, "info": _info}

@@ -1,0 +1,130 @@
+"""What `kafka-assignors history` can be told, and its help; imports nothing that takes time."""
+
+import argparse
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from kafka_assignors.cli.arguments import positive
+
+_EPILOG: Final = """\
+exit status: 0 done; 1 it could not be done; 2 a wrong command line, file or archive; 130 after Ctrl-C.
+More: docs/history.md"""
+
+_AGO: Final = re.compile(r"(\d+)([smhdw])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def add_history(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    run: Callable[[argparse.Namespace], int],
+) -> None:
+    """Add the command and its own commands."""
+    parser = commands.add_parser(
+        "history",
+        help="the history of all groups: captured from __consumer_offsets, kept, analysed",
+        description=(
+            "The history of consumer groups, from __consumer_offsets. Kafka's compaction destroys it within"
+            " hours or days; an archive keeps it."
+        ),
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="verb")
+    for add in (_add_capture, _add_import, _add_info):
+        verb = add(verbs)
+        verb.set_defaults(run=run, parser=verb)
+
+
+def add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
+    """A command that works on an archive, on Spark."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name, help=text, description=f"{text[0].upper()}{text[1:]}."
+    )
+    parser.add_argument("archive", type=Path, metavar="ARCHIVE", help="the archive's folder")
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        help="Spark's master (default: spark-submit's, else local[*], all cores of this machine)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Options that say which records are meant: `since`, `until` and `groups`, as for `Archive.read`."""
+    when = "2026-03-01, 2026-03-01T12:30+01:00, or 24h, 7d ago; UTC unless it says otherwise"
+    parser.add_argument("--since", type=moment, metavar="TIME", help=f"only records from then on: {when}")
+    parser.add_argument("--until", type=moment, metavar="TIME", help="only records before then")
+    parser.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        dest="groups",
+        metavar="PATTERN",
+        help="only groups of such names: 'orders-*'; repeatable",
+    )
+
+
+def moment(text: str) -> datetime:
+    """A date or time in ISO 8601, or how long ago: 90s, 30m, 24h, 7d, 2w."""
+    if ago := _AGO.fullmatch(text):
+        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a date or time nor how long ago") from error
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+
+
+def _add_capture(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(
+        verbs, "capture", "read what is new in a running cluster's __consumer_offsets into an archive"
+    )
+    parser.add_argument(
+        "--bootstrap-servers", metavar="HOST:PORT[,...]", required=True, help="a running Kafka"
+    )
+    parser.add_argument(
+        "--command-config",
+        type=Path,
+        metavar="FILE",
+        help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
+    )
+    parser.add_argument("--continuous", action="store_true", help="go on until Ctrl-C")
+    parser.add_argument(
+        "--interval", type=positive, metavar="SECONDS", help="how often, with --continuous (default: 60)"
+    )
+    parser.add_argument(
+        "--max-records",
+        type=positive,
+        default=2_000_000,
+        metavar="N",
+        help="how many offsets to read at a time, each time a batch of files (default: 2000000)",
+    )
+    return parser
+
+
+def _add_import(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "import", "add the records of a dump of __consumer_offsets to an archive")
+    parser.add_argument(
+        "dump",
+        type=Path,
+        metavar="DUMP",
+        help="a file or folder of Parquet or JSON lines: key, value (in JSON base64), partition, offset,"
+        " timestamp (ms)",
+    )
+    return parser
+
+
+def _add_info(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "info", "show what an archive has")
+    add_selection(parser)
+    return parser
+
+
+def check_history_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    if options.verb == "capture" and options.interval is not None and not options.continuous:
+        parser.error("--interval is how often to capture with --continuous, which is not there")
