@@ -116,7 +116,10 @@ def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
     grown, anew = Topic("orders", "id1", 12), Topic("events", "id3", 3)
     assert archive.add_topics([grown, events]) == 1
     assert archive.add_topics([grown, anew]) == 1
-    assert [one[:3] for one in archive.topics()] == [events, orders, grown, anew]
+    assert archive.add_topics([anew]) == 1
+    assert archive.add_topics([anew]) == 0
+    gone = Topic("orders", "id1", 0)
+    assert [one[:3] for one in archive.topics()] == [events, orders, grown, anew, gone]
     assert all(datetime.now(UTC) - one.seen < timedelta(minutes=1) for one in archive.topics())
 
 

@@ -14,10 +14,10 @@ import pytest
 from kafka_assignors.history.activity import find_group
 from kafka_assignors.history.kip848_snapshots import uuid_text
 from kafka_assignors.history.rebalances import find_rebalances
-from kafka_assignors.history.schemas import ARCHIVE, GROUPS, REBALANCES, TOPICS
+from kafka_assignors.history.schemas import ARCHIVE, GROUPS, REBALANCES
 from kafka_assignors.history.snapshots import ArchivedRecord, read_snapshots
 from kafka_assignors.history.topics import TopicsSeen
-from tests.group_histories import START_US, random_records
+from tests.group_histories import random_records
 from tests.kip848_log import TOPIC_IDS, Log
 
 if TYPE_CHECKING:
@@ -136,17 +136,14 @@ def compare(
 
 
 def test_many_groups_are_measured_as_each_alone(spark: SparkSession, tmp_path: Path) -> None:
+    from kafka_assignors.history.archive import SeenTopic  # noqa: PLC0415 - as above
     from kafka_assignors.history.metrics import measure  # noqa: PLC0415 - as above
 
     lives = {**LIVES, "g": kip848()}
     records = spark.read.parquet(archive(tmp_path, lives))
-    seen = [
-        {"topic": topic, "topic_id": topic_id, "partitions": 9, "seen": datetime.fromtimestamp(at, tz=UTC)}
-        for at in (0, START_US // 10**6)
-        for topic, topic_id in IDS.items()
+    topics = [
+        SeenTopic(topic, topic_id, 9, datetime.fromtimestamp(0, tz=UTC)) for topic, topic_id in IDS.items()
     ]
-    pq.write_table(pa.Table.from_pylist(seen, schema=TOPICS), tmp_path / "topics.parquet")
-    topics = spark.read.parquet(str(tmp_path / "topics.parquet"))
     compare(measure(records, topics, window=20), lives, TopicsSeen.always({"t": 9, "u": 9}))
 
 
@@ -169,7 +166,7 @@ def test_metrics_are_written_as_parquet(spark: SparkSession, tmp_path: Path) -> 
 
     records = spark.read.parquet(archive(tmp_path, LIVES))
     for _ in range(2):
-        write_metrics(records, None, tmp_path / "out")
+        write_metrics(records, (), tmp_path / "out")
     rebalances, groups = expected(LIVES)
     for name, schema, rows in (("rebalances", REBALANCES, rebalances), ("groups", GROUPS, groups)):
         assert read(spark.read.parquet(str(tmp_path / "out" / name)), schema) == ordered(rows)

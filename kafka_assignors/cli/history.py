@@ -6,18 +6,24 @@ import sys
 from typing import Any
 
 from kafka.errors import KafkaError
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
 
 from kafka_assignors.cli import history_text as text
+from kafka_assignors.cli.history_what_if_text import what_if_lines
 from kafka_assignors.cli.output import show
 from kafka_assignors.cluster.admin import ClusterError
-from kafka_assignors.cluster.command_config import CommandConfigError, read_command_config
-from kafka_assignors.history.archive import Archive, ArchiveBusyError, Counts, WrongArchiveError
+from kafka_assignors.cluster.command_config import read_command_config
+from kafka_assignors.history.archive import Archive, ArchiveBusyError, Counts
+from kafka_assignors.history.archive_report import ASSIGNORS, SCENARIOS, partitions_now, report_archive
 from kafka_assignors.history.capture import INTERVAL_SECONDS, CaptureError, capture
-from kafka_assignors.history.dump import WrongDumpError, import_dump
+from kafka_assignors.history.dump import import_dump
 from kafka_assignors.history.info import describe
 from kafka_assignors.history.java import JavaMissingError
+from kafka_assignors.history.metrics import groups_of, measure, write_pieces
 from kafka_assignors.history.progress import show_capture, show_jobs
 from kafka_assignors.history.session import spark_session
+from kafka_assignors.history.what_if.job import what_if
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     """
     try:
         return _RUN[options.verb](options)
-    except (WrongArchiveError, WrongDumpError, CommandConfigError) as error:
+    except ValueError as error:  # a wrong archive, dump, properties file, assignor or scenario
         _complain(options, str(error))
         return 2
     except (ClusterError, KafkaError, CaptureError, ArchiveBusyError, JavaMissingError) as error:
@@ -101,6 +107,67 @@ def _info(options: argparse.Namespace) -> int:
     return 0
 
 
+def _metrics(options: argparse.Namespace) -> int:
+    archive = Archive(options.archive)
+    spark = spark_session(options.master)
+    with show_jobs(spark, "measuring"):
+        pieces = measure(_selected(archive, options), archive.topics()).persist(StorageLevel.DISK_ONLY)
+        if options.out is not None:
+            write_pieces(pieces, options.out)
+        rows = [row.asDict(recursive=True) for row in groups_of(pieces).collect()]
+        pieces.unpersist()
+    rows.sort(key=lambda row: (-row["rebalances"], row["group"]))
+    if options.json:
+        _print_json(rows)
+    else:
+        show("\n".join(text.metrics_lines(rows)))
+    return 0
+
+
+def _what_if(options: argparse.Namespace) -> int:
+    archive = Archive(options.archive)
+    topics = archive.topics()
+    spark = spark_session(options.master)
+    with show_jobs(spark, "replaying"):
+        found = what_if(
+            _selected(archive, options),
+            assignors=options.assignors or ASSIGNORS,
+            scenarios=options.scenarios or SCENARIOS,
+            topics=partitions_now(topics),
+            topic_names={one.topic_id: one.topic for one in topics},
+        )
+        rows = [row.asDict() for row in found.collect()]
+    if options.json:
+        _print_json(rows)
+    else:
+        show("\n".join(what_if_lines(rows)))
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    archive = Archive(options.archive)
+    spark = spark_session(options.master)
+    with show_jobs(spark, "reporting"):
+        size = report_archive(
+            archive,
+            _selected(archive, options),
+            options.page,
+            assignors=() if options.no_what_if else options.assignors or ASSIGNORS,
+            scenarios=options.scenarios or SCENARIOS,
+        )
+    if options.json:
+        _print_json({"page": str(options.page), "bytes": size})
+    else:
+        show(f"{options.page}: {size:,} bytes, to be opened in a browser")
+    return 0
+
+
+def _selected(archive: Archive, options: argparse.Namespace) -> DataFrame:
+    return archive.read_groups(
+        spark_session(options.master), since=options.since, until=options.until, groups=options.groups
+    )
+
+
 def _counts_to_json(counts: Counts) -> dict[str, Any]:
     return {"read": counts.read, "kept": dict(counts.kept), "counted": dict(counts.counted)}
 
@@ -109,4 +176,11 @@ def _print_json(value: Any) -> None:
     show(json.dumps(value, indent=2, default=str))
 
 
-_RUN = {"capture": _capture, "import": _import, "info": _info}
+_RUN = {
+    "capture": _capture,
+    "import": _import,
+    "info": _info,
+    "metrics": _metrics,
+    "report": _report,
+    "what-if": _what_if,
+}

@@ -33,7 +33,16 @@ def add_history(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="verb")
-    for add in (_add_capture, _add_import, _add_info):
+    for add in (
+        _add_capture,
+        _add_import,
+        _add_info,
+        _add_tables,
+        _add_metrics,
+        _add_what_if,
+        _add_report,
+        _add_watch,
+    ):
         verb = add(verbs)
         verb.set_defaults(run=run, parser=verb)
 
@@ -83,15 +92,7 @@ def _add_capture(verbs: Any) -> argparse.ArgumentParser:
     parser = add_verb(
         verbs, "capture", "read what is new in a running cluster's __consumer_offsets into an archive"
     )
-    parser.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT[,...]", required=True, help="a running Kafka"
-    )
-    parser.add_argument(
-        "--command-config",
-        type=Path,
-        metavar="FILE",
-        help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
-    )
+    _add_client(parser)
     parser.add_argument("--continuous", action="store_true", help="go on until Ctrl-C")
     parser.add_argument(
         "--interval", type=positive, metavar="SECONDS", help="how often, with --continuous (default: 60)"
@@ -122,6 +123,88 @@ def _add_info(verbs: Any) -> argparse.ArgumentParser:
     parser = add_verb(verbs, "info", "show what an archive has")
     add_selection(parser)
     return parser
+
+
+def _add_tables(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "tables", "decode an archive into tables of Parquet")
+    parser.add_argument(
+        "out", type=Path, metavar="OUT", help="the folder; tables that are there are replaced"
+    )
+    parser.add_argument(
+        "--decoder",
+        choices=("auto", "plain", "fast"),
+        default="auto",
+        help="the compiled decoder where there is one (auto), or one or the other; they agree",
+    )
+    add_selection(parser)
+    return parser
+
+
+def _add_metrics(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "metrics", "say how restless groups were: their rebalances, why, and what moved")
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="write the tables rebalances and groups there, too"
+    )
+    add_selection(parser)
+    return parser
+
+
+def _add_what_if(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "what-if", "replay groups' histories with other assignors and settings")
+    _add_replay(parser)
+    add_selection(parser)
+    return parser
+
+
+def _add_report(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "report", "write a page on groups' histories, to be opened in a browser")
+    parser.add_argument("page", type=Path, metavar="PAGE", help="the HTML file")
+    parser.add_argument("--no-what-if", action="store_true", help="replay nothing, which is faster")
+    _add_replay(parser)
+    add_selection(parser)
+    return parser
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--assignor",
+        action="append",
+        default=[],
+        dest="assignors",
+        metavar="NAME",
+        help="range, sticky, kafka-python:range, kip848:uniform, your.module:Class ...; repeatable",
+    )
+    parser.add_argument(
+        "--scenario",
+        action="append",
+        default=[],
+        dest="scenarios",
+        metavar="NAME",
+        help="'as it was', 'static members', 'session.timeout.ms=N'; repeatable",
+    )
+
+
+def _add_watch(verbs: Any) -> argparse.ArgumentParser:
+    text = "show the rebalances of a running group as they happen"
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "watch", help=text, description=f"{text[0].upper()}{text[1:]}. Needs neither Spark nor an archive."
+    )
+    parser.add_argument("group", metavar="GROUP")
+    _add_client(parser)
+    parser.add_argument("--json", action="store_true", help="print each as a line of JSON")
+    return parser
+
+
+def _add_client(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--bootstrap-servers", metavar="HOST:PORT[,...]", required=True, help="a running Kafka"
+    )
+    parser.add_argument(
+        "--command-config",
+        type=Path,
+        metavar="FILE",
+        help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
+    )
 
 
 def check_history_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors.cli.placement_text import table
+from kafka_assignors.cli.output import count, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors.history.archive import Archive, Counts
     from kafka_assignors.history.capture import Captured
@@ -49,6 +49,35 @@ def info_lines(archive: Archive, found: Info) -> Iterator[str]:
     yield from table([["group", "records"], *([name, f"{count:,}"] for name, count in shown)])
     if len(found.groups) > len(shown):
         yield f"and {len(found.groups) - len(shown):,} groups more: see --json"
+
+
+def metrics_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How restless groups were, the most restless first; rows in the schema `GROUPS`."""
+    if not groups:
+        yield "no groups"
+        return
+    shown = groups[:GROUPS_SHOWN]
+    head = ("group", "rebalances", "a day", "moved", "least", "unowned s", "longest s", "members", "mostly")
+    rows = [
+        (
+            row["group"],
+            f"{row['rebalances']:,}",
+            f"{row['per_day']:.1f}",
+            f"{row['moved']:,}",
+            f"{row['least_moved']:,}",
+            f"{row['unowned_seconds']:,.1f}",
+            f"{row['longest_seconds']:.1f}",
+            f"{row['members']:,}",
+            max(row["reasons"], key=lambda kind: (row["reasons"][kind], kind), default="-"),
+        )
+        for row in shown
+    ]
+    yield from table([head, *rows], left=(0, len(head) - 1))
+    if len(groups) > len(shown):
+        yield f"and {count(len(groups) - len(shown), 'group')} more: see --json"
+    for row in shown:
+        if row["flapping"]:
+            yield f"{row['group']}: {', '.join(row['flapping'])} came and went three times within an hour"
 
 
 def count_lines(counts: Counts) -> Iterator[str]:

@@ -72,6 +72,10 @@ def _run_group(options: argparse.Namespace) -> int:
 
 def _run_history(options: argparse.Namespace) -> int:
     check_history_options(options.parser, options)
+    if options.verb == "watch":
+        from kafka_assignors.cli import history_watch  # noqa: PLC0415 - as below, but without the extra
+
+        return history_watch.run(options)
     try:
         from kafka_assignors.cli.history import run  # noqa: PLC0415 - needs an extra, which --help does not
     except ModuleNotFoundError as missing:

@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC
+from kafka_assignors.history.log import Topic
 from kafka_assignors.history.schemas import ARCHIVE, TOPICS
 from kafka_assignors.history.spark_schema import spark_schema
 from kafka_assignors.protocol.offsets_topic.record import RECORD_TYPES
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from kafka_assignors.history.log import Topic
 
 FORMAT: Final = 1
 """The format of archives that is written here; newer ones are refused."""
@@ -65,7 +65,7 @@ class SeenTopic(NamedTuple):
     Attributes:
         topic: Its name.
         topic_id: Its id, as Java prints a Uuid.
-        partitions: How many it had.
+        partitions: How many it had; 0 if it was gone.
         seen: When the cluster said so.
     """
 
@@ -263,6 +263,18 @@ class Archive:
             rows = rows.where(group_of(F.col("key")).rlike(_expression(groups)))
         return rows.select(*ARCHIVE.names)
 
+    def read_groups(
+        self,
+        spark: SparkSession,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        groups: Sequence[str] = (),
+    ) -> DataFrame:
+        """As `read`, with a column `group`, and only records that belong to one."""
+        rows = self.read(spark, since=since, until=until, groups=groups)
+        return rows.withColumn("group", group_of(F.col("key"))).where(F.col("group").isNotNull())
+
     def counts(self, spark: SparkSession) -> dict[str, Counts]:
         """How many records there are, by source.
 
@@ -294,11 +306,20 @@ class Archive:
     def add_topics(self, topics: Iterable[Topic]) -> int:
         """Note the cluster's topics as they are now; those that stayed as they were are not told again.
 
+        Args:
+            topics: All of them: those that are not among them are gone.
+
         Returns:
-            How many are new or changed.
+            How many are new, changed or gone.
         """
+        listed = {topic.topic: topic for topic in topics}
         known = {one.topic: one[1:3] for one in self.topics()}
-        changed = [topic for topic in topics if known.get(topic.topic) != topic[1:3]]
+        changed = [topic for topic in listed.values() if known.get(topic.topic) != topic[1:3]]
+        changed += [
+            Topic(topic=name, topic_id=topic_id, partitions=0)
+            for name, (topic_id, partitions) in known.items()
+            if name not in listed and partitions
+        ]
         if changed:
             seen = datetime.now(UTC)
             rows = [{**topic._asdict(), "seen": seen} for topic in changed]

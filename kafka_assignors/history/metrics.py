@@ -24,12 +24,13 @@ from kafka_assignors.history.snapshots import ArchivedRecord
 from kafka_assignors.history.topics import TopicsSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame
 
     from kafka_assignors.history.activity import Activity
+    from kafka_assignors.history.archive import SeenTopic
     from kafka_assignors.history.rebalances import Rebalance
 
 WINDOW: Final = 2_000
@@ -39,7 +40,7 @@ _CLASSIC: Final = 2
 _ROWS: Final = 256  # that are made of Arrow's columns at once
 
 
-def write_metrics(records: DataFrame, topics: DataFrame | None, folder: Path) -> None:
+def write_metrics(records: DataFrame, topics: Sequence[SeenTopic], folder: Path) -> None:
     """Measure all groups, and write the tables `rebalances` and `groups` as Parquet.
 
     Args:
@@ -49,13 +50,18 @@ def write_metrics(records: DataFrame, topics: DataFrame | None, folder: Path) ->
     """
     pieces = measure(records, topics).persist(StorageLevel.DISK_ONLY)
     try:
-        for name, table in (("rebalances", rebalances_of(pieces)), ("groups", groups_of(pieces))):
-            table.write.mode("overwrite").parquet(str(folder / name))
+        write_pieces(pieces, folder)
     finally:
         pieces.unpersist()
 
 
-def measure(records: DataFrame, topics: DataFrame | None = None, *, window: int = WINDOW) -> DataFrame:
+def write_pieces(pieces: DataFrame, folder: Path) -> None:
+    """Write what was measured as the tables `rebalances` and `groups`."""
+    for name, table in (("rebalances", rebalances_of(pieces)), ("groups", groups_of(pieces))):
+        table.write.mode("overwrite").parquet(str(folder / name))
+
+
+def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int = WINDOW) -> DataFrame:
     """Measure all groups.
 
     How many records each group has is looked up at once, the rest when the result is used.
@@ -63,14 +69,14 @@ def measure(records: DataFrame, topics: DataFrame | None = None, *, window: int 
     Args:
         records: Records in schema ARCHIVE with a column `group`. Those without a key or a group are left out.
             A record that is there twice counts once.
-        topics: Captured topics in schema TOPICS.
+        topics: The cluster's topics, as `Archive.topics` gives them.
         window: How many records of a classic group are measured in one go.
 
     Returns:
         Pieces, in schema PIECES; see `rebalances_of` and `groups_of`. It is worth persisting.
     """
     kept = records.where("`group` is not null and key is not null")
-    seen, names = (None, None) if topics is None else _read_topics(topics)
+    seen, names = _read_topics(topics)
 
     def measure_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (group, number), rows in groupby(_rows(batches), itemgetter("group", "window")):
@@ -150,15 +156,9 @@ def _windows(kept: DataFrame, window: int) -> DataFrame:
     return rest.unionByName(cut)
 
 
-def _read_topics(topics: DataFrame) -> tuple[TopicsSeen, dict[str, str]]:
-    spans = (
-        topics.withColumn("us", F.unix_micros("seen"))
-        .groupBy("topic", "topic_id", "partitions")
-        .agg(F.min("us").alias("first"), F.max("us").alias("last"))
-        .collect()
-    )
-    seen = ((row["topic"], row["first"], row["last"], row["partitions"]) for row in spans)
-    return TopicsSeen.of_spans(seen), {row["topic_id"]: row["topic"] for row in spans}
+def _read_topics(topics: Sequence[SeenTopic]) -> tuple[TopicsSeen, dict[str, str]]:
+    seen = ((one.topic, round(one.seen.timestamp() * 1e6), one.partitions) for one in topics)
+    return TopicsSeen.of(seen), {one.topic_id: one.topic for one in topics}
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

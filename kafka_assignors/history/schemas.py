@@ -65,7 +65,7 @@ KEPT_TYPES: Final = (2, 3, 4, 5, 6, 7, 8, 16)
 TOPICS: Final = _schema(
     ("topic", pa.string(), False, "a topic's name"),
     ("topic_id", pa.string(), False, "its id, as Java prints a Uuid (base64 without padding)"),
-    ("partitions", pa.int32(), False, "how many partitions it had"),
+    ("partitions", pa.int32(), False, "how many partitions it had; 0 if it was gone"),
     ("seen", TIME, False, "when the cluster said so"),
 )
 """The cluster's topics at each capture: KIP-848's records name topics by id alone, and no record of a classic

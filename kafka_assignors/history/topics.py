@@ -28,22 +28,11 @@ class TopicsSeen:
         return cls({topic: [(_ALWAYS, count)] for topic, count in counts.items()})
 
     @classmethod
-    def of_spans(cls, spans: Iterable[tuple[str, int, int, int]]) -> Self:
-        """What captures saw, in short.
-
-        Args:
-            spans: A topic, when it was first and last seen with so many partitions, and how many. A topic
-                that the newest capture did not see was deleted after it was last seen.
-        """
+    def of(cls, seen: Iterable[tuple[str, int, int]]) -> Self:
+        """What captures saw: a topic, since when, and how many partitions; 0 where it was gone."""
         counts: dict[str, list[tuple[int, int]]] = {}
-        until: dict[str, int] = {}
-        for topic, first_us, last_us, count in sorted(spans, key=lambda span: span[1]):
-            counts.setdefault(topic, []).append((first_us, count))
-            until[topic] = max(last_us, until.get(topic, last_us))
-        newest = max(until.values(), default=0)
-        for topic, last_us in until.items():
-            if last_us < newest:
-                counts[topic].append((last_us + 1, 0))
+        for topic, since_us, count in sorted(seen, key=lambda one: one[1]):
+            counts.setdefault(topic, []).append((since_us, count))
         return cls(counts)
 
     def count(self, topic: str, time_us: int) -> int:

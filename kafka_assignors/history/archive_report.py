@@ -1,0 +1,139 @@
+"""A report on what an archive has: measured, replayed and read on Spark, shown as one page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from kafka_assignors.history.metrics import groups_of, measure, rebalances_of
+from kafka_assignors.history.report import (
+    GroupHistory,
+    GroupSummary,
+    Limits,
+    Rebalance,
+    ReportData,
+    WhatIf,
+    shown_groups,
+    write_report,
+)
+from kafka_assignors.history.snapshots import ArchivedRecord, read_snapshots
+from kafka_assignors.history.what_if.job import what_if
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, Row
+
+    from kafka_assignors.history.archive import Archive, SeenTopic
+
+ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", "kip848:uniform")
+"""What groups are replayed with unless told otherwise."""
+
+SCENARIOS: Final = ("as it was", "static members")
+"""How they are replayed unless told otherwise."""
+
+
+def partitions_now(topics: Sequence[SeenTopic]) -> dict[str, int]:
+    """How many partitions each topic had when it was last seen; without those that were gone."""
+    newest = {one.topic: one.partitions for one in topics}
+    return {topic: count for topic, count in newest.items() if count}
+
+
+def report_archive(
+    archive: Archive,
+    records: DataFrame,
+    path: Path,
+    *,
+    assignors: Sequence[str] = ASSIGNORS,
+    scenarios: Sequence[str] = SCENARIOS,
+    limits: Limits | None = None,
+) -> int:
+    """Write a report.
+
+    Args:
+        archive: Where topics and the cluster's name are from.
+        records: What it is on: see `Archive.read_groups`.
+        path: The page.
+        assignors: What to replay groups with; none, to replay nothing.
+        scenarios: How to replay them; see `what_if`.
+        limits: How much to show.
+
+    Returns:
+        How many bytes it has.
+
+    Raises:
+        ValueError: There is no such assignor or scenario, or there are no records.
+    """
+    topics = archive.topics()
+    names = {one.topic_id: one.topic for one in topics}
+    pieces = measure(records, topics).persist(StorageLevel.DISK_ONLY)
+    try:
+        groups = [GroupSummary.from_row(_zoned(row, "since", "until")) for row in groups_of(pieces).collect()]
+        if not groups:
+            raise ValueError("there is nothing to report on: no record of a group is meant")
+        shown = shown_groups(groups, limits)
+        replayed: list[WhatIf] = []
+        if assignors:
+            rows = what_if(
+                records,
+                assignors=assignors,
+                scenarios=scenarios,
+                topics=partitions_now(topics),
+                topic_names=names,
+            )
+            replayed = [WhatIf.from_row(row.asDict()) for row in rows.collect()]
+        found: dict[str, list[Rebalance]] = {}
+        of_shown = rebalances_of(pieces).where(F.col("group").isin(shown))
+        for row in of_shown.orderBy("group", "ended").toLocalIterator():
+            found.setdefault(row["group"], []).append(Rebalance.from_row(_zoned(row, "began", "ended")))
+        data = ReportData(
+            source=archive.description.cluster_id or str(archive.path),
+            made=datetime.now(UTC),
+            since=min(group.since for group in groups),
+            until=max(group.until for group in groups),
+            groups=groups,
+            histories=_histories(records.where(F.col("group").isin(shown)), found, names),
+            what_if=replayed,
+        )
+        return write_report(data, path, limits=limits)
+    finally:
+        pieces.unpersist()
+
+
+def _histories(
+    records: DataFrame, rebalances: Mapping[str, Sequence[Rebalance]], names: Mapping[str, str]
+) -> Iterator[GroupHistory]:
+    """Each group's records, one group after the other, as Spark hands them over."""
+    rows = (
+        records.withColumn("time_us", F.unix_micros("timestamp"))
+        .orderBy("group", "partition", "offset")
+        .toLocalIterator()
+    )
+    for group, its in groupby(rows, lambda row: row["group"]):
+        archived = (
+            ArchivedRecord(
+                key=bytes(row["key"]),
+                value=None if row["value"] is None else bytes(row["value"]),
+                partition=row["partition"],
+                offset=row["offset"],
+                time_us=row["time_us"],
+                leader_epoch=row["leader_epoch"],
+            )
+            for row in its
+        )
+        yield GroupHistory(
+            group=group,
+            rebalances=rebalances.get(group, ()),
+            snapshots=tuple(read_snapshots(archived, names)),
+        )
+
+
+def _zoned(row: Row, *times: str) -> dict[str, Any]:
+    """A row whose times say that they are in UTC: PySpark hands them over in this machine's time zone."""
+    fields = row.asDict(recursive=True)
+    return fields | {name: fields[name].astimezone(UTC) for name in times}
