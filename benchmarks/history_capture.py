@@ -122,7 +122,7 @@ def make_topic(cluster: Cluster) -> None:
 def connector_jars(folder: Path) -> list[Path]:
     """Spark's Kafka connector and what it needs that Spark has not."""
     for coordinates in CONNECTOR:
-        command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={coordinates}"]
+        command = ["mvn", "-q", "-B", "-Dstyle.color=never", "dependency:copy", f"-Dartifact={coordinates}"]
         subprocess.run([*command, f"-DoutputDirectory={folder}"], check=True)
     return sorted(folder.glob("*.jar"))
 

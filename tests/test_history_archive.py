@@ -334,6 +334,14 @@ Caused by: java.lang.RuntimeException: other"""
     assert reason(text) == "StuckPartitionError: __consumer_offsets-3 gave nothing for 60 s"
     text = "[STREAM_FAILED] failed\nTraceback:\nOSError: [Errno 28] No space left on device\n\tat java"
     assert reason(text) == "OSError: [Errno 28] No space left on device"
+    text = """Traceback:
+py4j.protocol.Py4JJavaError: An error occurred while calling o165.parquet.
+: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed
+\tat org.apache.spark.sql
+Caused by: java.io.IOException: Mkdirs failed to create file:/a/staging
+\tat org.apache.hadoop"""
+    assert reason(text) == "IOException: Mkdirs failed to create file:/a/staging"
+    assert reason(text.partition("Caused")[0]) == "SparkException: [TASK_WRITE_FAILED] Task failed"
     assert reason("nothing that is known\nor looked for") == "nothing that is known"
 
 

@@ -216,10 +216,19 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
 
 
 def reason(text: str) -> str:
-    """What was raised in a worker, out of the traces that Spark puts around it."""
-    ours = re.findall(r"^(?:kafka_assignors[\w.]*\.)(\w+: .+)$", text, re.MULTILINE)
-    other = re.findall(r"^(?:[\w.]*\.)?(\w*(?:Error|Exception): .+)$", text, re.MULTILINE)
-    return str((ours or other or text.splitlines()[:1] or [text])[-1])
+    """What failed, out of the traces that Spark puts around it.
+
+    That is what this package raised in a worker, else what Python did, else Java's deepest cause.
+    """
+    for pattern in (
+        r"^kafka_assignors[\w.]*\.(\w+: .+)$",
+        r"^(?!py4j)(?:\w+\.)*(\w*Error: .+)$",
+        r"^Caused by: (?:[\w$]+\.)*([\w$]+: .+)$",
+        r"^: (?:[\w$]+\.)*([\w$]+: .+)$",
+    ):
+        if found := re.findall(pattern, text, re.MULTILINE):
+            return str(found[-1])
+    return text.partition("\n")[0]
 
 
 def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, int]]) -> None:
