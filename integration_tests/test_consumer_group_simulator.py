@@ -211,4 +211,11 @@ def test_a_simulated_life_is_the_real_one(
     for step, here, there in zip(
         LIFE, lived, simulated_life(real, topic_id(kafka_cluster, topic)), strict=True
     ):
-        assert here == there.later(late), step
+        expected = there.later(late)
+        different = {
+            (name, part.partition): (here.assigned.get(name, {}).get(part), epoch)
+            for name, parts in expected.assigned.items()
+            for part, epoch in parts.items()
+            if here.assigned.get(name, {}).get(part) != epoch
+        }
+        assert here == expected, f"{step}: in the log and simulated: {different}"

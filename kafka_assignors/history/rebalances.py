@@ -1,4 +1,4 @@
-"""The rebalances of a group, found in its snapshots; docs/history_rules.md has the rules in full.
+"""The rebalances of a group, found in its snapshots; docs/history.md has the rules in full.
 
 A generation is a rebalance of its own, unless it hands over what a cooperative generation before it made
 members give up. A group of KIP-848 rebalances from the first change until every member has what it is to
