@@ -48,6 +48,13 @@ static bool put32(Buffer *b, int64_t value)
     return put(b, &narrow, sizeof narrow);
 }
 
+static bool put_big32(Buffer *b, size_t value)
+{
+    unsigned char bytes[4] = {(unsigned char)(value >> 24), (unsigned char)(value >> 16), (unsigned char)(value >> 8),
+                              (unsigned char)value};
+    return put(b, bytes, 4);
+}
+
 static int64_t count32(const Buffer *b) { return (int64_t)(b->size / sizeof(int32_t)); }
 
 /* Strings by number. Beside each stands a mark: -1 if it is not UTF-8, else the last list that it was seen in. */
@@ -160,6 +167,7 @@ enum { GROUPS, PROTOCOLS, MEMBERS, INSTANCES, CLIENTS, HOSTS, RACKS, TOPIC_NAMES
 typedef struct {
     Buffer column[COLUMNS];
     Strings strings[DICTIONARIES];
+    Buffer owner_sizes, owners; /* of the record that is being read */
     int64_t lists; /* how many partition lists were read: each marks its topics */
     /* The topics of the subscription before: most members' are the same bytes. */
     const unsigned char *topics;
@@ -347,9 +355,10 @@ static int read_assignment(Decoder *d, const unsigned char *bytes, Py_ssize_t si
     NEED(read_int32(&r, &user_data) && user_data >= -1 && user_data <= r.end - r.at);
     if (topics > 0) {
         unsigned char length[2] = {(unsigned char)(identity_size >> 8), (unsigned char)identity_size};
-        Buffer *owners = &d->column[OWNERS];
-        PUT(put(owners, length, 2) && put(owners, identity, (size_t)identity_size) &&
-            put(owners, list, (size_t)(list_end - list)));
+        size_t before = d->owners.size;
+        PUT(put(&d->owners, length, 2) && put(&d->owners, identity, (size_t)identity_size) &&
+            put(&d->owners, list, (size_t)(list_end - list)));
+        PUT(put_big32(&d->owner_sizes, d->owners.size - before));
     }
     return TAKEN;
 }
@@ -423,9 +432,13 @@ static int read_record(Decoder *d, int64_t number, Reader key, Reader value)
     CHECK(put_string(d, LEADER, MEMBERS, leader, leader_size));
     bool sticky = is_text(protocol, protocol_size, "sticky");
     bool cooperative = is_text(protocol, protocol_size, "cooperative-sticky");
+    d->owner_sizes.size = d->owners.size = 0;
     for (int32_t i = 0; i < members; i++)
         CHECK(read_member(d, &value, version, record, sticky, cooperative));
     NEED(value.at == value.end);
+    Buffer *owners = &d->column[OWNERS];
+    PUT(put_big32(owners, d->owner_sizes.size / 4) && put(owners, d->owner_sizes.bytes, d->owner_sizes.size) &&
+        put(owners, d->owners.bytes, d->owners.size));
     PUT(put32(&d->column[OWNERS_BOUNDS], (int64_t)d->column[OWNERS].size));
     return TAKEN;
 }
@@ -539,6 +552,8 @@ done:
         free(d->column[c].bytes);
     for (int s = 0; s < DICTIONARIES; s++)
         free_strings(&d->strings[s]);
+    free(d->owner_sizes.bytes);
+    free(d->owners.bytes);
     free(d);
     release(&keys);
     release(&values);
@@ -599,6 +614,9 @@ static bool is_later(const Names *names, int64_t one, int64_t other)
 /* Note the owners that the bytes tell: TAKEN, LEFT if they are none, or FAILED. */
 static int read_owners(Table *t, Strings *topics, Strings *members, Reader r, int side)
 {
+    int32_t member_count;
+    NEED(read_int32(&r, &member_count) && member_count >= 0 && member_count <= (r.end - r.at) / 4);
+    r.at += 4 * (Py_ssize_t)member_count; /* sizes, which only Python has use for */
     while (r.at < r.end) {
         const unsigned char *name;
         int16_t size;
@@ -689,8 +707,8 @@ static PyObject *moves(PyObject *module, PyObject *arguments)
         if (reader[0].end - reader[0].at == reader[1].end - reader[1].at &&
             memcmp(reader[0].at, reader[1].at, (size_t)(reader[0].end - reader[0].at)) == 0)
             continue;
-        /* A partition takes four bytes: the table stays half empty. */
-        if (!clear(&table, total / 2 + 1))
+        /* A partition takes four bytes, and names some more: a third of the table or more stays empty. */
+        if (!clear(&table, total / 3 + 1))
             goto done;
         for (int side = 0; side < 2; side++) {
             int outcome = read_owners(&table, &topics, &members, reader[side], side);

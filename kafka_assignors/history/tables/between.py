@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from kafka_assignors.history.tables import fast, plain
 from kafka_assignors.history.tables.files import units
-from kafka_assignors.history.tables.sink import as_archived
+from kafka_assignors.history.tables.sink import UNITS, as_archived
 from kafka_assignors.history.tables.tracker import Tracker, moves_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _between(batches: Iterator[Any]) -> Iterator[Any]:
 
 def _owners(batches: Iterator[Any], *, decoder: str) -> Iterator[Any]:
     decode = fast.decode if decoder == "fast" else plain.decode
-    for unit in units(as_archived(batch) for batch in batches):
+    for unit in units(map(as_archived, batches), UNITS[decoder]):
         owners = decode(unit, {})["owners"]
         yield owners.set_column(0, "group", owners["group"].cast("string"))
 

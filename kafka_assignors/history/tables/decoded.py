@@ -52,7 +52,8 @@ DECODED: Final = {
 UNKNOWN_TYPE: Final = -1
 """The archive's type of a record whose key does not tell one."""
 
-_MOST_MS: Final = (2**63 - 1) // 1000
+_MOST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999, after which neither Python nor Spark has a date."""
 
 
 def kept(batch: Any) -> IntArray:

@@ -65,7 +65,7 @@ def _decode_at_once(batch: Any) -> tuple[IntArray, dict[str, Rows]]:
     module = compiled()
     if module is None:
         raise ImportError("kafka_assignors.history.tables._decode was not compiled; use the plain decoder")
-    key, value = (batch[name].cast(pa.binary()) for name in ("key", "value"))
+    key, value = batch["key"], batch["value"]
     columns, dictionaries = module.decode(
         batch.num_rows, (key.offset, *key.buffers()), (value.offset, *value.buffers())
     )

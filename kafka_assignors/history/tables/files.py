@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 ATTEMPTS: Final = "_attempts"
 
 _COMPRESSION: Final = "zstd"
-_UNIT: Final = 32 * 2**20
-"""Bytes of the archive that are decoded at once; what comes of them is a row group of each large table."""
 _LEAST_ROWS: Final = 50_000
 _MOST_WAITING: Final = 16 * 2**20
 """Bytes of rows that wait for their row group to have enough of them."""
@@ -40,7 +38,7 @@ def open_folder(path: str) -> tuple[Any, str]:
     return filesystem, inner
 
 
-def units(batches: Iterable[Any], size: int = _UNIT) -> Iterator[Any]:
+def units(batches: Iterable[Any], size: int) -> Iterator[Any]:
     """Put small batches together and cut large ones up, to some of about so many bytes each."""
     waiting: list[Any] = []
     waits = 0

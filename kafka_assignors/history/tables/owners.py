@@ -1,7 +1,8 @@
 """Who owned what after a record, in few bytes; and the moves between two of them.
 
-The owners of a record are, for each member that was given something:
+The owners of a record are:
 
+    int32 members, for each int32 size; then each member that was given something:
     int16 length + identity, then its partition list: int32 topics, each: int16 length + name, int32 n, n x int32
 
 where the identity is the instance id of a static member, and the member id of others. Of two members that were
@@ -11,8 +12,10 @@ given the same partition the last by identity counts. All integers are big-endia
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +23,9 @@ import pyarrow as pa
 from kafka_assignors.protocol.codec import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+_INT32: Final = struct.Struct(">i")
 
 try:
     _compiled: Any = import_module("kafka_assignors.history.tables._decode")
@@ -51,11 +56,18 @@ class Moves(NamedTuple):
     target: Any
 
 
-def encode_owners(identity: str, partitions: Mapping[str, Sequence[int]]) -> bytes:
-    """What a member with these partitions adds to its record's owners; nothing without any topic."""
-    if not partitions:
-        return b""
-    parts = [_string(identity), struct.pack(">i", len(partitions))]
+def encode_owners(members: Iterable[tuple[str, Mapping[str, Sequence[int]]]]) -> bytes:
+    """The owners of a record.
+
+    Args:
+        members: The identity of each member, and its partitions by topic.
+    """
+    each = [_string(identity) + _partition_list(partitions) for identity, partitions in members if partitions]
+    return struct.pack(f">i{len(each)}i", len(each), *map(len, each)) + b"".join(each)
+
+
+def _partition_list(partitions: Mapping[str, Sequence[int]]) -> bytes:
+    parts = [struct.pack(">i", len(partitions))]
     for topic, ids in partitions.items():
         parts += [_string(topic), struct.pack(f">i{len(ids)}i", len(ids), *ids)]
     return b"".join(parts)
@@ -66,21 +78,57 @@ def _string(text: str) -> bytes:
     return struct.pack(">h", len(raw)) + raw
 
 
-def decode_owners(owners: bytes) -> dict[tuple[str, int], str]:
-    """The owner of each partition that has one.
+NO_OWNERS: Final = encode_owners([])
 
-    Raises:
-        ValueError: The bytes are no owners.
+
+def decode_owners(owners: bytes) -> dict[tuple[str, int], str]:
+    """The owner of each partition that has one."""
+    return _settled(_members(owners))
+
+
+def _members(owners: bytes) -> list[bytes]:
+    """The bytes of each member."""
+    (count,) = _INT32.unpack_from(owners)
+    sizes = struct.unpack_from(f">{count}i", owners, 4)
+    members, at = [], 4 + 4 * count
+    for size in sizes:
+        members.append(owners[at : at + size])
+        at += size
+    return members
+
+
+@lru_cache(maxsize=10_000)
+def _given(member: bytes) -> tuple[str, frozenset[tuple[str, int]]]:
+    """A member's identity, and its partitions."""
+    reader = Reader(member)
+    identity = reader.string("an identity") or ""
+    return identity, frozenset((topic, one) for topic, ids in reader.partition_list() for one in ids)
+
+
+def _settled(members: Iterable[bytes]) -> dict[tuple[str, int], str]:
+    given = sorted(map(_given, members), key=itemgetter(0))
+    return {one: identity for identity, partitions in given for one in partitions}
+
+
+def _moved(before: bytes, after: bytes) -> list[tuple[str, int, str | None, str | None]]:
+    """Topic, partition, and who had it and has it, of each partition that moved.
+
+    Most members have what they had: these need to be looked at only if another has any of it as well.
     """
-    reader = Reader(owners)
-    found: dict[tuple[str, int], str] = {}
-    while reader.left:
-        identity = reader.string("an identity") or ""
-        for topic, ids in reader.partition_list():
-            for partition in ids:
-                key = (topic, partition)
-                found[key] = max(identity, found.get(key, identity))
-    return found
+    if before == after:
+        return []
+    old, new = _members(before), _members(after)
+    same = {*old} & {*new}
+    changed = [member for member in (*old, *new) if member not in same]
+    touched = frozenset[tuple[str, int]]().union(*(_given(member)[1] for member in changed))
+    shared = {member for member in same if not touched.isdisjoint(_given(member)[1])}
+    had = _settled(member for member in old if member not in same or member in shared)
+    has = _settled(member for member in new if member not in same or member in shared)
+    return [
+        (topic, partition, had.get((topic, partition)), has.get((topic, partition)))
+        for topic, partition in sorted(touched)
+        if had.get((topic, partition)) != has.get((topic, partition))
+    ]
 
 
 def find_moves(before: list[bytes], after: list[bytes], *, fast: bool = True) -> Moves:
@@ -91,21 +139,14 @@ def find_moves(before: list[bytes], after: list[bytes], *, fast: bool = True) ->
         after: (K,) owners of another one.
         fast: Whether the compiled part may do it, should it be there. The result is the same.
 
-    Raises:
-        ValueError: Some of the bytes are no owners.
     """
     if fast and _compiled is not None:
         return _at_once(before, after)
-    rows = []
-    for number, (old, new) in enumerate(zip(before, after, strict=True)):
-        if old == new:
-            continue
-        had, has = decode_owners(old), decode_owners(new)
-        rows += [
-            (number, topic, partition, had.get((topic, partition)), has.get((topic, partition)))
-            for topic, partition in sorted(had.keys() | has.keys())
-            if had.get((topic, partition)) != has.get((topic, partition))
-        ]
+    rows = [
+        (number, *move)
+        for number, (old, new) in enumerate(zip(before, after, strict=True))
+        for move in _moved(old, new)
+    ]
     pair, topic, partition, source, target = zip(*rows, strict=True) if rows else ((),) * 5
     return Moves(
         pa.array(pair, pa.int32()),

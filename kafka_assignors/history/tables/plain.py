@@ -192,12 +192,12 @@ class _Rows:
             value.version,
         )
         owners = [self._add_classic_member(number, group, value, member) for member in value.members]
-        self._add("owners", number, group, value.generation, b"".join(owners))
+        self._add("owners", number, group, value.generation, encode_owners(owners))
 
     def _add_classic_member(
         self, number: int, group: str, value: GroupMetadataValue, member: MemberMetadata
-    ) -> bytes:
-        """Returns what the member adds to its record's owners."""
+    ) -> tuple[str, Mapping[str, tuple[int, ...]]]:
+        """Returns the member's identity, and what it was given."""
         problems: list[str] = []
         subscription: Subscription | None = None
         assigned: Mapping[str, tuple[int, ...]] = {}
@@ -235,7 +235,7 @@ class _Rows:
             subscription and subscription.user_data,
             "; ".join(problems) or None,
         )
-        return encode_owners(instance_id or member.member_id, assigned)
+        return instance_id or member.member_id, assigned
 
     def _add_claims(
         self, of_member: tuple[Any, ...], source: str, claims: Mapping[str, Any], generation: int

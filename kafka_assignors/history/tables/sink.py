@@ -1,7 +1,8 @@
-"""A Spark data source to write an archive to: its tasks decode what they get and write the tables themselves.
+"""Tasks that write the files of tables themselves, with Arrow, and say what they wrote.
 
 Each task reads its part of the archive once and writes the files of all tables. Through Spark's own writer,
-which takes rows one by one, the assignments of 1,000,000 records alone took 75 s of CPU.
+which takes rows one by one, the assignments of 1,000,000 records alone took 75 s of CPU. A data source of PySpark's
+would do as well; it starts three more Python processes for each write, which cost more than many an archive.
 """
 
 from __future__ import annotations
@@ -15,26 +16,28 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
 from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, MOVES, TABLES
 from kafka_assignors.history.tables import fast, plain
 from kafka_assignors.history.tables.decoded import kept
-from kafka_assignors.history.tables.files import TableFiles, abort, commit, units, write_text
+from kafka_assignors.history.tables.files import TableFiles, abort, commit, units
 from kafka_assignors.history.tables.tracker import RUNS, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pyspark.sql.types import StructType
+    from pyspark.sql import DataFrame
 
-FORMAT: Final = "kafka_assignors_tables"
 EACH_GENERATION: Final = "each_generation"
 """Where the rows of generations go first: one for each record."""
 RUNS_OF_GROUPS: Final = "runs"
 """Where the ends of runs go; see `tracker`."""
 ALL_MOVES: Final = "all_moves"
 """Where moves go that take the place of those that tasks found."""
+
+UNITS: Final = {"fast": 8 * 2**20, "plain": 2 * 2**20}
+"""Bytes of the archive that are decoded at once; what comes of them is a row group of each large table. Python's
+objects take many times as much as what they are made of."""
 
 _WIDE: Final = frozenset({"members", "assignments", "claims"})
 """Tables with many rows for each record."""
@@ -63,86 +66,77 @@ def choose(decoder: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written(WriterCommitMessage):
-    """What a task wrote.
+class Written:
+    """What was written.
 
     Attributes:
-        name: What its files are called.
-        read: How many records it read.
-        rows: How many rows it wrote, by table.
+        read: How many records or rows were read for it.
+        rows: How many rows were written, by table.
     """
 
-    name: str
     read: int
     rows: Mapping[str, int]
 
 
-class TablesSource(DataSource):
-    """Takes rows in schema ARCHIVE, or those of one table.
-
-    Options:
-        path: The folder of the tables.
-        summary: The file in it that is to say what was written.
-        table: The table that the rows are of; without it they are an archive's.
-        decoder: "fast" or "plain".
-        names: The names of topics by id, as JSON.
-    """
-
-    @classmethod
-    def name(cls) -> str:
-        """What `format` takes."""
-        return FORMAT
-
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002
-        """A writer. It adds to what is there: no file has the name of another."""
-        if "table" in self.options:
-            write: Callable[[TableFiles, Iterator[Any]], int] = partial(_copy, table=self.options["table"])
-        else:
-            write = partial(
-                _decode,
-                decoder=self.options["decoder"],
-                names=json.loads(self.options.get("names", "{}")),
-            )
-        return TablesWriter(path=self.options["path"], summary=self.options["summary"], write=write)
-
-
-class TablesWriter(DataSourceArrowWriter):
-    """Writes files in the tasks, and puts them in place in the end.
+def write_decoded(archive: DataFrame, folder: str, *, decoder: str, names: Mapping[str, str]) -> Written:
+    """Decode an archive, and write what can be told record by record.
 
     Args:
-        path: The folder.
-        summary: The file in it that is to say what was written.
-        write: What a task does; it returns how many records it read.
+        archive: Rows in schema ARCHIVE.
+        folder: The folder of the tables, as a path or URI. Beside those of `TABLES`, less generations, there are
+            then `EACH_GENERATION` and `RUNS_OF_GROUPS` in it.
+        decoder: "fast" or "plain".
+        names: The names of topics by id.
     """
+    return _write(archive, folder, partial(_decode, decoder=decoder, names=names))
 
-    def __init__(self, *, path: str, summary: str, write: Callable[[TableFiles, Iterator[Any]], int]) -> None:
-        self._path = path
-        self._summary = summary
-        self._write = write
 
-    def write(self, iterator: Iterator[Any]) -> Written:
-        """Write the files of a task."""
-        context = TaskContext.get()
-        number = 0 if context is None else context.partitionId()
-        # Attempts of one task can run at the same time.
-        name = f"part-{number:05d}-{uuid4().hex}"
-        with TableFiles(self._path, name, wide=_WIDE) as files:
-            read = self._write(files, iterator)
-        return Written(name=name, read=read, rows=files.rows)
+def write_table(rows: DataFrame, folder: str, table: str) -> int:
+    """Write the rows of one table to its folder.
 
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Put the files in place, and say what was written."""
-        written = [message for message in messages if isinstance(message, Written)]
-        commit(self._path, [(table, task.name) for task in written for table in task.rows])
-        rows: Counter[str] = Counter()
-        for task in written:
-            rows.update(task.rows)
-        told = {"read": sum(task.read for task in written), "rows": rows}
-        write_text(self._path, self._summary, json.dumps(told))
+    Returns:
+        How many there were.
+    """
+    return _write(rows, folder, partial(_copy, table=table)).read
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - none is needed
-        """Remove what was written."""
-        abort(self._path)
+
+def _write(rows: DataFrame, folder: str, write: Callable[[TableFiles, Iterator[Any]], int]) -> Written:
+    """Have tasks write files, and put those of the tasks that count in place.
+
+    Args:
+        rows: What the tasks get.
+        folder: The folder of the tables.
+        write: What a task does; it returns how many rows it read.
+    """
+    try:
+        tasks = rows.mapInArrow(partial(_task, folder=folder, write=write), _TOLD).collect()
+    except BaseException:
+        abort(folder)
+        raise
+    read, count = 0, Counter[str]()
+    moved = []
+    for name, of_task, told in tasks:
+        by_table = json.loads(told)
+        moved += [(table, name) for table in by_table]
+        read += of_task
+        count.update(by_table)
+    commit(folder, moved)
+    return Written(read=read, rows=count)
+
+
+_TOLD: Final = "name string, read bigint, rows string"
+
+
+def _task(
+    batches: Iterator[Any], *, folder: str, write: Callable[[TableFiles, Iterator[Any]], int]
+) -> Iterator[Any]:
+    context = TaskContext.get()
+    number = 0 if context is None else context.partitionId()
+    # Attempts of one task can run at the same time.
+    name = f"part-{number:05d}-{uuid4().hex}"
+    with TableFiles(folder, name, wide=_WIDE) as files:
+        read = write(files, batches)
+    yield pa.RecordBatch.from_pydict({"name": [name], "read": [read], "rows": [json.dumps(files.rows)]})
 
 
 def _decode(files: TableFiles, batches: Iterator[Any], *, decoder: str, names: Mapping[str, str]) -> int:
@@ -150,7 +144,7 @@ def _decode(files: TableFiles, batches: Iterator[Any], *, decoder: str, names: M
     decode = fast.decode if is_fast else plain.decode
     tracker = Tracker(fast=is_fast)
     read = 0
-    for unit in units(as_archived(batch) for batch in batches):
+    for unit in units(map(as_archived, batches), UNITS[decoder]):
         decoded = decode(unit, names)
         read += int(kept(unit).size)
         files.write("moves", MOVES, tracker.add(decoded.pop("owners")))
