@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _INT32: Final = struct.Struct(">i")
+_VERSION_SIZE: Final = 2
 
 try:
     _compiled: Any = import_module("kafka_assignors.history.tables._decode")
@@ -62,7 +63,30 @@ def encode_owners(members: Iterable[tuple[str, Mapping[str, Sequence[int]]]]) ->
     Args:
         members: The identity of each member, and its partitions by topic.
     """
-    each = [_string(identity) + _partition_list(partitions) for identity, partitions in members if partitions]
+    return join_owners([encode_member(*member) for member in members])
+
+
+def encode_member(identity: str, partitions: Mapping[str, Sequence[int]], assignment: bytes = b"") -> bytes:
+    """One member's part of the owners of a record.
+
+    Args:
+        identity: Its identity.
+        partitions: Its partitions by topic. Without any there is no part of it.
+        assignment: The assignment that they were read from, if there is one, which may have the list as it is
+            wanted here.
+    """
+    if not partitions:
+        return b""
+    if assignment and _INT32.unpack_from(assignment, _VERSION_SIZE)[0] == len(partitions):
+        # No topic comes twice.
+        size = 4 + sum(6 + len(topic.encode()) + 4 * len(ids) for topic, ids in partitions.items())
+        return _string(identity) + assignment[_VERSION_SIZE : _VERSION_SIZE + size]
+    return _string(identity) + _partition_list(partitions)
+
+
+def join_owners(members: Iterable[bytes]) -> bytes:
+    """The owners of a record, out of its members' parts."""
+    each = [part for part in members if part]
     return struct.pack(f">i{len(each)}i", len(each), *map(len, each)) + b"".join(each)
 
 
@@ -76,9 +100,6 @@ def _partition_list(partitions: Mapping[str, Sequence[int]]) -> bytes:
 def _string(text: str) -> bytes:
     raw = text.encode()
     return struct.pack(">h", len(raw)) + raw
-
-
-NO_OWNERS: Final = encode_owners([])
 
 
 def decode_owners(owners: bytes) -> dict[tuple[str, int], str]:

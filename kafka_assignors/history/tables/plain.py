@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import base64
-from collections import defaultdict
+import gc
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_assignors.history.tables.decoded import DECODED, kept, microseconds, table
-from kafka_assignors.history.tables.owners import encode_owners
+from kafka_assignors.history.tables.owners import encode_member, join_owners
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.protocol.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
@@ -36,7 +37,7 @@ from kafka_assignors.protocol.offsets_topic import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from uuid import UUID
 
     from kafka_assignors.arrays import IntArray
@@ -112,9 +113,30 @@ def decode_numbered(
     """
     indices = pa.array(numbers, pa.int64())
     keys, values = batch["key"].take(indices).to_pylist(), batch["value"].take(indices).to_pylist()
+    with _no_garbage_collection():
+        return _tables(_rows(zip(numbers.tolist(), keys, values, strict=True), names))
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Hundreds of thousands of tuples are no garbage; to look for some among them took a quarter of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _rows(records: Iterable[tuple[int, bytes | None, bytes | None]], names: Mapping[str, str]) -> _Rows:
     rows = _Rows(names)
-    for number, key, value in zip(numbers.tolist(), keys, values, strict=True):
+    for number, key, value in records:
         rows.add_record(number, key, value)
+    return rows
+
+
+def _tables(rows: _Rows) -> dict[str, tuple[IntArray, dict[str, Any]]]:
     decoded = {}
     for name, columns in COLUMNS.items():
         found = rows.found[name]
@@ -137,7 +159,11 @@ class _Rows:
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
-        self.found: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+        self.found: dict[str, list[tuple[Any, ...]]] = {name: [] for name in COLUMNS}
+        # Those with many rows for each record.
+        self._members, self._assignments, self._claims = (
+            self.found[name] for name in ("members", "assignments", "claims")
+        )
 
     def add_record(self, number: int, key: bytes | None, value: bytes | None) -> None:
         """Add the rows of a record to the tables that it has some in."""
@@ -192,12 +218,12 @@ class _Rows:
             value.version,
         )
         owners = [self._add_classic_member(number, group, value, member) for member in value.members]
-        self._add("owners", number, group, value.generation, encode_owners(owners))
+        self._add("owners", number, group, value.generation, join_owners(owners))
 
     def _add_classic_member(
         self, number: int, group: str, value: GroupMetadataValue, member: MemberMetadata
-    ) -> tuple[str, Mapping[str, tuple[int, ...]]]:
-        """Returns the member's identity, and what it was given."""
+    ) -> bytes:
+        """Returns the member's part of the record's owners."""
         problems: list[str] = []
         subscription: Subscription | None = None
         assigned: Mapping[str, tuple[int, ...]] = {}
@@ -220,9 +246,8 @@ class _Rows:
             except RecordError as error:
                 problems.append(reason_of(error))
         for topic, partitions in assigned.items():
-            self._add("assignments", *of_member, "assigned", topic, None, partitions)
-        self._add(
-            "members",
+            self._assignments.append((*of_member, "assigned", topic, None, partitions))
+        row = (
             *of_member,
             instance_id,
             member.client_id,
@@ -235,15 +260,16 @@ class _Rows:
             subscription and subscription.user_data,
             "; ".join(problems) or None,
         )
-        return instance_id or member.member_id, assigned
+        self._members.append(row)
+        return encode_member(instance_id or member.member_id, assigned, member.assignment)
 
     def _add_claims(
         self, of_member: tuple[Any, ...], source: str, claims: Mapping[str, Any], generation: int
     ) -> None:
         for topic, partitions in claims.items():
-            self._add("claims", *of_member, source, generation, topic, partitions)
+            self._claims.append((*of_member, source, generation, topic, partitions))
         if not claims and generation != NO_GENERATION:
-            self._add("claims", *of_member, source, generation, None, ())
+            self._claims.append((*of_member, source, generation, None, ()))
 
     @_add_details.register
     def _(self, record: ConsumerGroupMetadata, number: int, size: int) -> None:
