@@ -381,7 +381,10 @@ class TestWhatMembersSay:
     def test_a_prior_assignment_is_read_in_every_layout_in_use(
         self, protocol: str | None, user_data: bytes | None, expected: StickyUserData | None
     ) -> None:
-        assert decode_prior_assignment(protocol, user_data) == expected
+        read = decode_prior_assignment(protocol, user_data)
+        if read is not None:
+            read = replace(read, claims={topic: list(ids) for topic, ids in read.claims.items()})
+        assert read == expected
 
     def test_user_data_in_no_layout_is_refused(self) -> None:
         with pytest.raises(

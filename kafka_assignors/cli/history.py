@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
 from kafka.errors import KafkaError
@@ -22,7 +23,10 @@ from kafka_assignors.history.info import describe
 from kafka_assignors.history.java import JavaMissingError
 from kafka_assignors.history.metrics import groups_of, measure, write_pieces
 from kafka_assignors.history.progress import show_capture, show_jobs
+from kafka_assignors.history.schemas import TOPICS
 from kafka_assignors.history.session import spark_session
+from kafka_assignors.history.spark_schema import spark_schema
+from kafka_assignors.history.tables.job import make_tables
 from kafka_assignors.history.what_if.job import what_if
 
 
@@ -107,6 +111,25 @@ def _info(options: argparse.Namespace) -> int:
     return 0
 
 
+def _tables(options: argparse.Namespace) -> int:
+    archive = Archive(options.archive)
+    spark = spark_session(options.master)
+    topics = spark.createDataFrame(archive.topics(), spark_schema(TOPICS))
+    with show_jobs(spark, "decoding"):
+        counts = make_tables(
+            spark,
+            archive.read(spark, since=options.since, until=options.until, groups=options.groups),
+            str(options.out.absolute()),
+            decoder=options.decoder,
+            topics=topics,
+        )
+    if options.json:
+        _print_json(asdict(counts))
+    else:
+        show("\n".join(text.tables_lines(options.out, counts)))
+    return 0
+
+
 def _metrics(options: argparse.Namespace) -> int:
     archive = Archive(options.archive)
     spark = spark_session(options.master)
@@ -182,5 +205,6 @@ _RUN = {
     "info": _info,
     "metrics": _metrics,
     "report": _report,
+    "tables": _tables,
     "what-if": _what_if,
 }

@@ -8,11 +8,13 @@ from kafka_assignors.cli.output import count, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from kafka_assignors.history.archive import Archive, Counts
     from kafka_assignors.history.capture import Captured
     from kafka_assignors.history.dump import Imported
     from kafka_assignors.history.info import Info
+    from kafka_assignors.history.tables.job import Counts as TableCounts
 
 GROUPS_SHOWN: Final = 20
 """How many groups are listed; all of them are in the JSON."""
@@ -49,6 +51,14 @@ def info_lines(archive: Archive, found: Info) -> Iterator[str]:
     yield from table([["group", "records"], *([name, f"{count:,}"] for name, count in shown)])
     if len(found.groups) > len(shown):
         yield f"and {len(found.groups) - len(shown):,} groups more: see --json"
+
+
+def tables_lines(out: Path, counts: TableCounts) -> Iterator[str]:
+    """What is in the tables."""
+    yield (
+        f"{out}: {count(counts.read, 'record')} read, {counts.decoded:,} decoded, {counts.rejected:,} rejected"
+    )
+    yield from table([[f"  {name}", f"{rows:,}"] for name, rows in counts.rows.items()])
 
 
 def metrics_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:

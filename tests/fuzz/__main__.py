@@ -1,7 +1,7 @@
 """Fuzz a decoder: `python -m tests.fuzz TARGET --seconds N`, from the root of a checkout.
 
 Inputs are led by what they reach of the Python sources (atheris, libFuzzer), and each goes through the
-compiled codec as well. With `--sanitize` that is compiled with AddressSanitizer and
+compiled code as well. With `--sanitize` that is compiled with AddressSanitizer and
 UndefinedBehaviorSanitizer, and inputs are changed at random; give both runs one `--corpus`, and the second
 begins where the first has got to.
 
@@ -30,6 +30,8 @@ NAMES: Final = (
     "leader",
     "group-file",
     "offsets-topic",
+    "history-tables",
+    "moves",
 )
 MOST_BYTES: Final = 4_096
 """Of an input that libFuzzer makes."""
@@ -45,7 +47,7 @@ def main() -> int:
     parser.add_argument("target", choices=NAMES)
     parser.add_argument("--seconds", type=int, default=60, help="how long (60)")
     parser.add_argument("--corpus", type=Path, help="folder of inputs to begin with and to add to")
-    parser.add_argument("--sanitize", action="store_true", help="the compiled codec, with sanitizers")
+    parser.add_argument("--sanitize", action="store_true", help="the compiled code, with sanitizers")
     parser.add_argument("--reproduce", metavar="HEX", type=bytes.fromhex, help="this input, once")
     options = parser.parse_args()
     logging.disable(logging.WARNING)

@@ -1,4 +1,4 @@
-"""The C codec under AddressSanitizer and UndefinedBehaviorSanitizer, on inputs that are changed at random.
+"""The C extensions under AddressSanitizer and UndefinedBehaviorSanitizer, on inputs that are changed at random.
 
 A process of its own: the sanitizer's library must be loaded before anything else, and what it finds ends
 the process. Python takes every object from malloc there, so that reading past an input is found, but for the
@@ -19,9 +19,12 @@ import tempfile
 import time
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
-SOURCE: Final = Path("kafka_assignors/protocol/_codec.c")
+SOURCES: Final = {
+    "_codec": Path("kafka_assignors/protocol/_codec.c"),
+    "_decode": Path("kafka_assignors/history/tables/_decode.c"),
+}
 _ROOM: Final = 2**20
 _FEW: Final = (
     b"",
@@ -38,7 +41,7 @@ _FEW: Final = (
 
 
 def run(name: str, seconds: int, corpus: Path, reproduce: bytes | None) -> int:
-    """Build the codec, run a target on it in a child, and say on which input that died, if it did.
+    """Build the extensions, run a target on them in a child, and say on which input that died, if it did.
 
     Args:
         name: The target.
@@ -50,8 +53,9 @@ def run(name: str, seconds: int, corpus: Path, reproduce: bytes | None) -> int:
         The child's exit status.
     """
     with tempfile.TemporaryDirectory() as folder:
-        library, last = Path(folder) / "_codec.so", Path(folder) / "last"
-        _build(library)
+        last = Path(folder) / "last"
+        for module, source in SOURCES.items():
+            _build(source, Path(folder) / f"{module}.so")
         given = reproduce or b""
         last.write_bytes((struct.pack(">i", len(given)) + given).ljust(_ROOM, b"\0"))
         preload = subprocess.run(
@@ -59,7 +63,7 @@ def run(name: str, seconds: int, corpus: Path, reproduce: bytes | None) -> int:
         )
         seconds = seconds if reproduce is None else 0
         child = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz.sanitized", name, str(seconds), corpus, library, last],
+            [sys.executable, "-m", "tests.fuzz.sanitized", name, str(seconds), corpus, folder, last],
             check=False,
             env={
                 **os.environ,
@@ -82,14 +86,14 @@ def _compiler() -> str:
     return compiler
 
 
-def _build(library: Path) -> None:
+def _build(source: Path, library: Path) -> None:
     subprocess.run(
         [
             _compiler(),
             *("-shared", "-fPIC", "-std=c11", "-O1", "-g", "-DPy_LIMITED_API=0x030B0000"),
             *("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
             f"-I{sysconfig.get_paths()['include']}",
-            SOURCE,
+            source,
             *("-o", library),
         ],
         check=True,
@@ -120,16 +124,23 @@ def _noted(note: mmap.mmap, data: bytes) -> None:
     note[: 4 + len(data)] = struct.pack(">i", len(data)) + data
 
 
-def _child(name: str, seconds: int, corpus: str, library: str, last: str) -> None:
-    from kafka_assignors.protocol import codec  # noqa: PLC0415 - only under the sanitizer
+def _sanitized(module: str, folder: str) -> Any:
+    spec = importlib.util.spec_from_file_location(module, Path(folder) / f"{module}.so")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def _child(name: str, seconds: int, corpus: str, folder: str, last: str) -> None:
+    from kafka_assignors.history.tables import owners  # noqa: PLC0415 - only under the sanitizer
+    from kafka_assignors.protocol import codec  # noqa: PLC0415
     from tests.fuzz.targets import TARGETS  # noqa: PLC0415
 
     logging.disable(logging.WARNING)
-    spec = importlib.util.spec_from_file_location("_codec", library)
-    assert spec is not None
-    assert spec.loader is not None
-    codec._compiled = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(codec._compiled)
+    codec._compiled = _sanitized("_codec", folder)
+    owners._compiled = _sanitized("_decode", folder)
     target = TARGETS[name]
     inputs = [*target.seeds(), *(path.read_bytes() for path in sorted(Path(corpus).iterdir()))]
     with Path(last).open("r+b") as file, mmap.mmap(file.fileno(), 0) as note:

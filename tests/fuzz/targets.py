@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
+from random import Random
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,9 +16,13 @@ from kafka.util import ensure_valid_topic_name
 
 from kafka_assignors.cli.group_file import read_group
 from kafka_assignors.cli.tree import FileError
+from kafka_assignors.history.tables import fast, owners, plain
+from kafka_assignors.history.tables.decoded import DECODED
+from kafka_assignors.history.tables.owners import encode_owners, find_moves
 from kafka_assignors.leader import lead
 from kafka_assignors.members import MAX_WEIGHT
 from kafka_assignors.protocol import codec
+from kafka_assignors.protocol.codec import Reader, UnreadableError
 from kafka_assignors.protocol.offsets_topic import (
     GroupMetadata,
     GroupMetadataValue,
@@ -39,6 +44,7 @@ from kafka_assignors.protocol.user_data import (
     encode_generation,
     encode_sticky,
 )
+from tests.archives import archived, random_records
 from tests.offsets_topic import WRITTEN
 from tests.wire import NULL, partition_list, subscription
 
@@ -46,6 +52,8 @@ _T = TypeVar("_T")
 
 SEPARATOR: Final = b"\xfa\xce\xb0\x0c"
 """Stands between blobs where a target takes several; a mutation can make one of two, and two of one."""
+NEXT: Final = b"\xfa\xce\xb0\x0d"
+"""Stands between things of several blobs."""
 
 TOPICS: Final = {"t": range(3), "u": [0, 1, 5, 9]}
 STRATEGIES: Final = ("broadcast", "cooperative-sticky", "random", "range", "roundrobin", "sticky")
@@ -253,6 +261,43 @@ def check_offsets_topic(data: bytes) -> None:
             decode_prior_assignment(record.value.protocol, said.user_data)
 
 
+def check_history_tables(data: bytes) -> None:
+    """Both decoders make the same rows of records, and of each record some row; moves are found both ways."""
+    pairs = [blob.partition(SEPARATOR)[::2] for blob in data.split(NEXT)]
+    batch = archived([(key, value or None) for key, value in pairs])
+    slow = {name: rows.cast(DECODED[name]) for name, rows in plain.decode(batch, {}).items()}
+    assert slow["records"].num_rows + slow["rejected"].num_rows == len(pairs)
+    if not fast.is_compiled():
+        return
+    for name, rows in fast.decode(batch, {}).items():
+        assert rows.cast(DECODED[name]).equals(slow[name])
+    told = [one for one in slow["owners"]["owners"].to_pylist() if one is not None]
+    _same_moves(told[:-1], told[1:])
+
+
+def check_moves(data: bytes) -> None:
+    """Both ways find the same moves between any owners; bytes that are none are refused."""
+    before, _, after = data.partition(SEPARATOR)
+    told = []
+    for raw in (before, after):
+        members = []
+        for blob in raw.split(NEXT):
+            with suppress(UnreadableError):
+                identity, _, partitions = blob.partition(b":")
+                listed = Reader(partitions).partition_list()
+                members.append((identity.decode(errors="replace"), dict(listed)))
+        told.append(encode_owners(members))
+    _same_moves([told[0]], [told[1]])
+    if owners.compiled() is not None:
+        with suppress(ValueError):
+            owners.compiled().moves([before], [after])
+
+
+def _same_moves(before: list[bytes], after: list[bytes]) -> None:
+    quick, slow = (find_moves(before, after, fast=fast) for fast in (True, False))
+    assert [column.to_pylist() for column in quick] == [column.to_pylist() for column in slow]
+
+
 # What to begin with.
 
 
@@ -344,6 +389,21 @@ def seed_offsets_topic() -> list[bytes]:
     ]
 
 
+def seed_history_tables() -> list[bytes]:
+    seeds = seed_offsets_topic()
+    some = [
+        key + SEPARATOR + value for key, value in random_records(Random(1), 40) if key is not None and value
+    ]
+    return [*seeds, *some, NEXT.join(some[:6]), NEXT.join([*seeds[-5:], *seeds[-5:]])]
+
+
+def seed_moves() -> list[bytes]:
+    first = NEXT.join([b"a:" + partition_list([("t", [0, 1])]), b"b:" + partition_list([("t", [2]), ("u", [0])])])
+    second = NEXT.join([b"a:" + partition_list([("t", [0, 2])]), b"c:" + partition_list([("t", [2, 2])])])
+    whole = encode_owners([("a", {"t": [0, 1]}), ("b", {"u": [5]})])
+    return [first + SEPARATOR + second, second + SEPARATOR + first, whole + SEPARATOR + whole, SEPARATOR]
+
+
 TARGETS: Final = {
     "partition-lists": Target(check_partition_lists, seed_user_data),
     "subscriptions": Target(check_subscriptions, seed_subscriptions),
@@ -352,4 +412,6 @@ TARGETS: Final = {
     "leader": Target(check_leader, seed_leaders),
     "group-file": Target(check_group_file, seed_group_files),
     "offsets-topic": Target(check_offsets_topic, seed_offsets_topic),
+    "history-tables": Target(check_history_tables, seed_history_tables),
+    "moves": Target(check_moves, seed_moves),
 }

@@ -4,6 +4,7 @@ The coordinator does not look into it: it is whatever members sent. What follows
 as newer versions only append. Where many are to be read, `codec` reads them in bulk, 20 to 25 times as fast.
 """
 
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -18,6 +19,15 @@ _T = TypeVar("_T")
 _OWNED_SINCE: Final = 1
 _GENERATION_SINCE: Final = 2
 _RACK_SINCE: Final = 3
+
+_NULL: Final = 0xFFFF
+_LONGEST_TEXT: Final = 2**15 - 1
+_uint16: Final = struct.Struct(">H").unpack_from
+_NO_DATA: Final = b"\xff\xff\xff\xff"
+_uint32: Final = struct.Struct(">I").unpack_from
+_int16: Final = struct.Struct(">h").unpack_from
+_int32: Final = struct.Struct(">i").unpack_from
+_version_and_count: Final = struct.Struct(">hi").unpack_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +72,11 @@ def decode_subscription(data: bytes) -> Subscription:
     Raises:
         RecordError: The member sent something else.
     """
-    return _read(data, "ConsumerProtocolSubscription", _subscription)
+    try:
+        subscription = _subscription_at_once(data)
+    except (struct.error, UnicodeDecodeError):
+        subscription = None
+    return subscription or _read(data, "ConsumerProtocolSubscription", _subscription)
 
 
 def decode_assignment(data: bytes) -> Assignment | None:
@@ -74,7 +88,9 @@ def decode_assignment(data: bytes) -> Assignment | None:
     Raises:
         RecordError: The leader sent something else.
     """
-    return _read(data, "ConsumerProtocolAssignment", _assignment) if data else None
+    if not data:
+        return None
+    return _assignment_at_once(data) or _read(data, "ConsumerProtocolAssignment", _assignment)
 
 
 def decode_prior_assignment(protocol: str | None, user_data: bytes | None) -> StickyUserData | None:
@@ -101,9 +117,123 @@ def decode_prior_assignment(protocol: str | None, user_data: bytes | None) -> St
             generation, weight = short
             return StickyUserData({}, generation, weight)
     try:
-        return decode_sticky(user_data)
+        return _prior_at_once(user_data) or decode_sticky(user_data)
     except UnreadableError as fault:
         raise RecordError("sticky user data", 0, len(user_data), str(fault)) from fault
+
+
+def _subscription_at_once(data: bytes) -> Subscription | None:
+    """As `_subscription`, without a call for each field: half the time. None if anything is not as it should be.
+
+    Raises:
+        struct.error: The bytes end too early.
+        UnicodeDecodeError: A string is not UTF-8.
+    """
+    version, count = _version_and_count(data)
+    at = 6
+    topics = []
+    longest = 0
+    for _ in range(count):
+        (size,) = _uint16(data, at)
+        longest |= size
+        topics.append(data[at + 2 : at + 2 + size].decode())
+        at += 2 + size
+    (size,) = _int32(data, at)
+    at += 4
+    user_data = None
+    if size >= 0:
+        user_data = data[at : at + size]
+        at += size
+    if version < 0 or count < 0 or longest > _LONGEST_TEXT or size < -1 or at > len(data):
+        return None
+    owned: Mapping[str, tuple[int, ...]] = {}
+    generation_id, rack_id = NO_GENERATION, None
+    if version >= _OWNED_SINCE:
+        read = _partitions_at_once(data, at)
+        if read is None:
+            return None
+        owned, at = read
+    if version >= _GENERATION_SINCE:
+        (generation_id,) = _int32(data, at)
+        at += 4
+    if version >= _RACK_SINCE:
+        (size,) = _uint16(data, at)
+        if size != _NULL:
+            rack_id = data[at + 2 : at + 2 + size].decode()
+            if size > _LONGEST_TEXT or at + 2 + size > len(data):
+                return None
+    return Subscription(
+        version=version,
+        topics=tuple(topics),
+        user_data=user_data,
+        owned_partitions=owned,
+        generation_id=generation_id,
+        rack_id=rack_id,
+    )
+
+
+def _assignment_at_once(data: bytes) -> Assignment | None:
+    """As `_assignment`, of what has no user data, as from Java's leaders; None for others."""
+    read = _partitions_at_once(data, 2)
+    if read is None:
+        return None
+    partitions, end = read
+    version = _int16(data)[0]
+    if version < 0 or data[end : end + 4] != _NO_DATA:
+        return None
+    return Assignment(version=version, assigned_partitions=partitions, user_data=None)
+
+
+def _prior_at_once(data: bytes) -> StickyUserData | None:
+    """Java's layouts without a weight, by far the most frequent ones; None for others."""
+    read = _partitions_at_once(data, 0)
+    if read is None:
+        return None
+    claims, end = read
+    left = len(data) - end
+    if left == 0:
+        return StickyUserData(claims)
+    return StickyUserData(claims, _int32(data, end)[0]) if left == 4 else None  # noqa: PLR2004 - an int32
+
+
+_recent: tuple[bytes, Mapping[str, tuple[int, ...]]] = (bytes(4), {})
+"""The partition list that was read last, as bytes and as what it says."""
+
+
+def _partitions_at_once(data: bytes, at: int) -> tuple[Mapping[str, tuple[int, ...]], int] | None:
+    """As `_partitions`, without a call for each field; and where the list ends.
+
+    A sticky member says what it had twice, and most get it again: such a list is not read a second time.
+
+    Returns:
+        None if anything is not as it should be, or a topic comes twice.
+    """
+    global _recent  # noqa: PLW0603 - as any cache; replaced whole, so that threads need no lock
+    raw, recent = _recent
+    if data.startswith(raw, at):
+        return recent, at + len(raw)
+    first = at
+    found: dict[str, tuple[int, ...]] = {}
+    try:
+        (topics,) = _int32(data, at)
+        at += 4
+        if topics < 0:
+            return None
+        for _ in range(topics):
+            (size,) = _uint16(data, at)
+            place = at + 2 + size
+            (count,) = _uint32(data, place)
+            end = place + 4 + 4 * count
+            if size > _LONGEST_TEXT or end > len(data):
+                return None
+            found[data[at + 2 : place].decode()] = struct.unpack_from(f">{count}i", data, place + 4)
+            at = end
+    except (struct.error, UnicodeDecodeError):
+        return None
+    if len(found) < topics:
+        return None
+    _recent = data[first:at], found
+    return found, at
 
 
 def _read(data: bytes, name: str, read: Callable[[Reader], _T]) -> _T:

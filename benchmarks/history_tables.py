@@ -1,0 +1,215 @@
+"""What it costs to make the tables of an archive, beside reading the same Parquet in the JVM alone.
+
+    python -m benchmarks.history_tables --records 1000000
+
+CPU seconds are those of the whole tree of processes: this one, the JVM and the Python workers. They change little
+with what else the machine does. Before anything is measured, each job runs on a small archive, so that the
+JVM has compiled what it needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from benchmarks import machine
+from benchmarks.history_archive import GENERATIONS, MEMBERS, TOPICS, write_archive
+from kafka_assignors.history.tables.job import make_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+RESULT: Final = Path(__file__).parent / "results" / "history_tables.md"
+LIMITS: Final = {"fast": 5.0, "plain": 20.0}
+"""How many times the CPU of reading each decoder may take."""
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_SMALL: Final = 2_000
+_LOOK_EVERY: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a job took.
+
+    Attributes:
+        wall: Seconds.
+        cpu: CPU seconds of all processes.
+        memory: MiB that the largest Python worker had resident.
+    """
+
+    wall: float
+    cpu: float
+    memory: float
+
+
+def _processes() -> dict[int, tuple[int, float]]:
+    """Of this process and all below it the parent, and the CPU seconds with those of ended children."""
+    every = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:  # it has just ended
+                continue
+            every[int(folder.name)] = int(fields[1]), sum(map(int, fields[11:15])) / _TICKS
+    mine = {os.getpid()}
+    while more := {pid for pid, (parent, _) in every.items() if parent in mine} - mine:
+        mine |= more
+    return {pid: every[pid] for pid in mine}
+
+
+def _cpu() -> float:
+    return sum(seconds for _, seconds in _processes().values())
+
+
+def _largest_worker() -> float:
+    """MiB of the largest Python process below the JVM."""
+    largest = 0.0
+    for pid in _processes():
+        if pid == os.getpid():
+            continue
+        try:
+            if "python" not in Path(f"/proc/{pid}/comm").read_text():
+                continue
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        except OSError:
+            continue
+        largest = max(largest, pages * os.sysconf("SC_PAGE_SIZE") / 2**20)
+    return largest
+
+
+def _measure(job: Callable[[], object]) -> Cost:
+    largest, done = 0.0, threading.Event()
+
+    def look() -> None:
+        nonlocal largest
+        while not done.wait(_LOOK_EVERY):
+            largest = max(largest, _largest_worker())
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    cpu, began = _cpu(), time.perf_counter()
+    try:
+        job()
+        cost = time.perf_counter() - began, _cpu() - cpu
+    finally:
+        done.set()
+        watcher.join()
+    return Cost(wall=cost[0], cpu=cost[1], memory=largest)
+
+
+@contextmanager
+def _session() -> Iterator[SparkSession]:
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    spark: SparkSession = (
+        SparkSession.Builder()
+        .master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.driver.memory", "2g")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _jobs(spark: SparkSession, archive: Path, out: Path) -> dict[str, Callable[[], object]]:
+    def read() -> object:
+        rows = spark.read.parquet(str(archive / "records"))
+        return rows.select(F.sum(F.crc32("value"))).collect()
+
+    return {
+        "read": read,
+        "fast": lambda: make_tables(spark, str(archive), str(out / "fast"), decoder="fast"),
+        "plain": lambda: make_tables(spark, str(archive), str(out / "plain"), decoder="plain"),
+    }
+
+
+_TITLES: Final = {
+    "read": "reading in the JVM: `sum(crc32(value))`",
+    "fast": "tables, fast decoder",
+    "plain": "tables, plain decoder",
+}
+
+
+def _report(count: int, size: int, stored: int, costs: dict[str, Cost]) -> str:
+    floor = costs["read"].cpu
+    lines = [
+        "# What the tables of an archive cost",
+        "",
+        f"{count:,} records of groups with {MEMBERS} members and {sum(TOPICS.values())} partitions, "
+        f"{size / count:,.0f} bytes each, {GENERATIONS} generations of each group; {size / 1e9:.2f} GB, "
+        f"{stored / 1e6:,.0f} MB of Parquet. Spark runs with `local[2]`. CPU seconds are those of all its processes.",
+        "",
+        "| job | CPU s | times reading | at most | s | records/CPU s | largest worker, MiB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, cost in costs.items():
+        limit = f"{LIMITS[name]:.0f}" if name in LIMITS else ""
+        memory = f"{cost.memory:.0f}" if name in LIMITS else ""
+        lines.append(
+            f"| {_TITLES[name]} | {cost.cpu:.1f} | {cost.cpu / floor:.1f} | {limit} | {cost.wall:.1f} | "
+            f"{count / cost.cpu:,.0f} | {memory} |"
+        )
+    lines += ["", "| | |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for name, value in machine.describe().items()]
+    return "\n".join([*lines, "", "Made by `python -m benchmarks.history_tables`.", ""])
+
+
+def main() -> int:
+    """Measure, print and write down.
+
+    Returns:
+        0 if no decoder takes more than it may, else 1.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=int, default=40_000, help="how many (40,000)")
+    parser.add_argument("--decoders", nargs="*", choices=[*LIMITS], default=[*LIMITS], help="which (all)")
+    parser.add_argument("--archive", type=Path, help="where to keep the archive, or where it is")
+    parser.add_argument("--result", type=Path, default=RESULT, help="the file to write")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary, _session() as spark:
+        folder = Path(temporary)
+        write_archive(folder / "small", _SMALL)
+        archive: Path = options.archive or folder / "archive"
+        if not archive.exists():
+            write_archive(archive, options.records)
+        values = spark.read.parquet(str(archive / "records"))
+        count, size = values.select(F.count("value"), F.sum(F.length("value"))).head() or (0, 0)
+        stored = sum(path.stat().st_size for path in archive.rglob("*.parquet"))
+        wanted = ["read", *options.decoders]
+        small = _jobs(spark, folder / "small", folder / "small-tables")
+        large = _jobs(spark, archive, folder / "tables")
+        for name in wanted:
+            for _ in range(3):
+                small[name]()
+        costs = {}
+        for name in wanted:
+            costs[name] = _measure(large[name])
+            sys.stderr.write(f"{_TITLES[name]}: {costs[name].cpu:.1f} CPU s, {costs[name].wall:.1f} s\n")
+    report = _report(count, size, stored, costs)
+    options.result.write_text(report)
+    sys.stdout.write(report)
+    floor = costs["read"].cpu
+    return int(any(costs[name].cpu > LIMITS[name] * floor for name in options.decoders))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

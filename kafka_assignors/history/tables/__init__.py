@@ -1,0 +1,1 @@
+"""An archive of records of `__consumer_offsets` made into the tables of `schemas.TABLES`."""

@@ -1,0 +1,214 @@
+"""The Parquet files that one task writes, and where they lie until the job is done.
+
+    <folder>/_attempts/<name>/<table>.parquet   while the task runs
+    <folder>/<table>/<name>.parquet             once the job is committed
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+ATTEMPTS: Final = "_attempts"
+
+_COMPRESSION: Final = "zstd"
+_LEAST_ROWS: Final = 50_000
+_MOST_WAITING: Final = 16 * 2**20
+"""Bytes of rows that wait for their row group to have enough of them."""
+
+
+def open_folder(path: str) -> tuple[Any, str]:
+    """The file system of a path or URI as Spark takes it, and the path there."""
+    for scheme in ("s3a://", "s3n://"):  # Hadoop's names of what Arrow calls s3
+        if path.startswith(scheme):
+            path = "s3://" + path.removeprefix(scheme)
+    if "://" not in path and not path.startswith("file:"):
+        return fs.LocalFileSystem(), posixpath.abspath(path)
+    if path.startswith("file:") and not path.startswith("file://"):
+        path = "file://" + path.removeprefix("file:")
+    filesystem, inner = fs.FileSystem.from_uri(path)
+    return filesystem, inner
+
+
+def units(batches: Iterable[Any], size: int) -> Iterator[Any]:
+    """Put small batches together and cut large ones up, to some of about so many bytes each."""
+    waiting: list[Any] = []
+    waits = 0
+    for batch in batches:
+        rows = max(1, batch.num_rows * size // max(1, batch.nbytes))
+        for start in range(0, batch.num_rows, rows):
+            part = batch.slice(start, rows)
+            waiting.append(part)
+            waits += part.nbytes
+            if waits >= size:
+                yield _combined(waiting)
+                waiting, waits = [], 0
+    if waiting:
+        yield _combined(waiting)
+
+
+def _combined(batches: list[Any]) -> Any:
+    if len(batches) == 1:
+        return batches[0]
+    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return batch
+
+
+class TableFiles:
+    """Writes one file for each table that has rows, while it is entered.
+
+    Args:
+        folder: The folder of the tables, as a path or URI.
+        name: What the files are to be called; nobody else's.
+        wide: Tables that get a row group of each batch; others' rows are collected first, so that row groups
+            are not too small.
+    """
+
+    def __init__(self, folder: str, name: str, *, wide: frozenset[str]) -> None:
+        self._filesystem, self._folder = open_folder(folder)
+        self._name = name
+        self._wide = wide
+        self._writers: dict[str, Any] = {}
+        self._waiting: dict[str, list[Any]] = {}
+        self.rows: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            for table in [*self._waiting]:
+                self._write_waiting(table)
+        for writer in self._writers.values():
+            writer.close()
+        if kind is not None:
+            remove(self._filesystem, posixpath.join(self._folder, ATTEMPTS, self._name))
+
+    def write(self, table: str, schema: Any, batch: Any) -> None:
+        """Add rows to a table; strings of the batch can be dictionary-encoded."""
+        if batch.num_rows == 0:
+            return
+        self.rows[table] = self.rows.get(table, 0) + batch.num_rows
+        if table in self._wide:
+            self._write(table, batch)
+            return
+        waiting = self._waiting.setdefault(table, [])
+        waiting.append(batch.cast(schema))
+        if (
+            sum(one.num_rows for one in waiting) >= _LEAST_ROWS
+            or sum(one.nbytes for one in waiting) >= _MOST_WAITING
+        ):
+            self._write_waiting(table)
+
+    def _write_waiting(self, table: str) -> None:
+        self._write(table, _combined(self._waiting.pop(table)))
+
+    def _write(self, table: str, batch: Any) -> None:
+        writer = self._writers.get(table)
+        if writer is None:
+            folder = posixpath.join(self._folder, ATTEMPTS, self._name)
+            self._filesystem.create_dir(folder)
+            # Of dictionary-encoded strings no reader needs to know.
+            writer = self._writers[table] = pq.ParquetWriter(
+                posixpath.join(folder, f"{table}.parquet"),
+                batch.schema,
+                filesystem=self._filesystem,
+                compression=_COMPRESSION,
+                store_schema=False,
+            )
+        if batch.schema != writer.schema:
+            batch = batch.cast(writer.schema)
+        writer.write_batch(batch, row_group_size=batch.num_rows)
+
+
+def commit(folder: str, files: Iterable[tuple[str, str]]) -> None:
+    """Move files of tasks to their tables, and remove what other attempts left.
+
+    Args:
+        folder: The folder of the tables.
+        files: Table and name of each.
+    """
+    filesystem, path = open_folder(folder)
+    for table, name in files:
+        filesystem.create_dir(posixpath.join(path, table))
+        filesystem.move(
+            posixpath.join(path, ATTEMPTS, name, f"{table}.parquet"),
+            posixpath.join(path, table, f"{name}.parquet"),
+        )
+    abort(folder)
+
+
+def abort(folder: str) -> None:
+    """Remove whatever attempts left."""
+    filesystem, path = open_folder(folder)
+    remove(filesystem, posixpath.join(path, ATTEMPTS))
+
+
+def remove(filesystem: Any, path: str) -> None:
+    """Remove a folder, if it is there."""
+    if filesystem.get_file_info(path).type == fs.FileType.Directory:
+        filesystem.delete_dir(path)
+
+
+def write_empty(folder: str, table: str, schema: Any) -> None:
+    """Write a table without rows, so that there is something to read."""
+    filesystem, path = open_folder(folder)
+    filesystem.create_dir(posixpath.join(path, table))
+    name = posixpath.join(path, table, "part-empty.parquet")
+    pq.write_table(schema.empty_table(), name, filesystem=filesystem, store_schema=False)
+
+
+def write_text(folder: str, name: str, text: str) -> None:
+    """Write a small file, whole or not at all: under another name first, then moved."""
+    filesystem, path = open_folder(folder)
+    filesystem.create_dir(path)
+    partial = posixpath.join(path, f".{name}.partial")
+    with filesystem.open_output_stream(partial) as file:
+        file.write(text.encode())
+    filesystem.move(partial, posixpath.join(path, name))
+
+
+def read_text(folder: str, name: str) -> str | None:
+    """Read such a file; None if there is none."""
+    filesystem, path = open_folder(folder)
+    try:
+        with filesystem.open_input_stream(posixpath.join(path, name)) as file:
+            return str(file.read().decode())
+    except FileNotFoundError:
+        return None
+
+
+def move_files(folder: str, source: str, target: str) -> None:
+    """Move the files of one table to another."""
+    filesystem, path = open_folder(folder)
+    filesystem.create_dir(posixpath.join(path, target))
+    selector = fs.FileSelector(posixpath.join(path, source), allow_not_found=True)
+    for info in filesystem.get_file_info(selector):
+        filesystem.move(info.path, posixpath.join(path, target, info.base_name))
+    remove(filesystem, posixpath.join(path, source))
+
+
+def remove_folder(folder: str, name: str) -> None:
+    """Remove a folder in a folder, if it is there."""
+    filesystem, path = open_folder(folder)
+    remove(filesystem, posixpath.join(path, name))
+
+
+def folders(folder: str) -> list[str]:
+    """The names of the folders in a folder; none if it is not there."""
+    filesystem, path = open_folder(folder)
+    infos = filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True))
+    return sorted(info.base_name for info in infos if info.type == fs.FileType.Directory)

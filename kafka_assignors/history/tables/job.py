@@ -1,0 +1,230 @@
+"""From an archive to its tables, on Spark.
+
+    <out>/tables.json            which folder is the whole one, and what is in it
+    <out>/run-<id>/<table>/*.parquet
+
+A run writes into a folder of its own, and ends by writing `tables.json`: whoever reads sees the tables of the run
+before, or of this one, whole.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, TABLES
+from kafka_assignors.history.tables import between
+from kafka_assignors.history.tables.files import (
+    folders,
+    move_files,
+    read_text,
+    remove_folder,
+    write_empty,
+    write_text,
+)
+from kafka_assignors.history.tables.sink import (
+    ALL_MOVES,
+    EACH_GENERATION,
+    RUNS_OF_GROUPS,
+    choose,
+    write_decoded,
+    write_table,
+)
+from kafka_assignors.history.tables.topic_names import topic_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    Watch = Callable[[str], AbstractContextManager[Any]]
+
+MANIFEST: Final = "tables.json"
+_FORMAT: Final = 1
+_RUN: Final = "run-"
+_BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+_BYTES: Final = "2m"
+
+
+class NoTablesError(LookupError):
+    """There are no tables in a folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What came of an archive.
+
+    Attributes:
+        read: How many records were read, without those of which the archive tells only how many there were.
+        decoded: How many of them were decoded.
+        rejected: How many were not what their keys say.
+        rows: How many rows there are, by table.
+    """
+
+    read: int
+    decoded: int
+    rejected: int
+    rows: Mapping[str, int]
+
+
+def make_tables(
+    spark: SparkSession,
+    archive: DataFrame | str,
+    out: str,
+    *,
+    decoder: str = "auto",
+    topics: DataFrame | None = None,
+    watch: Watch | None = None,
+) -> Counts:
+    """Decode an archive into the tables of `schemas.TABLES`; what is in the folder already is replaced whole.
+
+    Args:
+        spark: The session.
+        archive: An archive's folder, or rows in schema ARCHIVE.
+        out: The folder of the tables: a path or URI that Spark and Arrow both can write to.
+        decoder: "fast"; "plain", which takes longer and needs no compiler; "auto", the fast one if there is one.
+        topics: Topics in schema TOPICS, for the records of KIP-848, which name topics by id. Those of the
+            archive's folder are known without.
+        watch: Called with what is to be done next, and entered while it is done.
+
+    Returns:
+        How many records and rows there were: `decoded` and `rejected` make up `read`.
+
+    Raises:
+        ValueError: There is no such decoder.
+    """
+    decoder = choose(decoder)
+    watched = watch or (lambda _: nullcontext())
+    records = _records(spark, archive)
+    run = f"{_RUN}{uuid4().hex}"
+    folder = posixpath.join(out, run)
+    try:
+        with watched("looking up the names of topics"):
+            names = topic_names(records, [topics, _topics(spark, archive)])
+        with watched("decoding records"), _small_batches(spark):
+            written = write_decoded(records, folder, decoder=decoder, names=names)
+        rows = dict(written.rows)
+        with watched("putting generations together"):
+            rows["generations"] = _write_generations(spark, folder, rows.pop(EACH_GENERATION, 0))
+        with watched("finding moves between runs"):
+            if rows.pop(RUNS_OF_GROUPS, 0):
+                rows["moves"] = _write_moves(spark, records, folder, rows.get("moves", 0), decoder)
+        for name in (EACH_GENERATION, RUNS_OF_GROUPS):
+            remove_folder(folder, name)
+        for name, schema in TABLES.items():
+            if not rows.setdefault(name, 0):
+                write_empty(folder, name, schema)
+        counts = Counts(
+            read=written.read,
+            decoded=rows["records"],
+            rejected=rows["rejected"],
+            rows={name: rows[name] for name in TABLES},
+        )
+        write_text(out, MANIFEST, json.dumps({"format": _FORMAT, "folder": run, "counts": asdict(counts)}))
+    except BaseException:
+        remove_folder(out, run)
+        raise
+    for other in folders(out):
+        if other.startswith(_RUN) and other != run:
+            remove_folder(out, other)
+    return counts
+
+
+def read_table(spark: SparkSession, out: str, name: str) -> DataFrame:
+    """One of the tables in a folder.
+
+    Raises:
+        NoTablesError: There are none in the folder.
+        ValueError: There is no table of that name.
+    """
+    if name not in TABLES:
+        raise ValueError(f"there is no table {name!r}, only {', '.join(TABLES)}")
+    return spark.read.parquet(posixpath.join(out, _manifest(out)["folder"], name))
+
+
+def read_counts(out: str) -> Counts:
+    """What `make_tables` returned when it made the tables in a folder.
+
+    Raises:
+        NoTablesError: There are none.
+    """
+    return Counts(**_manifest(out)["counts"])
+
+
+@contextmanager
+def _small_batches(spark: SparkSession) -> Iterator[None]:
+    """Records go to the workers in batches that fit into caches: with Spark's 64 MB it takes twice the CPU."""
+    before = spark.conf.get(_BATCH_BYTES)
+    spark.conf.set(_BATCH_BYTES, _BYTES)
+    try:
+        yield
+    finally:
+        spark.conf.set(_BATCH_BYTES, before)
+
+
+def _manifest(out: str) -> dict[str, Any]:
+    text = read_text(out, MANIFEST)
+    if text is None:
+        raise NoTablesError(f"there are no tables in {out}: it has no {MANIFEST}, which make_tables writes")
+    manifest: dict[str, Any] = json.loads(text)
+    if manifest["format"] != _FORMAT:
+        raise NoTablesError(
+            f"the tables in {out} are of format {manifest['format']}, and only {_FORMAT} is known: make them again"
+        )
+    return manifest
+
+
+def _records(spark: SparkSession, archive: DataFrame | str) -> DataFrame:
+    rows = spark.read.parquet(posixpath.join(archive, "records")) if isinstance(archive, str) else archive
+    return rows.select(ARCHIVE.names)
+
+
+def _topics(spark: SparkSession, archive: DataFrame | str) -> DataFrame | None:
+    if not isinstance(archive, str) or "topics" not in folders(archive):
+        return None
+    return spark.read.parquet(posixpath.join(archive, "topics"))
+
+
+def _write_generations(spark: SparkSession, folder: str, count: int) -> int:
+    """One row of each generation out of one for each record."""
+    if not count:
+        return 0
+    each = spark.read.parquet(posixpath.join(folder, EACH_GENERATION))
+    first = ("partition", "offset")
+    rest = [name for name in GENERATIONS.names if name not in {*first, "group", "generation"}]
+    last = each.groupBy("group", "generation").agg(
+        F.max(F.struct(*first, *rest)).alias("last"),
+        F.sum("records").cast("int").alias("count"),
+        F.min("first_time").alias("began"),
+    )
+    columns = {"group": F.col("group"), "generation": F.col("generation")}
+    columns |= {name: F.col(f"last.{name}") for name in (*first, *rest)}
+    columns |= {"records": F.col("count"), "first_time": F.col("began")}
+    rows = last.select([columns[name].alias(name) for name in GENERATIONS.names])
+    return write_table(rows, folder, "generations")
+
+
+def _write_moves(
+    spark: SparkSession, records: DataFrame, folder: str, within: int, decoder: str
+) -> int:
+    """Add the moves between runs to those within them; how many moves there are then."""
+    runs = spark.read.parquet(posixpath.join(folder, RUNS_OF_GROUPS))
+    mixed = between.mixed_groups(runs)
+    if mixed.isEmpty():
+        return within + write_table(between.moves_between(runs), folder, "moves")
+    # Of groups whose runs lie inside of each other nothing counts that was found within them.
+    moves = between.moves_between(runs.join(mixed, "group", "left_anti"))
+    moves = moves.unionByName(between.moves_in_order(records, mixed, decoder))
+    if within:
+        found = spark.read.parquet(posixpath.join(folder, "moves"))
+        moves = moves.unionByName(found.join(mixed, "group", "left_anti"))
+    count = write_table(moves, folder, ALL_MOVES)
+    remove_folder(folder, "moves")
+    move_files(folder, ALL_MOVES, "moves")
+    return count

@@ -1,0 +1,204 @@
+"""Who owned what after a record, in few bytes; and the moves between two of them.
+
+The owners of a record are:
+
+    int32 members, for each int32 size; then each member that was given something:
+    int16 length + identity, then its partition list: int32 topics, each: int16 length + name, int32 n, n x int32
+
+where the identity is the instance id of a static member, and the member id of others. Of two members that were
+given the same partition the last by identity counts. All integers are big-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from importlib import import_module
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_assignors.protocol.codec import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_INT32: Final = struct.Struct(">i")
+_VERSION_SIZE: Final = 2
+
+try:
+    _compiled: Any = import_module("kafka_assignors.history.tables._decode")
+except ImportError:  # installed without a compiler
+    _compiled = None
+
+
+def compiled() -> Any:
+    """The compiled part; None if there is none."""
+    return _compiled
+
+
+class Moves(NamedTuple):
+    """Partitions that changed their owner, by pair of records, topic and partition.
+
+    Attributes:
+        pair: (R,) the number of the pair.
+        topic: (R,) the topic.
+        partition: (R,) its partition.
+        source: (R,) who had it before; null if nobody had.
+        target: (R,) who has it now; null if nobody does.
+    """
+
+    pair: Any
+    topic: Any
+    partition: Any
+    source: Any
+    target: Any
+
+
+def encode_owners(members: Iterable[tuple[str, Mapping[str, Sequence[int]]]]) -> bytes:
+    """The owners of a record.
+
+    Args:
+        members: The identity of each member, and its partitions by topic.
+    """
+    return join_owners([encode_member(*member) for member in members])
+
+
+def encode_member(identity: str, partitions: Mapping[str, Sequence[int]], assignment: bytes = b"") -> bytes:
+    """One member's part of the owners of a record.
+
+    Args:
+        identity: Its identity.
+        partitions: Its partitions by topic. Without any there is no part of it.
+        assignment: The assignment that they were read from, if there is one, which may have the list as it is
+            wanted here.
+    """
+    if not partitions:
+        return b""
+    if assignment and _INT32.unpack_from(assignment, _VERSION_SIZE)[0] == len(partitions):
+        # No topic comes twice.
+        size = 4 + sum(6 + len(topic.encode()) + 4 * len(ids) for topic, ids in partitions.items())
+        return _string(identity) + assignment[_VERSION_SIZE : _VERSION_SIZE + size]
+    return _string(identity) + _partition_list(partitions)
+
+
+def join_owners(members: Iterable[bytes]) -> bytes:
+    """The owners of a record, out of its members' parts."""
+    each = [part for part in members if part]
+    return struct.pack(f">i{len(each)}i", len(each), *map(len, each)) + b"".join(each)
+
+
+def _partition_list(partitions: Mapping[str, Sequence[int]]) -> bytes:
+    parts = [struct.pack(">i", len(partitions))]
+    for topic, ids in partitions.items():
+        parts += [_string(topic), struct.pack(f">i{len(ids)}i", len(ids), *ids)]
+    return b"".join(parts)
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode()
+    return struct.pack(">h", len(raw)) + raw
+
+
+def decode_owners(owners: bytes) -> dict[tuple[str, int], str]:
+    """The owner of each partition that has one."""
+    return _settled(_members(owners))
+
+
+def _members(owners: bytes) -> list[bytes]:
+    """The bytes of each member."""
+    (count,) = _INT32.unpack_from(owners)
+    sizes = struct.unpack_from(f">{count}i", owners, 4)
+    members, at = [], 4 + 4 * count
+    for size in sizes:
+        members.append(owners[at : at + size])
+        at += size
+    return members
+
+
+@lru_cache(maxsize=10_000)
+def _given(member: bytes) -> tuple[str, frozenset[tuple[str, int]]]:
+    """A member's identity, and its partitions."""
+    reader = Reader(member)
+    identity = reader.string("an identity") or ""
+    return identity, frozenset((topic, one) for topic, ids in reader.partition_list() for one in ids)
+
+
+def _settled(members: Iterable[bytes]) -> dict[tuple[str, int], str]:
+    given = sorted(map(_given, members), key=itemgetter(0))
+    return {one: identity for identity, partitions in given for one in partitions}
+
+
+def _moved(before: bytes, after: bytes) -> list[tuple[str, int, str | None, str | None]]:
+    """Topic, partition, and who had it and has it, of each partition that moved.
+
+    Most members have what they had: these need to be looked at only if another has any of it as well.
+    """
+    if before == after:
+        return []
+    old, new = _members(before), _members(after)
+    same = {*old} & {*new}
+    changed = [member for member in (*old, *new) if member not in same]
+    touched = frozenset[tuple[str, int]]().union(*(_given(member)[1] for member in changed))
+    shared = {member for member in same if not touched.isdisjoint(_given(member)[1])}
+    had = _settled(member for member in old if member not in same or member in shared)
+    has = _settled(member for member in new if member not in same or member in shared)
+    return [
+        (topic, partition, had.get((topic, partition)), has.get((topic, partition)))
+        for topic, partition in sorted(touched)
+        if had.get((topic, partition)) != has.get((topic, partition))
+    ]
+
+
+def find_moves(before: list[bytes], after: list[bytes], *, fast: bool = True) -> Moves:
+    """The partitions whose owners differ, for each pair of records.
+
+    Args:
+        before: (K,) owners of one record each.
+        after: (K,) owners of another one.
+        fast: Whether the compiled part may do it, should it be there. The result is the same.
+
+    """
+    if fast and _compiled is not None:
+        return _at_once(before, after)
+    rows = [
+        (number, *move)
+        for number, (old, new) in enumerate(zip(before, after, strict=True))
+        for move in _moved(old, new)
+    ]
+    pair, topic, partition, source, target = zip(*rows, strict=True) if rows else ((),) * 5
+    return Moves(
+        pa.array(pair, pa.int32()),
+        pa.array(topic, pa.string()),
+        pa.array(partition, pa.int32()),
+        pa.array(source, pa.string()),
+        pa.array(target, pa.string()),
+    )
+
+
+def _at_once(before: list[bytes], after: list[bytes]) -> Moves:
+    pair, partition, *references, topics, members = _compiled.moves(before, after)
+    topic, source, target = (
+        strings(numbers, dictionary).cast(pa.string())
+        for numbers, dictionary in zip(references, (topics, members, members), strict=True)
+    )
+    return Moves(int32s(pair), topic, int32s(partition), source, target)
+
+
+def int32s(raw: bytes) -> Any:
+    """An array of the compiled part's numbers."""
+    return pa.Array.from_buffers(pa.int32(), len(raw) // 4, [None, pa.py_buffer(raw)])
+
+
+def strings(numbers: bytes, dictionary: tuple[bytes, bytes]) -> Any:
+    """A dictionary-encoded array of the compiled part's strings; those numbered -1 are null."""
+    bounds, texts = dictionary
+    values = pa.Array.from_buffers(
+        pa.string(), len(bounds) // 4 - 1, [None, pa.py_buffer(bounds), pa.py_buffer(texts)]
+    )
+    references = np.frombuffer(numbers, dtype=np.int32)
+    is_null = references < 0
+    indices = pa.array(references, mask=is_null) if is_null.any() else pa.array(references)
+    return pa.DictionaryArray.from_arrays(indices, values)
