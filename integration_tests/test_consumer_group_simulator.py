@@ -63,9 +63,9 @@ class Stable:
     targets: Mapping[str, Sequence[tuple[UUID, Sequence[int]]]]
 
     def later(self, epochs: int) -> Stable:
-        """The same, so many epochs later."""
+        """The same, so many epochs later; epoch 0, which static members come back with, stays."""
         assigned = {
-            member: {partition: epoch + epochs for partition, epoch in partitions.items()}
+            member: {partition: epoch and epoch + epochs for partition, epoch in partitions.items()}
             for member, partitions in self.assigned.items()
         }
         return Stable(self.epoch + epochs, assigned, self.targets)
