@@ -33,7 +33,9 @@ KEY = group_metadata_key("g")
 compiled = pytest.mark.skipif(not fast.is_compiled(), reason="_decode was not compiled")
 
 
-@pytest.fixture(params=[pytest.param(fast.decode, marks=compiled, id="fast"), pytest.param(plain.decode, id="plain")])
+@pytest.fixture(
+    params=[pytest.param(fast.decode, marks=compiled, id="fast"), pytest.param(plain.decode, id="plain")]
+)
 def decode(request: pytest.FixtureRequest) -> Any:
     return request.param
 
@@ -192,7 +194,11 @@ class TestClassicGroups:
                 "sticky user data, byte 0 of 1: 1 bytes are no sticky user data (",
             ),
             (None, b"\0\1\0", "ConsumerProtocolAssignment, byte 2 of 3: the number of topics wants 4 bytes"),
-            (b"\0", b"\0", "ConsumerProtocolSubscription, byte 0 of 1: the version wants 2 bytes, 1 are left; C"),
+            (
+                b"\0",
+                b"\0",
+                "ConsumerProtocolSubscription, byte 0 of 1: the version wants 2 bytes, 1 are left; C",
+            ),
         ],
     )
     def test_a_member_that_cannot_be_read_is_there_with_its_problem(
@@ -298,8 +304,16 @@ class TestRejected:
     @pytest.mark.parametrize(
         ("key", "value", "reason"),
         [
-            (None, b"x", "a record's key, byte 0 of 0: it is null; all records of the offsets topic have one"),
-            (None, None, "a record's key, byte 0 of 0: it is null; all records of the offsets topic have one"),
+            (
+                None,
+                b"x",
+                "a record's key, byte 0 of 0: it is null; all records of the offsets topic have one",
+            ),
+            (
+                None,
+                None,
+                "a record's key, byte 0 of 0: it is null; all records of the offsets topic have one",
+            ),
             (b"\0", b"x", "a record's key, byte 0 of 1: it is too short for the type of record"),
             (b"\0\x0a\0\1g", b"x", "records of type 10 (ShareGroupMemberMetadata) are not read here"),
             (b"\xff\xfe", b"", "records of type -2 are not read here"),
@@ -350,7 +364,11 @@ class TestBothWays:
         # A batch need not begin where its buffers do.
         self.both(batch.slice(37, 50))
 
-    @given(st.lists(groups().map(encode_group_metadata) | damaged(groups().map(encode_group_metadata)), max_size=5))
+    @given(
+        st.lists(
+            groups().map(encode_group_metadata) | damaged(groups().map(encode_group_metadata)), max_size=5
+        )
+    )
     def test_any_groups_give_the_same_rows(self, values: list[bytes]) -> None:
         self.both(archived([(KEY, value) for value in values]))
 

@@ -16,7 +16,12 @@ from kafka_assignors.history.snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.history.tables import fast, files, sink
 from kafka_assignors.history.tables.job import Counts, NoTablesError, make_tables, read_counts, read_table
 from kafka_assignors.history.tables.tracker import Tracker
-from kafka_assignors.protocol.offsets_topic import GroupMetadata, RecordError, decode_record, group_metadata_key
+from kafka_assignors.protocol.offsets_topic import (
+    GroupMetadata,
+    RecordError,
+    decode_record,
+    group_metadata_key,
+)
 from tests.archives import batch_of, counted, group, member, random_records, row, time_of
 from tests.offsets_topic import WRITTEN
 
@@ -121,7 +126,9 @@ def expected_moves(rows: Rows) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, dict[str, Rows], Counts]:
+def whole(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Rows, dict[str, Rows], Counts]:
     """An archive of one file, its tables by the plain decoder in one task, and their counts."""
     rows = [*random_rows(1, 300), counted(1, 10_000)]
     folder = tmp_path_factory.mktemp("whole")
@@ -197,7 +204,11 @@ class TestSplits:
     def test_a_long_history_of_one_group_is_shared_out(self, spark: SparkSession, tmp_path: Path) -> None:
         key = group_metadata_key("g")
         rows = [
-            row(key, group(number, member("a", {"t": [number % 2]}), member("b", {"t": [1 - number % 2]})), offset=number)
+            row(
+                key,
+                group(number, member("a", {"t": [number % 2]}), member("b", {"t": [1 - number % 2]})),
+                offset=number,
+            )
             for number in range(1, 2001)
         ]
         archive = spark.read.parquet(
@@ -228,7 +239,15 @@ def test_a_generation_has_the_row_of_its_last_record(spark: SparkSession, tmp_pa
     out = str(tmp_path / "tables")
     make_tables(spark, write_archive(tmp_path, [rows[:3], rows[3:]]), out)
     found = [
-        (one["group"], one["generation"], one["offset"], one["leader"], one["members"], one["records"], one["first_time"])
+        (
+            one["group"],
+            one["generation"],
+            one["offset"],
+            one["leader"],
+            one["members"],
+            one["records"],
+            one["first_time"],
+        )
         for one in contents(out, spark, "generations")
     ]
     assert found == [
@@ -292,7 +311,14 @@ def test_tables_are_replaced_whole_or_not_at_all(
 def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     archive = spark.read.parquet(write_archive(tmp_path, [[row(None, b"x")]]) + "/records")
     broken = archive.selectExpr(
-        "type", "count", "key", "value", "CAST(NULL AS INT) AS partition", "offset", "timestamp", "leader_epoch"
+        "type",
+        "count",
+        "key",
+        "value",
+        "CAST(NULL AS INT) AS partition",
+        "offset",
+        "timestamp",
+        "leader_epoch",
     )
     out = tmp_path / "tables"
     with pytest.raises(Exception, match=r"(?i)null"):

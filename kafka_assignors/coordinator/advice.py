@@ -55,9 +55,9 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     ),
     "static member came back": ReasonWords(
         "A static member came back",
-        "A consumer with a group.instance.id was restarted, and the group had to rebalance all the same, for"
-        " instance because it was away for too long or subscribes to something else.",
-        "Make session.timeout.ms longer than a restart takes.",
+        "A consumer with a group.instance.id was restarted. Within session.timeout.ms that is no rebalance,"
+        " unless it subscribes to something else, or the group was rebalancing anyway.",
+        "Nothing. If the group does rebalance for it, make session.timeout.ms longer than a restart takes.",
     ),
     "subscription changed": ReasonWords(
         "A subscription changed",

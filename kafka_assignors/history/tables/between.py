@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _GROUP_METADATA = 2
-_OWNERS_DDL = (
-    "`group` string, partition int, offset bigint, time timestamp, generation int, owners binary"
-)
+_OWNERS_DDL = "`group` string, partition int, offset bigint, time timestamp, generation int, owners binary"
 _MOVES_DDL = (
     "`group` string, partition int, offset bigint, time timestamp, generation int, topic string, "
     "moved_partition int, source string, target string, before int"
@@ -40,10 +38,10 @@ def mixed_groups(runs: DataFrame) -> DataFrame:
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     until = F.max(F.struct("last_partition", "last_offset")).over(earlier)
-    narrow = runs.select("group", "partition", "offset", "last_partition", "last_offset", until.alias("until"))
-    begins = F.struct(
-        F.col("partition").alias("last_partition"), F.col("offset").alias("last_offset")
+    narrow = runs.select(
+        "group", "partition", "offset", "last_partition", "last_offset", until.alias("until")
     )
+    begins = F.struct(F.col("partition").alias("last_partition"), F.col("offset").alias("last_offset"))
     return narrow.where(F.col("until") >= begins).select("group").distinct()
 
 

@@ -1,7 +1,7 @@
 """The Parquet files that one task writes, and where they lie until the job is done.
 
-    <folder>/_attempts/<name>/<table>.parquet   while the task runs
-    <folder>/<table>/<name>.parquet             once the job is committed
+<folder>/_attempts/<name>/<table>.parquet   while the task runs
+<folder>/<table>/<name>.parquet             once the job is committed
 """
 
 from __future__ import annotations

@@ -210,9 +210,7 @@ def _write_generations(spark: SparkSession, folder: str, count: int) -> int:
     return write_table(rows, folder, "generations")
 
 
-def _write_moves(
-    spark: SparkSession, records: DataFrame, folder: str, within: int, decoder: str
-) -> int:
+def _write_moves(spark: SparkSession, records: DataFrame, folder: str, within: int, decoder: str) -> int:
     """Add the moves between runs to those within them; how many moves there are then."""
     runs = spark.read.parquet(posixpath.join(folder, RUNS_OF_GROUPS))
     mixed = between.mixed_groups(runs)

@@ -95,7 +95,9 @@ def decode(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
     Returns:
         A record batch for each of `DECODED`, in the order of the records and of what is in them.
     """
-    return {name: table(name, batch, *rows) for name, rows in decode_numbered(batch, kept(batch), names).items()}
+    return {
+        name: table(name, batch, *rows) for name, rows in decode_numbered(batch, kept(batch), names).items()
+    }
 
 
 def decode_numbered(

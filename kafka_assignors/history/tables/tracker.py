@@ -150,9 +150,7 @@ def moves_of(
         "before": pa.array(generations[moves.pair.to_numpy()]),
     }
     arrays = [
-        columns[field.name]
-        if field.name in columns
-        else records[field.name].take(indices).cast(field.type)
+        columns[field.name] if field.name in columns else records[field.name].take(indices).cast(field.type)
         for field in MOVES
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=MOVES)
