@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from confluent_kafka import Producer
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
@@ -141,7 +142,7 @@ def assert_is_the_log(spark: SparkSession, archive: Archive, log: list[Plain]) -
     assert counts.counted == by_name(log, kept=False)
 
 
-def form_a_group(cluster: Cluster, topic: str, assignor: type[Any]) -> None:
+def form_a_group(cluster: Cluster | str, topic: str, assignor: type[Any]) -> None:
     """Two members join, one after the other, commit and leave."""
     with ConsumerGroup(cluster, topic, [assignor], place="thread") as group:
         for name in "ab":
@@ -396,20 +397,35 @@ def test_what_compaction_destroys_stays_in_the_archive(
         assert second.offsets == len(filler)
 
 
-def test_who_may_not_read_the_topic_is_told(
+def allow(servers: str, operation: ACLOperation) -> None:
+    """Let the kit's user do something with the offsets topic."""
+    client: Any = KafkaAdminClient(bootstrap_servers=servers)
+    with closing(client) as admin:
+        topic = ResourcePattern(ResourceType.TOPIC, OFFSETS_TOPIC)
+        admin.create_acls([ACL("User:tester", "*", operation, ACLPermissionType.ALLOW, topic)])
+
+
+def test_who_may_not_see_or_read_the_topic_is_told(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
 ) -> None:
     settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",  # the kit's own listener
+        "super.users": "User:ANONYMOUS",  # who comes to the kit's own listener
     }
     with new_cluster(request, settings=settings, security="sasl") as cluster:
+        inner = cluster.brokers[0].bootstrap
+        form_a_group(inner, create_topic(inner, 2), RangeAssignor)
         access = cluster.access.kafka_python()
         servers = access.pop("bootstrap_servers")
         archive = Archive.create(tmp_path)
         with pytest.raises(ClusterError, match=r"__consumer_offsets.*DESCRIBE and READ"):
             capture(spark, servers, archive, settings=access)
+        allow(inner, ACLOperation.DESCRIBE)
+        with pytest.raises(ClusterError, match=r"__consumer_offsets-\d cannot be read.*authorization failed"):
+            capture(spark, servers, archive, settings=access)
         assert archive.counts(spark) == {}
+        allow(inner, ACLOperation.READ)
+        assert capture(spark, servers, archive, settings=access).counts.kept["GroupMetadata"] >= 3
 
 
 def test_an_archive_of_another_cluster_is_refused(

@@ -237,7 +237,7 @@ def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.
         for message in client.consume(_AT_ONCE, _CONSUME_SECONDS):
             offset = message.offset()
             if message.error() is not None:
-                position = max(position, _end_of(message, stretch, position))
+                position = _after(message, stretch, position, troubles)
                 continue
             position = max(position, offset + 1)
             if stretch.start <= offset < stretch.end:
@@ -253,13 +253,18 @@ def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.
             )
 
 
-def _end_of(message: Any, stretch: Stretch, position: int) -> int:
-    """Where the log ends, by a message that says that it does."""
+def _after(message: Any, stretch: Stretch, position: int, troubles: list[str]) -> int:
+    """The position after what is no record: the end of the log, or a trouble."""
     from confluent_kafka import KafkaError  # noqa: PLC0415 - as above
 
     error = message.error()
     if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - the library's public name of it
-        return int(message.offset())
+        return max(position, int(message.offset()))
+    if message.topic() is None:
+        # Of the client: it looks for its group's coordinator, which who may read the topic need not be
+        # allowed to, and which is not needed here.
+        troubles.append(error.str())
+        return position
     raise StuckPartitionError(
         f"{GROUPS_TOPIC}-{stretch.partition} cannot be read at offset {position}: {error.str()}"
     )
