@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.history.schemas import ARCHIVE, TABLES
-from kafka_assignors.history.tables import fast, plain
+from kafka_assignors.history.tables import fast, owners, plain
 from kafka_assignors.history.tables.decoded import DECODED
 from kafka_assignors.history.tables.owners import decode_owners
 from kafka_assignors.protocol.offsets_topic import encode_group_metadata, group_metadata_key
@@ -21,11 +21,6 @@ from tests.archives import archived, batch_of, counted, group, member, random_re
 from tests.offsets_topic import WRITTEN, groups
 from tests.wire import damaged, partition_list, subscription
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-Decode = "Callable[[Any, dict[str, str]], dict[str, Any]]"
-
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """UUID 1 as Java prints it."""
 KEY = group_metadata_key("g")
@@ -33,7 +28,9 @@ KEY = group_metadata_key("g")
 compiled = pytest.mark.skipif(not fast.is_compiled(), reason="_decode was not compiled")
 
 
-@pytest.fixture(params=[pytest.param(fast.decode, marks=compiled, id="fast"), pytest.param(plain.decode, id="plain")])
+@pytest.fixture(
+    params=[pytest.param(fast.decode, marks=compiled, id="fast"), pytest.param(plain.decode, id="plain")]
+)
 def decode(request: pytest.FixtureRequest) -> Any:
     return request.param
 
@@ -117,8 +114,8 @@ class TestClassicGroups:
             of_member | {"source": "sticky", "claimed_generation": 4, "topic": "t", "partitions": [1]},
         ]
         assert rows(decoded, "rejected") == []
-        ((owners,),) = cells(decoded, "owners", "owners")
-        assert decode_owners(owners) == {("t", 2): "i", ("t", 1): "i"}
+        ((told,),) = cells(decoded, "owners", "owners")
+        assert decode_owners(told) == {("t", 2): "i", ("t", 1): "i"}
 
     @pytest.mark.parametrize("version", range(5))
     def test_every_version_tells_what_it_has(self, decode: Any, version: int) -> None:
@@ -192,7 +189,11 @@ class TestClassicGroups:
                 "sticky user data, byte 0 of 1: 1 bytes are no sticky user data (",
             ),
             (None, b"\0\1\0", "ConsumerProtocolAssignment, byte 2 of 3: the number of topics wants 4 bytes"),
-            (b"\0", b"\0", "ConsumerProtocolSubscription, byte 0 of 1: the version wants 2 bytes, 1 are left; C"),
+            (
+                b"\0",
+                b"\0",
+                "ConsumerProtocolSubscription, byte 0 of 1: the version wants 2 bytes, 1 are left; C",
+            ),
         ],
     )
     def test_a_member_that_cannot_be_read_is_there_with_its_problem(
@@ -298,8 +299,16 @@ class TestRejected:
     @pytest.mark.parametrize(
         ("key", "value", "reason"),
         [
-            (None, b"x", "a record's key, byte 0 of 0: it is null; all records of the offsets topic have one"),
-            (None, None, "a record's key, byte 0 of 0: it is null; all records of the offsets topic have one"),
+            (
+                None,
+                b"x",
+                "a record's key, byte 0 of 0: it is null; all records of the offsets topic have one",
+            ),
+            (
+                None,
+                None,
+                "a record's key, byte 0 of 0: it is null; all records of the offsets topic have one",
+            ),
             (b"\0", b"x", "a record's key, byte 0 of 1: it is too short for the type of record"),
             (b"\0\x0a\0\1g", b"x", "records of type 10 (ShareGroupMemberMetadata) are not read here"),
             (b"\xff\xfe", b"", "records of type -2 are not read here"),
@@ -350,7 +359,11 @@ class TestBothWays:
         # A batch need not begin where its buffers do.
         self.both(batch.slice(37, 50))
 
-    @given(st.lists(groups().map(encode_group_metadata) | damaged(groups().map(encode_group_metadata)), max_size=5))
+    @given(
+        st.lists(
+            groups().map(encode_group_metadata) | damaged(groups().map(encode_group_metadata)), max_size=5
+        )
+    )
     def test_any_groups_give_the_same_rows(self, values: list[bytes]) -> None:
         self.both(archived([(KEY, value) for value in values]))
 
@@ -369,7 +382,7 @@ class TestBothWays:
         assert taken.tolist() == [0, 1, 2, 3]
 
     def test_buffers_that_do_not_fit_are_refused(self) -> None:
-        module = fast.compiled()
+        module = owners.compiled()
         bounds = np.array([0, 9], dtype=np.int32)
         column = (0, None, bounds, b"123")
         with pytest.raises(ValueError, match="the buffers are no Arrow array"):

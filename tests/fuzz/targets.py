@@ -398,7 +398,9 @@ def seed_history_tables() -> list[bytes]:
 
 
 def seed_moves() -> list[bytes]:
-    first = NEXT.join([b"a:" + partition_list([("t", [0, 1])]), b"b:" + partition_list([("t", [2]), ("u", [0])])])
+    first = NEXT.join(
+        [b"a:" + partition_list([("t", [0, 1])]), b"b:" + partition_list([("t", [2]), ("u", [0])])]
+    )
     second = NEXT.join([b"a:" + partition_list([("t", [0, 2])]), b"c:" + partition_list([("t", [2, 2])])])
     whole = encode_owners([("a", {"t": [0, 1]}), ("b", {"u": [5]})])
     return [first + SEPARATOR + second, second + SEPARATOR + first, whole + SEPARATOR + whole, SEPARATOR]

@@ -1,7 +1,7 @@
 """Moves between the runs of a group, which tasks saw apart from each other; see `tracker`.
 
-Runs that lie one after the other need no more than their ends. Where one lies inside of another, as with records
-that were archived twice, the group's records are put in order and followed from the beginning.
+Runs that lie one after the other need no more than their ends. Where one lies inside of another, as with
+records that were archived twice, the group's records are put in order and followed from the beginning.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _GROUP_METADATA = 2
-_OWNERS_DDL = (
-    "`group` string, partition int, offset bigint, time timestamp, generation int, owners binary"
-)
+_OWNERS_DDL = "`group` string, partition int, offset bigint, time timestamp, generation int, owners binary"
 _MOVES_DDL = (
     "`group` string, partition int, offset bigint, time timestamp, generation int, topic string, "
     "moved_partition int, source string, target string, before int"
@@ -40,16 +38,18 @@ def mixed_groups(runs: DataFrame) -> DataFrame:
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     until = F.max(F.struct("last_partition", "last_offset")).over(earlier)
-    narrow = runs.select("group", "partition", "offset", "last_partition", "last_offset", until.alias("until"))
-    begins = F.struct(
-        F.col("partition").alias("last_partition"), F.col("offset").alias("last_offset")
+    narrow = runs.select(
+        "group", "partition", "offset", "last_partition", "last_offset", until.alias("until")
     )
+    begins = F.struct(F.col("partition").alias("last_partition"), F.col("offset").alias("last_offset"))
     return narrow.where(F.col("until") >= begins).select("group").distinct()
 
 
 def moves_between(runs: DataFrame) -> DataFrame:
     """The moves from the last record of each run to the first of the next, of groups that are not mixed."""
     before = Window.partitionBy("group").orderBy("partition", "offset")
+    is_single = F.expr("last_partition = partition AND last_offset = offset")
+    last_owners = F.when(is_single, F.col("owners")).otherwise(F.col("last_owners"))
     pairs = runs.select(
         "group",
         "partition",
@@ -58,7 +58,7 @@ def moves_between(runs: DataFrame) -> DataFrame:
         "generation",
         "owners",
         F.lag("last_generation").over(before).alias("before_generation"),
-        F.lag("last_owners").over(before).alias("before_owners"),
+        F.lag(last_owners).over(before).alias("before_owners"),
     ).where("owners IS NOT NULL AND before_owners IS NOT NULL")
     return pairs.mapInArrow(_between, _MOVES_DDL)
 

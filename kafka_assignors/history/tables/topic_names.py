@@ -36,14 +36,12 @@ def topic_names(records: DataFrame, topics: Iterable[DataFrame | None]) -> dict[
     # Looking at the types alone costs next to nothing, and most archives have none of these.
     if not told.select("type").isEmpty():
         sources.append(told.select("key", "value").mapInArrow(_told, _DDL))
-    return {
-        row["topic_id"]: row["topic"] for rows in sources for row in rows.distinct().toLocalIterator()
-    }
+    return {row["topic_id"]: row["topic"] for rows in sources for row in rows.distinct().toLocalIterator()}
 
 
 def _told(batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
-        names = {}
+        names: dict[str, str] = {}
         for key, value in zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True):
             try:
                 record = decode_record(key, value)
