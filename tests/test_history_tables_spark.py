@@ -163,8 +163,15 @@ class TestOneTask:
 
 
 class TestSplits:
-    @pytest.mark.parametrize("decoder", ["plain", "auto"])
-    @pytest.mark.parametrize("how", ["many files", "shuffled files", "shuffled rows", "interleaved"])
+    @pytest.mark.parametrize(
+        ("how", "decoder"),
+        [
+            ("many files", "plain"),
+            ("shuffled files", "auto"),
+            ("shuffled rows", "auto"),
+            ("interleaved", "plain"),
+        ],
+    )
     def test_however_records_come_to_tasks_the_tables_are_the_same(
         self,
         spark: SparkSession,

@@ -1,9 +1,9 @@
 """Moves between the records of a group, as far as one stream of an archive's batches shows them.
 
 A stream has the records of a partition mostly in order, yet it rarely has all of a group's: others are in
-other streams. What it has in order is a *run*; whatever comes earlier than the record of its group before begins
-a new one. The moves inside of a run are told at once, and its ends are handed on, to be put together with those
-of other streams' runs.
+other streams. What it has in order is a *run*; whatever comes earlier than the record of its group before
+begins a new one. The moves inside of a run are told at once, and its ends are handed on, to be put together
+with those of other streams' runs.
 """
 
 from __future__ import annotations
