@@ -1,13 +1,12 @@
 """An archive to measure with: many sticky groups of 20 members and 200 partitions, their records in turn.
 
-At each generation of a group one of its members is replaced by a new one, and one partition goes elsewhere. The
-members say what they had twice, in the subscription and in the user data, as sticky members of Java do.
+At each generation of a group one of its members is replaced by a new one, and one partition goes elsewhere.
+The members say what they had twice, in the subscription and in the user data, as sticky members of Java do.
 """
 
 from __future__ import annotations
 
 import struct
-import zlib
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -31,12 +30,11 @@ MEMBERS: Final = 20
 TOPICS: Final = {"orders.events.v1": 120, "payments.settled.v2": 80}
 GENERATIONS: Final = 50
 """Of each group."""
-BATCH: Final = 20_000
-"""Records in a file: what one run of a capture may find."""
+FILE: Final = 20_000
+"""Records in a file. As after a first capture, there is one for each partition of the offsets topic."""
 
 _ALL: Final = [(topic, partition) for topic, count in TOPICS.items() for partition in range(count)]
 _SHARE: Final = len(_ALL) // MEMBERS
-_PARTITIONS: Final = 50
 _BEGAN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 Partitions = list[tuple[str, int]]
@@ -65,9 +63,9 @@ _HEAD: Final = struct.pack(">hi", 1, len(TOPICS)) + b"".join(map(_string, TOPICS
 class _Group:
     """A group that changes a little from generation to generation."""
 
-    def __init__(self, number: int, rng: Random) -> None:
+    def __init__(self, name: str, rng: Random) -> None:
         self._rng = rng
-        self.name = f"group-{number:06d}"
+        self.name = name
         self._ids = [self._new_id(place) for place in range(MEMBERS)]
         self._owned = {
             member: _ALL[place * _SHARE : (place + 1) * _SHARE] for place, member in enumerate(self._ids)
@@ -115,13 +113,15 @@ class _Group:
         )
 
 
-def _records(count: int) -> Iterator[tuple[bytes, bytes, int]]:
-    """Key, value and partition: one generation of each group after the other."""
-    groups = [_Group(number, Random(number)) for number in range(-(-count // GENERATIONS))]
+def _records(partition: int, count: int) -> Iterator[tuple[bytes, bytes]]:
+    """Key and value of a partition's records: one generation of each group after the other."""
+    groups = [
+        _Group(f"group-{partition:02d}-{number:04d}", Random(f"{partition} {number}"))
+        for number in range(-(-count // GENERATIONS))
+    ]
     for number in range(count):
         group = groups[number % len(groups)]
-        key = group_metadata_key(group.name)
-        yield key, group.next_record(), zlib.crc32(key) % _PARTITIONS
+        yield group_metadata_key(group.name), group.next_record()
 
 
 def write_archive(folder: Path, count: int) -> int:
@@ -131,23 +131,18 @@ def write_archive(folder: Path, count: int) -> int:
         How many bytes of values there are in it.
     """
     size = 0
-    offsets = [0] * _PARTITIONS
-    records = _records(count)
-    for batch in range(-(-count // BATCH)):
-        day = _BEGAN + timedelta(hours=batch)
-        rows = []
-        for number in range(min(BATCH, count - batch * BATCH)):
-            key, value, partition = next(records)
-            time = day + timedelta(milliseconds=100 * number)
-            rows.append((2, 1, key, value, partition, offsets[partition], time, 0))
-            offsets[partition] += 1
-            size += len(value)
-        rows.sort(key=lambda row: (row[4], row[5]))
+    path = folder / "records" / "source=topic" / "batch=0" / f"day={_BEGAN.date()}"
+    path.mkdir(parents=True)
+    for partition in range(-(-count // FILE)):
+        rows = [
+            (2, 1, key, value, partition, offset, _BEGAN + timedelta(milliseconds=100 * offset), 0)
+            for offset, (key, value) in enumerate(_records(partition, min(FILE, count - partition * FILE)))
+        ]
+        size += sum(len(row[3]) for row in rows)
         columns = [
             pa.array(column, field.type)
             for column, field in zip(zip(*rows, strict=True), ARCHIVE, strict=True)
         ]
-        path = folder / "records" / "source=topic" / f"batch={batch}" / f"day={day.date()}"
-        path.mkdir(parents=True)
-        pq.write_table(pa.table(columns, schema=ARCHIVE), path / "part-0.parquet", compression="zstd")
+        table = pa.table(columns, schema=ARCHIVE)
+        pq.write_table(table, path / f"part-{partition}.parquet", compression="zstd")
     return size

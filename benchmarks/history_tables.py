@@ -2,9 +2,9 @@
 
     python -m benchmarks.history_tables --records 1000000
 
-CPU seconds are those of the whole tree of processes: this one, the JVM and the Python workers. They change little
-with what else the machine does. Before anything is measured, each job runs on a small archive, so that the
-JVM has compiled what it needs.
+CPU seconds are those of the whole tree of processes: this one, the JVM and the Python workers. They change
+little with what else the machine does. Before anything is measured, each job runs on a small archive, so that
+the JVM has compiled what it needs.
 """
 
 from __future__ import annotations
@@ -154,9 +154,12 @@ def _report(count: int, size: int, stored: int, costs: dict[str, Cost]) -> str:
     lines = [
         "# What the tables of an archive cost",
         "",
-        f"{count:,} records of groups with {MEMBERS} members and {sum(TOPICS.values())} partitions, "
-        f"{size / count:,.0f} bytes each, {GENERATIONS} generations of each group; {size / 1e9:.2f} GB, "
-        f"{stored / 1e6:,.0f} MB of Parquet. Spark runs with `local[2]`. CPU seconds are those of all its processes.",
+        (
+            f"{count:,} records of groups with {MEMBERS} members and {sum(TOPICS.values())} partitions, "
+            f"{size / count:,.0f} bytes each, {GENERATIONS} generations of each group; {size / 1e9:.2f} GB, "
+            f"{stored / 1e6:,.0f} MB of Parquet. Spark runs with `local[2]`. CPU seconds are those of all "
+            "its processes."
+        ),
         "",
         "| job | CPU s | times reading | at most | s | records/CPU s | largest worker, MiB |",
         "|---|---|---|---|---|---|---|",

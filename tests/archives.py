@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from tests.wire import NULL, partition_list, subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from random import Random
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 

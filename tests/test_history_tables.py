@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.history.schemas import ARCHIVE, TABLES
-from kafka_assignors.history.tables import fast, plain
+from kafka_assignors.history.tables import fast, owners, plain
 from kafka_assignors.history.tables.decoded import DECODED
 from kafka_assignors.history.tables.owners import decode_owners
 from kafka_assignors.protocol.offsets_topic import encode_group_metadata, group_metadata_key
@@ -20,11 +20,6 @@ from kafka_assignors.protocol.user_data import encode_generation, encode_sticky
 from tests.archives import archived, batch_of, counted, group, member, random_records, row, time_of
 from tests.offsets_topic import WRITTEN, groups
 from tests.wire import damaged, partition_list, subscription
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-Decode = "Callable[[Any, dict[str, str]], dict[str, Any]]"
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """UUID 1 as Java prints it."""
@@ -119,8 +114,8 @@ class TestClassicGroups:
             of_member | {"source": "sticky", "claimed_generation": 4, "topic": "t", "partitions": [1]},
         ]
         assert rows(decoded, "rejected") == []
-        ((owners,),) = cells(decoded, "owners", "owners")
-        assert decode_owners(owners) == {("t", 2): "i", ("t", 1): "i"}
+        ((told,),) = cells(decoded, "owners", "owners")
+        assert decode_owners(told) == {("t", 2): "i", ("t", 1): "i"}
 
     @pytest.mark.parametrize("version", range(5))
     def test_every_version_tells_what_it_has(self, decode: Any, version: int) -> None:
@@ -387,7 +382,7 @@ class TestBothWays:
         assert taken.tolist() == [0, 1, 2, 3]
 
     def test_buffers_that_do_not_fit_are_refused(self) -> None:
-        module = fast.compiled()
+        module = owners.compiled()
         bounds = np.array([0, 9], dtype=np.int32)
         column = (0, None, bounds, b"123")
         with pytest.raises(ValueError, match="the buffers are no Arrow array"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,6 @@ from tests.offsets_topic import WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -76,8 +76,10 @@ def write_archive(folder: Path, parts: Sequence[Rows]) -> str:
 
 def contents(out: str, spark: SparkSession, name: str) -> Rows:
     """A table's rows, sorted."""
-    (folder,) = {os.path.dirname(path) for path in read_table(spark, out, name).inputFiles()}
-    table = pq.read_table(folder.removeprefix("file://"))
+    (folder,) = {
+        Path(path.removeprefix("file://")).parent for path in read_table(spark, out, name).inputFiles()
+    }
+    table = pq.read_table(folder)
     assert table.schema.names == TABLES[name].names
     found: Rows = table.cast(TABLES[name]).to_pylist()
     return sorted(found, key=lambda one: (one["partition"], one["offset"], repr(one)))
@@ -161,8 +163,15 @@ class TestOneTask:
 
 
 class TestSplits:
-    @pytest.mark.parametrize("decoder", ["plain", "auto"])
-    @pytest.mark.parametrize("how", ["many files", "shuffled files", "shuffled rows", "interleaved"])
+    @pytest.mark.parametrize(
+        ("how", "decoder"),
+        [
+            ("many files", "plain"),
+            ("shuffled files", "auto"),
+            ("shuffled rows", "auto"),
+            ("interleaved", "plain"),
+        ],
+    )
     def test_however_records_come_to_tasks_the_tables_are_the_same(
         self,
         spark: SparkSession,
@@ -221,8 +230,7 @@ class TestSplits:
         counts = make_tables(spark, archive, out)
         assert counts.rows["generations"] == 2000
         assert counts.rows["moves"] == 2 * 1999
-        tasks = {os.path.basename(path) for path in read_table(spark, out, "assignments").inputFiles()}
-        assert len(tasks) == 8
+        assert len(read_table(spark, out, "assignments").inputFiles()) == 8
         moves = contents(out, spark, "moves")
         assert {one["before"] + 1 - one["generation"] for one in moves} == {0}
 
@@ -301,7 +309,6 @@ def test_tables_are_replaced_whole_or_not_at_all(
         with pytest.raises(OSError, match="no space left"):
             make_tables(spark, new, out)
     assert everything(out, spark) == before
-    assert files.folders(out) == [os.path.basename(folder) for folder in files.folders(out)]
     assert len(files.folders(out)) == 1
     make_tables(spark, new, out)
     assert [one["generation"] for one in contents(out, spark, "records")] == [2]

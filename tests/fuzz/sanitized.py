@@ -1,4 +1,4 @@
-"""The C extensions under AddressSanitizer and UndefinedBehaviorSanitizer, on inputs that are changed at random.
+"""The C parts under AddressSanitizer and UndefinedBehaviorSanitizer, on inputs that are changed at random.
 
 A process of its own: the sanitizer's library must be loaded before anything else, and what it finds ends
 the process. Python takes every object from malloc there, so that reading past an input is found, but for the

@@ -563,9 +563,9 @@ done:
 /* Owners by topic and partition, twice: who had it, and who has it. */
 typedef struct {
     struct Place {
-        int64_t topic; /* -1 for an empty place of the table */
+        int32_t topic; /* -1 for an empty place of the table */
         int32_t partition;
-        int64_t owner[2]; /* -1 for nobody */
+        int32_t owner[2]; /* -1 for nobody */
     } *place;
     int64_t room, count;
 } Table;
@@ -636,12 +636,12 @@ static int read_owners(Table *t, Strings *topics, Strings *members, Reader r, in
                 read_int32(&r, &partition);
                 struct Place *place = find_place(t, topic, partition);
                 if (place->topic < 0) {
-                    *place = (struct Place){topic, partition, {-1, -1}};
+                    *place = (struct Place){(int32_t)topic, partition, {-1, -1}};
                     t->count++;
                 }
-                int64_t owner = place->owner[side];
+                int32_t owner = place->owner[side];
                 if (owner < 0 || is_later(&members->names, member, owner))
-                    place->owner[side] = member;
+                    place->owner[side] = (int32_t)member;
             }
         }
     }

@@ -1,7 +1,7 @@
 """Moves between the runs of a group, which tasks saw apart from each other; see `tracker`.
 
-Runs that lie one after the other need no more than their ends. Where one lies inside of another, as with records
-that were archived twice, the group's records are put in order and followed from the beginning.
+Runs that lie one after the other need no more than their ends. Where one lies inside of another, as with
+records that were archived twice, the group's records are put in order and followed from the beginning.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def mixed_groups(runs: DataFrame) -> DataFrame:
 def moves_between(runs: DataFrame) -> DataFrame:
     """The moves from the last record of each run to the first of the next, of groups that are not mixed."""
     before = Window.partitionBy("group").orderBy("partition", "offset")
+    is_single = F.expr("last_partition = partition AND last_offset = offset")
+    last_owners = F.when(is_single, F.col("owners")).otherwise(F.col("last_owners"))
     pairs = runs.select(
         "group",
         "partition",
@@ -56,7 +58,7 @@ def moves_between(runs: DataFrame) -> DataFrame:
         "generation",
         "owners",
         F.lag("last_generation").over(before).alias("before_generation"),
-        F.lag("last_owners").over(before).alias("before_owners"),
+        F.lag(last_owners).over(before).alias("before_owners"),
     ).where("owners IS NOT NULL AND before_owners IS NOT NULL")
     return pairs.mapInArrow(_between, _MOVES_DDL)
 

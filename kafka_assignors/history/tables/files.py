@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 ATTEMPTS: Final = "_attempts"
 
-_COMPRESSION: Final = "zstd"
+_COMPRESSION: Final = "snappy"
+"""As Spark does it. zstd takes a third more CPU for the whole writing, and half the room."""
+_FIND_BY: Final = ("group", "partition", "offset", "time", "generation")
+"""Columns whose least and greatest values are told for each row group, so that readers can pass over it."""
 _LEAST_ROWS: Final = 50_000
 _MOST_WAITING: Final = 16 * 2**20
 """Bytes of rows that wait for their row group to have enough of them."""
@@ -127,11 +130,23 @@ class TableFiles:
                 batch.schema,
                 filesystem=self._filesystem,
                 compression=_COMPRESSION,
+                # Of numbers a dictionary takes more time than it saves room.
+                use_dictionary=[path for field in batch.schema for path in _text_columns(field)],
+                write_statistics=[name for name in _FIND_BY if name in batch.schema.names],
                 store_schema=False,
             )
         if batch.schema != writer.schema:
             batch = batch.cast(writer.schema)
         writer.write_batch(batch, row_group_size=batch.num_rows)
+
+
+def _text_columns(field: Any) -> list[str]:
+    """The column in Parquet that a field's strings are in, if it has any."""
+    is_list = pa.types.is_list(field.type)
+    kind = field.type.value_type if is_list else field.type
+    if not pa.types.is_string(kind) and not pa.types.is_dictionary(kind):
+        return []
+    return [f"{field.name}.list.{field.type.value_field.name}" if is_list else field.name]
 
 
 def commit(folder: str, files: Iterable[tuple[str, str]]) -> None:

@@ -3,8 +3,8 @@
     <out>/tables.json            which folder is the whole one, and what is in it
     <out>/run-<id>/<table>/*.parquet
 
-A run writes into a folder of its own, and ends by writing `tables.json`: whoever reads sees the tables of the run
-before, or of this one, whole.
+A run writes into a folder of its own, and ends by writing `tables.json`: whoever reads sees the tables of the
+run before, or of this one, whole.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def make_tables(
         spark: The session.
         archive: An archive's folder, or rows in schema ARCHIVE.
         out: The folder of the tables: a path or URI that Spark and Arrow both can write to.
-        decoder: "fast"; "plain", which takes longer and needs no compiler; "auto", the fast one if there is one.
+        decoder: "fast"; "plain", which takes longer and needs no compiler; "auto", the first that is there.
         topics: Topics in schema TOPICS, for the records of KIP-848, which name topics by id. Those of the
             archive's folder are known without.
         watch: Called with what is to be done next, and entered while it is done.
@@ -159,8 +159,9 @@ def read_counts(out: str) -> Counts:
 
 @contextmanager
 def _small_batches(spark: SparkSession) -> Iterator[None]:
-    """Records go to the workers in batches that fit into caches: with Spark's 64 MB it takes twice the CPU."""
+    """Records go to the workers in batches that fit into caches: Spark's 64 MB take twice the CPU."""
     before = spark.conf.get(_BATCH_BYTES)
+    assert before is not None  # noqa: S101 - it has a default
     spark.conf.set(_BATCH_BYTES, _BYTES)
     try:
         yield
@@ -175,7 +176,8 @@ def _manifest(out: str) -> dict[str, Any]:
     manifest: dict[str, Any] = json.loads(text)
     if manifest["format"] != _FORMAT:
         raise NoTablesError(
-            f"the tables in {out} are of format {manifest['format']}, and only {_FORMAT} is known: make them again"
+            f"the tables in {out} are of format {manifest['format']}, and only {_FORMAT} is known: "
+            "make them again"
         )
     return manifest
 

@@ -3,10 +3,11 @@
 The owners of a record are:
 
     int32 members, for each int32 size; then each member that was given something:
-    int16 length + identity, then its partition list: int32 topics, each: int16 length + name, int32 n, n x int32
+    int16 length + identity, then its partition list:
+    int32 topics, each: int16 length + name, int32 n, n x int32
 
-where the identity is the instance id of a static member, and the member id of others. Of two members that were
-given the same partition the last by identity counts. All integers are big-endian.
+where the identity is the instance id of a static member, and the member id of others. Of two members that
+were given the same partition the last by identity counts. All integers are big-endian.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import gc
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,7 +120,7 @@ def decode_numbered(
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Hundreds of thousands of tuples are no garbage; to look for some among them took a quarter of the time."""
+    """Hundreds of thousands of tuples are no garbage; looking for some took a quarter of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -288,7 +287,7 @@ class _Rows:
         self._add("generations", number, group, epoch, KIP848, None, None, None, made, size, 0)
 
     @_add_details.register
-    def _(self, record: ConsumerGroupMemberMetadata, number: int, size: int) -> None:
+    def _(self, record: ConsumerGroupMemberMetadata, number: int, _size: int) -> None:
         said = record.value
         if said is None:
             return
@@ -312,13 +311,13 @@ class _Rows:
         )
 
     @_add_details.register
-    def _(self, record: ConsumerGroupTargetAssignmentMember, number: int, size: int) -> None:
+    def _(self, record: ConsumerGroupTargetAssignmentMember, number: int, _size: int) -> None:
         if record.value is not None:
             of_member = (number, record.group_id, None, record.member_id)
             self._add_partitions(of_member, "target", record.value.topic_partitions)
 
     @_add_details.register
-    def _(self, record: ConsumerGroupCurrentMemberAssignment, number: int, size: int) -> None:
+    def _(self, record: ConsumerGroupCurrentMemberAssignment, number: int, _size: int) -> None:
         has = record.value
         if has is not None:
             of_member = (number, record.group_id, has.member_epoch, record.member_id)
@@ -336,10 +335,10 @@ class _Rows:
 
 def _generation(record: Record) -> int | None:
     """The generation that a record tells, or the epoch."""
-    told = {field.name for field in fields(record.value)} if record.value is not None else set()
     for name in ("generation", "epoch", "assignment_epoch", "member_epoch"):
-        if name in told:
-            return int(getattr(record.value, name))
+        told = getattr(record.value, name, None)
+        if told is not None:
+            return int(told)
     return None
 
 

@@ -1,8 +1,9 @@
 """Tasks that write the files of tables themselves, with Arrow, and say what they wrote.
 
 Each task reads its part of the archive once and writes the files of all tables. Through Spark's own writer,
-which takes rows one by one, the assignments of 1,000,000 records alone took 75 s of CPU. A data source of PySpark's
-would do as well; it starts three more Python processes for each write, which cost more than many an archive.
+which takes rows one by one, the assignments of 1,000,000 records alone took 75 s of CPU. A data source of
+PySpark's would do as well; it starts three more Python processes for each write, which cost more than many an
+archive.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ RUNS_OF_GROUPS: Final = "runs"
 ALL_MOVES: Final = "all_moves"
 """Where moves go that take the place of those that tasks found."""
 
-UNITS: Final = {"fast": 8 * 2**20, "plain": 2 * 2**20}
-"""Bytes of the archive that are decoded at once; what comes of them is a row group of each large table. Python's
-objects take many times as much as what they are made of."""
+UNITS: Final = {"fast": 16 * 2**20, "plain": 2 * 2**20}
+"""Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
+Python's objects take many times as much as what they are made of."""
 
 _WIDE: Final = frozenset({"members", "assignments", "claims"})
 """Tables with many rows for each record."""
@@ -59,8 +60,8 @@ def choose(decoder: str) -> str:
         raise ValueError(f"there is no decoder {decoder!r}, only 'auto', 'fast' and 'plain'")
     if decoder == "fast" and not fast.is_compiled():
         raise ValueError(
-            "the fast decoder was not compiled when kafka-assignors was installed: install it where there is a C "
-            "compiler, or use the decoder 'plain'"
+            "the fast decoder was not compiled when kafka-assignors was installed: install it where there is "
+            "a C compiler, or use the decoder 'plain'"
         )
     return decoder
 
@@ -83,8 +84,8 @@ def write_decoded(archive: DataFrame, folder: str, *, decoder: str, names: Mappi
 
     Args:
         archive: Rows in schema ARCHIVE.
-        folder: The folder of the tables, as a path or URI. Beside those of `TABLES`, less generations, there are
-            then `EACH_GENERATION` and `RUNS_OF_GROUPS` in it.
+        folder: The folder of the tables, as a path or URI. Beside those of `TABLES`, less generations, there
+            are then `EACH_GENERATION` and `RUNS_OF_GROUPS` in it.
         decoder: "fast" or "plain".
         names: The names of topics by id.
     """
@@ -171,6 +172,6 @@ def as_archived(batch: Any) -> Any:
 
 
 def in_schema(batch: Any, schema: Any) -> Any:
-    """A batch from Spark in a schema of ours: its times are in the session's zone, and its fields in any order."""
+    """A batch from Spark in a schema of ours: its times have the session's zone, its fields any order."""
     arrays = [batch[field.name].cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

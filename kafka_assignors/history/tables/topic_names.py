@@ -41,7 +41,7 @@ def topic_names(records: DataFrame, topics: Iterable[DataFrame | None]) -> dict[
 
 def _told(batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
-        names = {}
+        names: dict[str, str] = {}
         for key, value in zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True):
             try:
                 record = decode_record(key, value)

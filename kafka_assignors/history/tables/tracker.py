@@ -1,9 +1,9 @@
 """Moves between the records of a group, as far as one stream of an archive's batches shows them.
 
-A stream has the records of a partition mostly in order, yet it rarely has all of a group's: others are in other
-streams. What it has in order is a *run*; whatever comes earlier than the record of its group before begins a new
-one. The moves inside of a run are told at once, and its ends are handed on, to be put together with those of
-other streams' runs.
+A stream has the records of a partition mostly in order, yet it rarely has all of a group's: others are in
+other streams. What it has in order is a *run*; whatever comes earlier than the record of its group before
+begins a new one. The moves inside of a run are told at once, and its ends are handed on, to be put together
+with those of other streams' runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RUNS: Final = pa.schema(
         pa.field("last_owners", pa.binary()),
     ]
 )
-"""The first record of each run, and what is needed of its last."""
+"""The first record of each run, and what is needed of its last; of a single one its owners are told once."""
 
 MOST_BYTES: Final = 64 * 2**20
 """Of owners that a stream remembers; groups beyond that, the longest quiet ones, end their runs."""
@@ -107,7 +107,15 @@ class Tracker:
         """The runs that have ended since they were last asked for, a batch of RUNS."""
         ended, self._ended = self._ended, []
         rows = [
-            (group, *first, last.partition, last.offset, last.generation, last.owners)
+            # Most often the last record is the first; its owners need not be told twice.
+            (
+                group,
+                *first,
+                last.partition,
+                last.offset,
+                last.generation,
+                None if last == first else last.owners,
+            )
             for group, (first, last) in ended
         ]
         return rows_of(RUNS, rows)
@@ -158,5 +166,5 @@ def moves_of(
 
 def _rows(owners: Any) -> Any:
     columns = [owners[name] for name in ("group", "partition", "offset", "time", "generation", "owners")]
-    columns[3] = columns[3].cast(pa.int64())
+    columns[0], columns[3] = columns[0].cast(pa.string()), columns[3].cast(pa.int64())
     return zip(*(column.to_pylist() for column in columns), strict=True)

@@ -123,7 +123,10 @@ def decode_prior_assignment(protocol: str | None, user_data: bytes | None) -> St
 
 
 def _subscription_at_once(data: bytes) -> Subscription | None:
-    """As `_subscription`, without a call for each field: half the time. None if anything is not as it should be.
+    """As `_subscription`, without a call for each field: half the time.
+
+    Returns:
+        None if anything is not as it should be.
 
     Raises:
         struct.error: The bytes end too early.
