@@ -56,7 +56,8 @@ def info_lines(archive: Archive, found: Info) -> Iterator[str]:
 def tables_lines(out: Path, counts: TableCounts) -> Iterator[str]:
     """What is in the tables."""
     yield (
-        f"{out}: {count(counts.read, 'record')} read, {counts.decoded:,} decoded, {counts.rejected:,} rejected"
+        f"{out}: {count(counts.read, 'record')} read,"
+        f" {counts.decoded:,} decoded, {counts.rejected:,} rejected"
     )
     yield from table([[f"  {name}", f"{rows:,}"] for name, rows in counts.rows.items()])
 

@@ -32,8 +32,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         settings = {} if options.command_config is None else read_command_config(options.command_config)
         with Admin(options.bootstrap_servers.split(","), settings) as admin:
-            print(f"watching {options.group}; Ctrl-C ends it", file=sys.stderr, flush=True)
-            show_rebalances(watch_group(admin, options.group), as_json=options.json)
+            watched = watch_group(admin, options.group, ready=lambda: _say(options.group))
+            show_rebalances(watched, as_json=options.json)
     except KeyboardInterrupt:
         return 0
     except (CommandConfigError, ValueError) as error:
@@ -43,6 +43,10 @@ def run(options: argparse.Namespace) -> int:
         print(f"kafka-assignors history watch: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _say(group: str) -> None:
+    print(f"watching {group}; Ctrl-C ends it", file=sys.stderr, flush=True)
 
 
 def show_rebalances(rebalances: Iterable[Rebalance], *, as_json: bool) -> None:

@@ -31,7 +31,9 @@ _EPOCH: Final = 3
 _TYPES: Final = frozenset({_CLASSIC, _EPOCH, 4, 5, 6, 7, 8, 16})
 
 
-def watch_group(admin: Admin, group_id: str) -> Iterator[Rebalance]:
+def watch_group(
+    admin: Admin, group_id: str, *, ready: Callable[[], object] = lambda: None
+) -> Iterator[Rebalance]:
     """Follow a group, whether there is one yet or not; this does not end by itself.
 
     First its newest record is sought, so that it is known who was there; of a group of KIP-848, whose members
@@ -40,6 +42,7 @@ def watch_group(admin: Admin, group_id: str) -> Iterator[Rebalance]:
     Args:
         admin: The cluster.
         group_id: The group.
+        ready: Called once it is known who was there: whatever comes later is told.
 
     Yields:
         Each rebalance when it is over, and each return of a static member (`Rebalance.quiet`). Of a hand-over
@@ -62,6 +65,7 @@ def watch_group(admin: Admin, group_id: str) -> Iterator[Rebalance]:
         if any(kind_of(record.key) != _CLASSIC for record in before):
             before = ours(first, end)
         consumer.seek(log, end)
+        ready()
 
         def polls() -> Iterator[list[ArchivedRecord]]:
             while True:

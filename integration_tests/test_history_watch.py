@@ -1,0 +1,73 @@
+"""`kafka-assignors history watch`: a running group's rebalances, as they happen."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors.assignors import CooperativeStickyAssignor
+from kafka_assignors.testing import Cluster, ConsumerGroup
+from kafka_assignors.testing.brokers.broker import wait_until
+
+if TYPE_CHECKING:
+    from kafka_assignors.testing.plugin import TopicFactory
+
+COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
+
+
+def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factory: TopicFactory) -> None:
+    topic = topic_factory(6)
+    settings = {"session_timeout_ms": 6000}
+    told: list[dict[str, Any]] = []
+    with ConsumerGroup(kafka_cluster, topic, [CooperativeStickyAssignor], settings=settings) as group:
+        group.join("a")
+        group.join("b", instance_id="inst-b")
+        group.wait_stable()
+        servers = ",".join(kafka_cluster.bootstrap_servers)
+        with subprocess.Popen(
+            [COMMAND, "history", "watch", group.group_id, "--bootstrap-servers", servers, "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as watcher:
+            assert watcher.stdout is not None
+            assert watcher.stderr is not None
+            assert watcher.stderr.readline() == f"watching {group.group_id}; Ctrl-C ends it\n"
+            out = watcher.stdout
+            reader = threading.Thread(target=lambda: told.extend(map(json.loads, out)))
+            reader.start()
+
+            def wait(count: int) -> None:
+                wait_until(lambda: [] if len(told) >= count else [f"{len(told)} told"], 60, f"{count} told")
+
+            try:
+                group.join("c")
+                stable = group.wait_stable()
+                wait(1)
+                group.members["b"].restart()
+                group.wait_stable()
+                wait(2)
+                group.members["c"].leave()
+                group.wait_stable()
+                wait(3)
+            finally:
+                watcher.send_signal(signal.SIGINT)
+                assert watcher.wait(30) == 0
+                reader.join()
+    joined, returned, left = told
+    assert [reason["kind"] for reason in joined["reasons"]] == ["member joined"]
+    # The two generations of the hand-over are one rebalance.
+    assert (joined["generation"] - joined["first_generation"], joined["members"]) == (1, 3)
+    assert joined["generation"] == stable.generation
+    assert (joined["moved"], joined["least_moved"], joined["imbalance"]) == (2, 2, 0)
+    assert (returned["quiet"], [reason["kind"] for reason in returned["reasons"]]) == (
+        True,
+        ["static member came back"],
+    )
+    assert {reason["kind"] for reason in left["reasons"]} <= {"member left", "member gone"}
+    assert (left["members"], left["gone"]) == (2, 1)
