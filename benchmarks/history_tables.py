@@ -168,8 +168,8 @@ def _report(archive: Path, costs: dict[str, Cost], *, warm: bool) -> str:
         (
             f"{count:,} records of groups with {MEMBERS} members and {sum(TOPICS.values())} partitions, "
             f"{size / count:,.0f} bytes each, {GENERATIONS} generations of each group; {size / 1e9:.2f} GB, "
-            f"{stored / 1e6:,.0f} MB of Parquet. Spark runs with `local[2]`, each job in a JVM of its own that "
-            f"is {'warm' if warm else 'new'}. CPU seconds are those of all its processes."
+            f"{stored / 1e6:,.0f} MB of Parquet. Spark runs with `local[2]`, each job in a JVM of its own, "
+            f"which is {'warm' if warm else 'new'}. CPU seconds are those of all its processes."
         ),
         "",
         "| job | CPU s | times reading | at most | s | records/CPU s | largest worker, MiB |",
