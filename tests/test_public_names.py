@@ -10,6 +10,7 @@ import pytest
     [
         "kafka_assignors",
         "kafka_assignors.coordinator",
+        "kafka_assignors.history",
         "kafka_assignors.placement",
         "kafka_assignors.protocol.offsets_topic",
         "kafka_assignors.testing",
