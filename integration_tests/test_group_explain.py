@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Consumer
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
@@ -237,9 +238,25 @@ def test_a_group_without_members_is_explained(kafka: Cluster, group_id: str) -> 
 def test_who_does_not_exist_is_refused(kafka: Cluster) -> None:
     done = run(kafka, "explain", "nobody")
     assert done.returncode == 2
-    assert done.stderr == (
-        "kafka-assignors group explain: the cluster has no group 'nobody' of the classic protocol\n"
-    )
+    assert done.stderr == ("kafka-assignors group explain: the cluster has no group 'nobody'\n")
+
+
+def test_a_group_of_the_new_protocol_is_said_to_be_one(kafka: Cluster, group_id: str) -> None:
+    topic = create_topic(kafka, 1)
+    consumer = Consumer({**kafka.access.librdkafka(), "group.id": group_id, "group.protocol": "consumer"})
+    try:
+        consumer.subscribe([topic])
+
+        def assigned() -> list[str]:
+            consumer.poll(0.1)
+            return [] if consumer.assignment() else ["nothing yet"]
+
+        wait_until(assigned, 60, "an assignment")
+        done = run(kafka, "explain", group_id)
+    finally:
+        consumer.close()
+    assert done.returncode == 2
+    assert f"group '{group_id}' is not one of the classic protocol, but of another" in done.stderr
 
 
 @pytest.fixture(scope="module")

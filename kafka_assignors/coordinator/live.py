@@ -196,7 +196,12 @@ def read_group(
     try:
         described = admin.ask(lambda client: client.describe_groups([group_id]))[group_id]
         if described["error"] is not None:
-            raise NoSuchGroupError(f"the cluster has no group {group_id!r} of the classic protocol")
+            raise NoSuchGroupError(
+                f"group {group_id!r} is not one of the classic protocol, but of another, such as KIP-848's"
+                " (group.protocol=consumer); kafka-assignors history watch follows those, too"
+                if "not a classic group" in described["error"]
+                else f"the cluster has no group {group_id!r}"
+            )
         noted = _read_records(admin, group_id, coordinator.partition, records, watch)
         if not noted:
             raise NoSuchGroupError(f"there is no record of a group {group_id!r}: it has never had a member")

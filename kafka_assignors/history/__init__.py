@@ -1,6 +1,6 @@
 """The history of consumer groups, from `__consumer_offsets`, on Spark: captured, read, replayed, shown.
 
-Beside what is here there are `capture.capture` and `what_if.job.what_if`, whose names are those of their modules.
+Beside these there are `capture.capture` and `what_if.job.what_if`, whose names are those of their modules.
 """
 
 from typing import TYPE_CHECKING
