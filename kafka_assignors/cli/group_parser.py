@@ -2,10 +2,9 @@
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
-from kafka_assignors.cli.arguments import positive
+from kafka_assignors.cli.arguments import add_client, positive
 
 RESTARTED: Final = (
     "range",
@@ -45,21 +44,9 @@ def _add_verb(verbs: Any, name: str, text: str, *, required: bool) -> argparse.A
         name, help=text, description=f"{text[0].upper()}{text[1:]}."
     )
     parser.add_argument("group", metavar="GROUP")
-    _add_client(parser, required=required)
-    return parser
-
-
-def _add_client(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    parser.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT[,...]", required=required, help="a running Kafka"
-    )
-    parser.add_argument(
-        "--command-config",
-        type=Path,
-        metavar="FILE",
-        help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
-    )
+    add_client(parser, required=required)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
 
 
 def _add_elect(verbs: Any) -> argparse.ArgumentParser:
@@ -97,7 +84,8 @@ def _add_what_if(verbs: Any) -> argparse.ArgumentParser:
         " one that is described (--members and --topic). Nothing is restarted.",
     )
     parser.add_argument("group", metavar="GROUP", nargs="?")
-    _add_client(parser, required=False)
+    add_client(parser, required=False)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--members", type=positive, metavar="N", help="how many members")
     parser.add_argument(
         "--topic", action="append", default=[], metavar="NAME=PARTITIONS", help="a topic; may be repeated"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from kafka_assignors.cli.arguments import positive
+from kafka_assignors.cli.arguments import add_client, positive
 
 _EPILOG: Final = """\
 exit status: 0 done; 1 it could not be done; 2 a wrong command line, file or archive; 130 after Ctrl-C.
@@ -92,7 +92,7 @@ def _add_capture(verbs: Any) -> argparse.ArgumentParser:
     parser = add_verb(
         verbs, "capture", "read what is new in a running cluster's __consumer_offsets into an archive"
     )
-    _add_client(parser)
+    add_client(parser, required=True)
     parser.add_argument("--continuous", action="store_true", help="go on until Ctrl-C")
     parser.add_argument(
         "--interval", type=positive, metavar="SECONDS", help="how often, with --continuous (default: 60)"
@@ -190,21 +190,9 @@ def _add_watch(verbs: Any) -> argparse.ArgumentParser:
         "watch", help=text, description=f"{text[0].upper()}{text[1:]}. Needs neither Spark nor an archive."
     )
     parser.add_argument("group", metavar="GROUP")
-    _add_client(parser)
+    add_client(parser, required=True)
     parser.add_argument("--json", action="store_true", help="print each as a line of JSON")
     return parser
-
-
-def _add_client(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT[,...]", required=True, help="a running Kafka"
-    )
-    parser.add_argument(
-        "--command-config",
-        type=Path,
-        metavar="FILE",
-        help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
-    )
 
 
 def check_history_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafka_assignors.cli.arguments import positive, whole
+from kafka_assignors.cli.arguments import add_client, positive, whole
 
 GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 """The generators that can make a topic, the default one first."""
@@ -39,13 +39,7 @@ def add_placement(
 def _add_verb(verbs: Any, name: str, text: str, *, offline: bool = True) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=f"{text.capitalize()}.")
     where = parser.add_argument_group("the cluster")
-    where.add_argument("--bootstrap-servers", metavar="HOST:PORT[,...]", help="a running Kafka")
-    where.add_argument(
-        "--command-config",
-        type=Path,
-        metavar="FILE",
-        help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
-    )
+    add_client(where, required=False)
     if offline:
         where.add_argument(
             "--placements", type=Path, metavar="FILE", help="placements instead: Kafka's reassignment JSON"
