@@ -1,0 +1,267 @@
+"""What the history of a group is to say, by the words of its members and by the script that they were put through.
+
+Nothing here knows how a record looks. A member's word is an event of the test kit: what it said when it joined
+("metadata"), what it was given ("assignment"), and of a leader what all said and what it gave them ("assign").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_assignors.testing import ConsumerGroup, StableGroup
+    from kafka_assignors.timelines.events import Event
+    from kafka_assignors.timelines.timeline import Timeline
+
+Partitions = frozenset[tuple[str, int]]
+Of = tuple[int, str]
+"""A generation and a member id."""
+Reason = tuple[str, str]
+"""A kind, and whose doing it was."""
+
+NOTHING: Partitions = frozenset()
+HOST = "/127.0.0.1"
+
+
+class Said(NamedTuple):
+    """What a member told the leader."""
+
+    topics: tuple[str, ...]
+    version: int
+    owned: Partitions
+    generation: int
+    user_data: bytes
+
+
+class Step(NamedTuple):
+    """Something that was done to a group, and what it was like before and after."""
+
+    reasons: frozenset[Reason]
+    before: Mapping[str, Partitions]
+    after: Mapping[str, Partitions]
+    generation_before: int
+    generation: int
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody had to rebalance."""
+        return self.generation == self.generation_before
+
+    def count(self, *kinds: str) -> int:
+        return sum(kind in kinds for kind, _ in self.reasons)
+
+    @property
+    def loads(self) -> list[int]:
+        return [len(partitions) for partitions in self.after.values()]
+
+
+class Script:
+    """A group that is put through something, step by step.
+
+    Args:
+        group: It.
+        strategy: What it is to assign by.
+    """
+
+    def __init__(self, group: ConsumerGroup, strategy: str) -> None:
+        self.group = group
+        self.strategy = strategy
+        self.steps: list[Step] = []
+        self._settings: dict[str, Mapping[str, Any]] = {}
+        self._stable: StableGroup | None = None
+
+    def session_ms(self, name: str) -> int:
+        """The session timeout of a member, which one that is restarted has, too."""
+        base = name.partition(".")[0]
+        return int({**self.group.settings, **self._settings[base]}["session_timeout_ms"])
+
+    def join(self, name: str, **how: Any) -> None:
+        self._settings[name] = how.get("settings", {})
+        self.group.join(name, **how)
+        self._settle(("member joined", how.get("instance_id") or f"{name}{HOST}"))
+
+    def crash(self, name: str) -> None:
+        """A dynamic member is killed, and the group waits for its session to end."""
+        self.group.members[name].crash()
+        self._settle(("member gone", f"{name}{HOST}"))
+
+    def lose(self, name: str) -> None:
+        """A static member is killed, and its session ends."""
+        member = self.group.members[name]
+        member.crash()
+        self._settle(("member lost", str(member.instance_id)))
+
+    def leave(self, name: str) -> None:
+        """A dynamic member leaves."""
+        self.group.members[name].leave()
+        self._settle(("member left", f"{name}{HOST}"))
+
+    def restart(self, name: str) -> None:
+        """A static member ends, and is back before its session is over."""
+        member = self.group.members[name]
+        member.restart()
+        self._settle(("static member came back", str(member.instance_id)))
+
+    def grown(self) -> None:
+        """Its topic has got more partitions."""
+        self._settle(("topics changed", ""))
+
+    def _settle(self, *reasons: Reason) -> None:
+        before, self._stable = self._stable, self.group.wait_stable()
+        assert self._stable.protocol == self.strategy
+        self.steps.append(
+            Step(
+                reasons=frozenset(reasons),
+                before={} if before is None else self._owned(before),
+                after=self._owned(self._stable),
+                generation_before=0 if before is None else before.generation,
+                generation=self._stable.generation,
+            )
+        )
+
+    def _owned(self, stable: StableGroup) -> dict[str, Partitions]:
+        """By instance id, or member id."""
+        return {
+            self.group.members[name].instance_id or self.group.members[name].member_id: _pairs(partitions)
+            for name, partitions in stable.assignments.items()
+        }
+
+
+class Truth:
+    """What members told of their generations.
+
+    Attributes:
+        name: The member of each member id, as the kit calls it: its client id.
+        instance_id: The instance ids of static members by member id.
+        heard: What each member heard that it was given.
+        planned: What leaders gave members, in generations that anybody heard of; not all leaders tell.
+        leader: The member id of each generation's leader, if it tells.
+        told: What members say that they said, before each generation that they came to.
+        told_to_leader: What leaders say that members said.
+    """
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.name: dict[str, str] = {}
+        self.instance_id: dict[str, str | None] = {}
+        self.heard: dict[Of, Partitions] = {}
+        self.planned: dict[Of, Partitions] = {}
+        self.leader: dict[int, str] = {}
+        self.told: dict[Of, Said] = {}
+        self.told_to_leader: dict[Of, Said] = {}
+        started = {event.member: event for event in timeline.of("started")}
+        said: dict[str, Said] = {}
+        plans: list[Event] = []
+        for event in timeline.of("metadata", "assign", "assignment"):
+            if event.kind == "metadata":
+                said[event.member] = _said(event.details)
+            elif event.kind == "assign":
+                plans.append(event)
+            else:
+                of = event.generation, str(event.details["member_id"])
+                parts = _pairs(event.partitions)
+                assert self.heard.setdefault(of, parts) == parts, event
+                self.name[of[1]] = event.member
+                self.instance_id[of[1]] = started[event.member].details["instance_id"]
+                if event.member in said:
+                    self.told[of] = said[event.member]
+        for event in plans:
+            self._add_plan(event)
+
+    def _add_plan(self, event: Event) -> None:
+        """A plan counts if anybody got it: a leader may be overtaken by the next rebalance."""
+        number = event.generation
+        if number not in self.generations:
+            return
+        self.leader[number] = str(event.details["member_id"])
+        for member_id, given in event.details["plan"].items():
+            self.planned[number, member_id] = frozenset(map(_pair, given["partitions"]))
+        for member_id, claims in event.details["claims"].items():
+            self.told_to_leader[number, member_id] = _said(claims)
+
+    @property
+    def generations(self) -> list[int]:
+        return sorted({number for number, _ in self.heard})
+
+    @property
+    def given(self) -> dict[Of, Partitions]:
+        """What members were given, by their own words, or by the leader's where they did not hear of it."""
+        return {**self.planned, **self.heard}
+
+    @property
+    def said(self) -> dict[Of, Said]:
+        """What members said, by the leader's word or by their own."""
+        return {**self.told_to_leader, **self.told}
+
+    def identity(self, member_id: str) -> str:
+        return self.instance_id[member_id] or member_id
+
+    def before(self, of: Of) -> tuple[int, Partitions] | None:
+        """The last generation that this member heard of earlier, and what it had in it."""
+        number, member_id = of
+        earlier = [one for one, other in self.heard if other == member_id and one < number]
+        return (max(earlier), self.heard[max(earlier), member_id]) if earlier else None
+
+    def members(self, generation: int) -> dict[str, str]:
+        """Identity -> the last member id that it had in a generation."""
+        # A static member that came back has the same identity, and heard later.
+        return {self.identity(one): one for number, one in self.given if number == generation}
+
+    def owners(self, generation: int) -> dict[tuple[str, int], str]:
+        """The owner of each partition in a generation."""
+        return {
+            partition: self.identity(member_id)
+            for (number, member_id), partitions in self.given.items()
+            if number == generation
+            for partition in partitions
+        }
+
+
+def moved(
+    before: Mapping[tuple[str, int], str], after: Mapping[tuple[str, int], str]
+) -> set[tuple[str, int, str | None, str | None]]:
+    """Topic, partition, and who had it and has it, of each that has another owner."""
+    return {
+        (*partition, before.get(partition), after.get(partition))
+        for partition in before.keys() | after.keys()
+        if before.get(partition) != after.get(partition)
+    }
+
+
+def owners(owned: Mapping[str, Partitions]) -> dict[tuple[str, int], str]:
+    """The owner of each partition."""
+    return {partition: member for member, partitions in owned.items() for partition in partitions}
+
+
+def by_topic(partitions: Partitions) -> dict[str, tuple[int, ...]]:
+    """Partition ids, sorted, by topic."""
+    return {
+        topic: tuple(sorted(number for name, number in partitions if name == topic))
+        for topic in {topic for topic, _ in partitions}
+    }
+
+
+def reasons(steps: list[Step]) -> Counter[str]:
+    """How often each kind was the reason."""
+    return Counter(kind for step in steps for kind, _ in step.reasons)
+
+
+def _said(told: Mapping[str, Any]) -> Said:
+    return Said(
+        topics=tuple(told["topics"]),
+        version=told["version"],
+        owned=frozenset(map(_pair, told["owned"])),
+        generation=told["claimed_generation"],
+        user_data=bytes.fromhex(told["user_data"]),
+    )
+
+
+def _pair(listed: Any) -> tuple[str, int]:
+    topic, number = listed
+    return str(topic), int(number)
+
+
+def _pairs(partitions: Any) -> Partitions:
+    return frozenset((one.topic, one.partition) for one in partitions)

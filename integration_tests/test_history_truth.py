@@ -1,0 +1,523 @@
+"""The history of groups on a real broker, held against what the members themselves said, row for row."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from confluent_kafka import Consumer
+
+from integration_tests.group_truth import (
+    HOST,
+    NOTHING,
+    Partitions,
+    Script,
+    Truth,
+    by_topic,
+    moved,
+    owners,
+    reasons,
+)
+from kafka_assignors import (
+    CooperativeStickyAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.history.archive import Archive
+from kafka_assignors.history.capture import capture
+from kafka_assignors.history.metrics import write_metrics
+from kafka_assignors.history.schemas import TABLES, TOPICS
+from kafka_assignors.history.session import spark_session
+from kafka_assignors.history.spark_schema import spark_schema
+from kafka_assignors.history.tables.job import make_tables, read_table
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, grow_topic
+from kafka_assignors.testing import kafka_cluster as started
+from kafka_assignors.testing.plugin import options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+# The first test waits for the broker, five groups, and Spark.
+pytestmark = pytest.mark.timeout(600)
+
+Rows = list[dict[str, Any]]
+
+PARTITIONS = 6
+LONG_MS = 45_000
+"""A session that ends in no script."""
+SHORT_MS = 6000
+"""The session of a member that is killed."""
+SECONDS = 90.0
+QUICK = {"session_timeout_ms": SHORT_MS}
+
+
+class Told(NamedTuple):
+    """A classic group, what was done to it, and what its members said."""
+
+    topic: str
+    script: Script
+    truth: Truth
+
+
+class History(NamedTuple):
+    """What was made of a cluster's records, by table."""
+
+    classic: Mapping[str, Told]
+    modern: ModernGroup
+    tables: Mapping[str, Rows]
+
+    def rows(self, table: str, group: str) -> Rows:
+        return [row for row in self.tables[table] if row["group"] == group]
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return spark_session("local[2]", settings={"spark.sql.shuffle.partitions": "4"})
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    configured = options(request.config)
+    if configured.bootstrap is not None:
+        pytest.skip(f"the cluster at {configured.bootstrap} is given: its offsets topic has more in it")
+    settings = {
+        "offsets.topic.num.partitions": 3,
+        "group.consumer.heartbeat.interval.ms": 300,
+        "group.consumer.min.heartbeat.interval.ms": 300,
+    }
+    with started(how=configured.how, settings=settings) as running:
+        yield running
+
+
+# The scripts
+
+
+def eager(cluster: Cluster, script: Script, topic: str) -> None:
+    """Members of ours that rebalance eagerly."""
+    script.join("a", place="process", settings=QUICK)
+    script.join("b")
+    script.join("c", instance_id="static-c")
+    script.crash("a")
+    script.restart("c")
+    script.join("d", place="process", instance_id="static-d", settings=QUICK)
+    script.leave("b")
+    grow_topic(cluster, topic, PARTITIONS + 2)
+    script.grown()
+    script.lose("d")
+
+
+def cooperative(cluster: Cluster, script: Script, topic: str) -> None:
+    """Members of ours that hand over."""
+    script.join("a", place="process", settings=QUICK)
+    script.join("b")
+    script.join("c", instance_id="static-c")
+    script.crash("a")
+    script.restart("c")
+    script.join("d")
+    grow_topic(cluster, topic, PARTITIONS + 2)
+    script.grown()
+    script.leave("b")
+
+
+def mixed(cluster: Cluster, script: Script, topic: str) -> None:
+    """Ours lead, then others' do."""
+    script.join("ours")
+    script.join("confluent", client="confluent-kafka", assignors=["roundrobin"], instance_id="static-one")
+    script.join("stock", assignors=["roundrobin"])
+    script.join("aio", client="aiokafka", assignors=["roundrobin"], place="process", settings=QUICK)
+    script.restart("confluent")
+    script.leave("stock")
+    script.leave("ours")
+    grow_topic(cluster, topic, PARTITIONS + 2)
+    script.grown()
+    script.join("ours too")
+    script.crash("aio")
+
+
+def sticky(cluster: Cluster, script: Script, topic: str) -> None:
+    """Members of three libraries that all remember what they had."""
+    script.join("ours")
+    script.join("aio", client="aiokafka", assignors=["sticky"])
+    script.join("java", client="java", assignors=["sticky"], place="process", settings=QUICK)
+    script.join("static", instance_id="static-one")
+    script.restart("static")
+    grow_topic(cluster, topic, PARTITIONS + 3)
+    script.grown()
+    script.crash("java")
+    script.leave("ours")
+
+
+SCRIPTS = {
+    "eager": (eager, RangeAssignor),
+    "cooperative": (cooperative, CooperativeStickyAssignor),
+    "mixed": (mixed, RoundRobinAssignor),
+    "sticky": (sticky, StickyAssignor),
+}
+MODERN = "modern"
+
+
+class ModernMember(NamedTuple):
+    """A member of KIP-848, and what it was told in its life: what it had after each callback."""
+
+    name: str
+    consumer: Consumer
+    had: list[Partitions]
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], name: str, topic: str) -> ModernMember:
+        member = cls(name, Consumer({**settings, "client.id": name}), [NOTHING])
+
+        def assigned(_: Any, partitions: Any) -> None:
+            member.had.append(member.had[-1] | named(partitions))
+
+        def revoked(_: Any, partitions: Any) -> None:
+            member.had.append(member.had[-1] - named(partitions))
+
+        member.consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked)
+        return member
+
+
+def named(partitions: Any) -> Partitions:
+    return frozenset((one.topic, one.partition) for one in partitions)
+
+
+class ModernGroup:
+    """A group of KIP-848's, whose members live in the test's own thread.
+
+    Args:
+        cluster: Where.
+        topic: What they read.
+    """
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self.topic = topic
+        self.partitions = PARTITIONS
+        self.ids: dict[str, str] = {}
+        self.lives: dict[str, list[Partitions]] = {}
+        self.stable: list[dict[str, Partitions]] = []
+        self._members: dict[str, ModernMember] = {}
+        self._settings = {
+            **cluster.access.librdkafka(),
+            "group.id": MODERN,
+            "group.protocol": "consumer",
+            "topic.metadata.refresh.interval.ms": 500,
+        }
+
+    def join(self, name: str) -> None:
+        self._members[name] = member = ModernMember.of(self._settings, name, self.topic)
+        self.lives[name] = member.had
+        self.settle()
+        self.ids[name] = str(member.consumer.memberid())
+
+    def leave(self, name: str) -> None:
+        self._members.pop(name).consumer.close()
+        self.settle()
+
+    def settle(self) -> None:
+        """Poll until the members have everything, and each its share."""
+        deadline = time.monotonic() + SECONDS
+        while not self._is_settled():
+            assert time.monotonic() < deadline, {one: had[-1] for one, had in self.lives.items()}
+            for member in self._members.values():
+                member.consumer.poll(0.05)
+        self.stable.append({name: member.had[-1] for name, member in self._members.items()})
+
+    def _is_settled(self) -> bool:
+        shares = [member.had[-1] for member in self._members.values()]
+        sizes = [*map(len, shares)]
+        whole = len(NOTHING.union(*shares)) == sum(sizes) == self.partitions
+        return whole and max(sizes) - min(sizes) <= 1
+
+    def close(self) -> None:
+        for member in self._members.values():
+            member.consumer.close()
+        self._members.clear()
+
+
+@contextmanager
+def modern_group(cluster: Cluster) -> Iterator[ModernGroup]:
+    group = ModernGroup(cluster, create_topic(cluster, PARTITIONS))
+    try:
+        group.join("one")
+        group.join("two")
+        grow_topic(cluster, group.topic, PARTITIONS + 2)
+        group.partitions += 2
+        group.settle()
+        group.leave("one")
+        yield group
+    finally:
+        group.close()
+
+
+@pytest.fixture(scope="module")
+def history(cluster: Cluster, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> History:
+    folder = tmp_path_factory.mktemp("history")
+    with ExitStack() as stack:
+        scripts = {}
+        for name, (play, assignor) in SCRIPTS.items():
+            topic = create_topic(cluster, PARTITIONS)
+            group = stack.enter_context(
+                ConsumerGroup(
+                    cluster,
+                    topic,
+                    [assignor],
+                    group_id=name,
+                    place="thread",
+                    settings={"session_timeout_ms": LONG_MS},
+                    timeout=SECONDS,
+                )
+            )
+            scripts[name] = topic, Script(group, assignor.name)
+            play(cluster, scripts[name][1], topic)
+        modern = stack.enter_context(modern_group(cluster))
+        archive = Archive.create(folder / "archive")
+        capture(spark, cluster.bootstrap_servers, archive)
+        classic = {
+            name: Told(topic, script, Truth(script.group.timeline))
+            for name, (topic, script) in scripts.items()
+        }
+    return History(classic, modern, read_all(spark, archive, folder))
+
+
+def read_all(spark: SparkSession, archive: Archive, folder: Path) -> dict[str, Rows]:
+    """The tables, and what was measured."""
+    out = str(folder / "tables")
+    topics = spark.createDataFrame(archive.topics(), spark_schema(TOPICS))
+    make_tables(spark, archive.read(spark), out, topics=topics)
+    write_metrics(archive.read_groups(spark), archive.topics(), folder / "metrics")
+    frames = {name: read_table(spark, out, name) for name in TABLES}
+    for name in ("rebalances", "groups"):
+        frames[name] = spark.read.parquet(str(folder / "metrics" / name))
+    return {name: [row.asDict(recursive=True) for row in frame.collect()] for name, frame in frames.items()}
+
+
+@pytest.fixture(params=SCRIPTS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def told(history: History, name: str) -> Told:
+    return history.classic[name]
+
+
+def values(rows: Rows, *columns: str) -> set[tuple[Any, ...]]:
+    """Of each row these columns; lists as sorted tuples."""
+    return {
+        tuple(tuple(sorted(cell)) if isinstance(cell := row[column], list) else cell for column in columns)
+        for row in rows
+    }
+
+
+def test_every_record_is_read(history: History) -> None:
+    assert history.tables["rejected"] == []
+    assert {row["group"] for row in history.tables["records"]} == {*SCRIPTS, MODERN}
+
+
+def test_assignments_are_what_each_member_heard(history: History, name: str, told: Told) -> None:
+    truth = told.truth
+    for of in truth.heard.keys() & truth.planned.keys():
+        assert truth.heard[of] == truth.planned[of], of
+    assert values(
+        history.rows("assignments", name), "generation", "member_id", "stage", "topic", "partitions"
+    ) == {
+        (number, member_id, "assigned", topic, numbers)
+        for (number, member_id), partitions in truth.given.items()
+        for topic, numbers in by_topic(partitions).items()
+    }
+
+
+def test_all_members_heard_of_all_generations_that_lasted(told: Told) -> None:
+    unheard = {number for number, _ in told.truth.given.keys() - told.truth.heard.keys()}
+    # Of a hand-over's first round a member may not hear, if others let go before it asks.
+    assert unheard.isdisjoint({step.generation for step in told.script.steps})
+
+
+def test_claims_are_what_each_member_said(history: History, name: str, told: Told) -> None:
+    truth = told.truth
+    for of in truth.told.keys() & truth.told_to_leader.keys():
+        assert truth.told[of] == truth.told_to_leader[of], of
+    expected: set[tuple[Any, ...]] = set()
+    for of, said in truth.said.items():
+        claims = {("owned", said.generation, one) for one in by_topic(said.owned).items()}
+        if not claims and said.generation >= 0:
+            claims = {("owned", said.generation, (None, ()))}
+        expected |= {(*of, source, number, *one) for source, number, one in claims}
+        expected |= {(*of, "sticky", number, *one) for number, one in remembered(told, of)}
+    rows = history.rows("claims", name)
+    known = [row for row in rows if (row["generation"], row["member_id"]) in truth.said]
+    columns = ("generation", "member_id", "source", "claimed_generation", "topic", "partitions")
+    assert values(known, *columns) == expected
+    unknown = {(row["generation"], row["member_id"]) for row in rows} - truth.said.keys()
+    assert all(number not in truth.leader for number, _ in unknown)
+
+
+def remembered(told: Told, of: tuple[int, str]) -> set[tuple[int, tuple[str | None, tuple[int, ...]]]]:
+    """What a member is to say in its user data: generation, topic, and partitions."""
+    before = told.truth.before(of)
+    if before is None or told.script.strategy not in {"sticky", "cooperative-sticky"}:
+        return set()
+    number, partitions = before
+    if told.script.strategy == "cooperative-sticky":
+        return {(number, (None, ()))}
+    if told.truth.name[of[1]] == "aio":  # aiokafka does not say when it had them
+        number = -1
+    return {(number, one) for one in by_topic(partitions).items()}
+
+
+def test_members_are_those_that_took_part(history: History, name: str, told: Told) -> None:
+    truth = told.truth
+    rows = history.rows("members", name)
+    assert values(rows, "generation", "member_id") == truth.given.keys()
+    for row in rows:
+        of = row["generation"], row["member_id"]
+        client = truth.name[row["member_id"]]
+        assert row["client_id"] == client
+        assert row["instance_id"] == truth.instance_id[row["member_id"]]
+        assert row["host"] == HOST
+        assert row["topics"] == [told.topic]
+        assert row["session_timeout_ms"] == told.script.session_ms(client)
+        assert row["problem"] is None
+        if of in truth.said:
+            said = truth.said[of]
+            assert (row["subscription_version"], bytes(row["user_data"] or b"")) == (
+                said.version,
+                said.user_data,
+            )
+
+
+def test_generations_have_the_leader_that_told_so(history: History, name: str, told: Told) -> None:
+    truth, steps = told.truth, told.script.steps
+    rows = {row["generation"]: row for row in history.rows("generations", name)}
+    # Nobody is in a group when it is made.
+    assert sorted(rows) == [0, *truth.generations]
+    assert (rows[0]["members"], rows[0]["leader"], rows[0]["protocol"]) == (0, None, None)
+    for number in truth.generations:
+        row, members = rows[number], truth.members(number)
+        assert row["members"] == len(members)
+        assert (row["protocol_type"], row["protocol"]) == ("consumer", told.script.strategy)
+        restarts = sum(step.is_quiet and step.generation == number for step in steps)
+        assert row["records"] == 1 + restarts
+        if number in truth.leader:
+            assert row["leader"] == members[truth.identity(truth.leader[number])]
+        else:
+            assert not tells_that_it_leads(told, row["leader"])
+
+
+def tells_that_it_leads(told: Told, member_id: str) -> bool:
+    return told.script.group.members[told.truth.name[member_id]].client == "kafka-python"
+
+
+def test_moves_are_the_differences_of_what_members_heard(history: History, name: str, told: Told) -> None:
+    truth = told.truth
+    columns = ("generation", "before", "topic", "moved_partition", "source", "target")
+    pairs = zip([0, *truth.generations], truth.generations, strict=False)
+    assert values(history.rows("moves", name), *columns) == {
+        (number, before, *move)
+        for before, number in pairs
+        for move in moved(truth.owners(before), truth.owners(number))
+    }
+
+
+def test_rebalances_are_the_steps_of_the_script(history: History, name: str, told: Told) -> None:
+    rows = sorted(history.rows("rebalances", name), key=lambda row: row["first_generation"])
+    steps = [step for step in told.script.steps if not step.is_quiet]
+    assert [(row["first_generation"], row["generation"]) for row in rows] == [
+        (step.generation_before + 1, step.generation) for step in steps
+    ]
+    for row, step in zip(rows, steps, strict=True):
+        assert {(one["kind"], one["member"]) for one in row["reasons"]} == step.reasons
+        assert row["strategy"] == told.script.strategy
+        assert (row["members"], row["joined"], row["gone"], row["returned"]) == (
+            len(step.after),
+            step.count("member joined"),
+            step.count("member gone", "member left", "member lost"),
+            0,
+        )
+        moves = moved(owners(step.before), owners(step.after))
+        assert {
+            (one["topic"], one["partition"], one["source"], one["target"]) for one in row["moves"]
+        } == moves
+        assert row["moved"] == sum(None not in move for move in moves)
+        assert row["partitions"] == len(owners(step.after))
+        assert row["imbalance"] == max(step.loads) - min(step.loads)
+        assert row["began"] <= row["ended"]
+
+
+def test_a_cooperative_hand_over_is_one_rebalance_of_two_generations(history: History) -> None:
+    rows = history.rows("rebalances", "cooperative")
+    took = {
+        row["reasons"][0]["member"]: row["generation"] - row["first_generation"] + 1
+        for row in rows
+        if row["reasons"][0]["kind"] == "member joined"
+    }
+    assert took == {f"a{HOST}": 1, f"b{HOST}": 2, "static-c": 2, f"d{HOST}": 2}
+
+
+def test_groups_are_as_restless_as_the_script(history: History, name: str, told: Told) -> None:
+    (row,) = history.rows("groups", name)
+    steps = told.script.steps
+    assert row["rebalances"] == sum(not step.is_quiet for step in steps)
+    assert row["reasons"] == reasons(steps)
+    assert row["members"] == len(steps[-1].after)
+    assert row["seen_members"] == len({one for step in steps for one in step.after})
+    assert row["moved"] == sum(
+        None not in move for step in steps for move in moved(owners(step.before), owners(step.after))
+    )
+    assert row["flapping"] == []
+
+
+# KIP-848
+
+
+def test_members_of_kip_848_had_what_the_table_says(history: History) -> None:
+    group = history.modern
+    rows = sorted(history.rows("assignments", MODERN), key=lambda row: (row["partition"], row["offset"]))
+    assert {row["member_id"] for row in rows} == {*group.ids.values()}
+    assert {row["topic"] for row in rows} == {group.topic}
+    for name, member_id in group.ids.items():
+        held: dict[int, Partitions] = {}
+        for row in rows:
+            if row["member_id"] == member_id and row["stage"] in {"current", "revoking"}:
+                parts = frozenset((row["topic"], number) for number in row["partitions"])
+                held[row["offset"]] = held.get(row["offset"], NOTHING) | parts
+        assert distinct([*held.values()]) == distinct([one for one in group.lives[name] if one])
+
+
+def distinct(listed: Sequence[Partitions]) -> list[Partitions]:
+    """Without those that are the same as the one before."""
+    return [one for number, one in enumerate(listed) if not number or listed[number - 1] != one]
+
+
+def test_members_of_kip_848_are_told_by_name(history: History) -> None:
+    rows = history.rows("members", MODERN)
+    columns = ("member_id", "client_id", "instance_id", "host", "topics", "problem")
+    assert values(rows, *columns) == {
+        (member_id, name, None, HOST, (history.modern.topic,), None)
+        for name, member_id in history.modern.ids.items()
+    }
+
+
+def test_rebalances_of_kip_848_are_the_steps_of_the_script(history: History) -> None:
+    group = history.modern
+    rows = sorted(history.rows("rebalances", MODERN), key=lambda row: row["ended"])
+    for row in rows:
+        print(row)
+    assert [{(one["kind"], one["member"]) for one in row["reasons"]} for row in rows] == [
+        {("member joined", f"one{HOST}")},
+        {("member joined", f"two{HOST}")},
+        {("topics changed", "")},
+        {("member gone", f"one{HOST}")},
+    ]
+    ids = group.ids
+    stable = [{ids[name]: partitions for name, partitions in one.items()} for one in group.stable]
+    for row, before, after in zip(rows, [{}, *stable], stable, strict=True):
+        moves = {(one["topic"], one["partition"], one["source"], one["target"]) for one in row["moves"]}
+        assert moves == moved(owners(before), owners(after))
+        assert row["members"] == len(after)
