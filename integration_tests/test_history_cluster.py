@@ -1,0 +1,171 @@
+"""The jobs of the history give on a real Spark cluster what they give in one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from integration_tests.spark_cluster import SparkCluster, spark_cluster
+from kafka_assignors.history.archive import Archive
+from kafka_assignors.history.kip848_snapshots import uuid_text
+from kafka_assignors.history.log import Topic
+from kafka_assignors.history.schemas import ARCHIVE, TABLES
+from tests.archives import random_records as random_pairs
+from tests.group_histories import random_records
+from tests.kip848_log import TOPIC_IDS, Log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+pytestmark = pytest.mark.timeout(600)  # starts Spark eight times
+
+Rows = list[dict[str, Any]]
+
+SECONDS = 240.0
+SEED = 7
+GROUPS = 8
+FILES = 6
+OF_GROUPS = ("rebalances", "groups")
+
+
+def modern() -> Log:
+    """A group of KIP-848 that hands over again and again."""
+    log = Log()
+    for number in range(1, 30):
+        log.at(100 * number)
+        log.joined(f"m{number}", topics="tu")
+        log.epoch(number)
+        log.assigned(number)
+        if number > 1:
+            log.has(f"m{number - 1}", number, "t0")
+            log.at(100 * number + 5)
+        log.has(f"m{number}", number, "t1 u0")
+        log.at(100 * number + 50)
+        log.gone(f"m{number - 1}")
+    return log
+
+
+def all_rows() -> Rows:
+    """Simulated groups, one of KIP-848, and whatever else there may be, damaged records among it."""
+    lives = [random_records(SEED + number, group=f"group-{number}", records=50) for number in range(GROUPS)]
+    lives.append(modern().records)
+    rows = [
+        row(record.key, record.value, partition, record.offset, record.time_us)
+        for partition, records in enumerate(lives)
+        for record in records
+    ]
+    began = rows[0]["timestamp"]
+    rows += [
+        row(key, value, len(lives), offset, began + offset * 1_000_000)
+        for offset, (key, value) in enumerate(random_pairs(Random(SEED), 200))
+    ]
+    return rows
+
+
+def row(key: bytes | None, value: bytes | None, partition: int, offset: int, time_us: int) -> dict[str, Any]:
+    return {
+        "type": -1 if key is None or len(key) < 2 else int.from_bytes(key[:2], signed=True),
+        "count": 1,
+        "key": key,
+        "value": value,
+        "partition": partition,
+        "offset": offset,
+        "timestamp": time_us,
+        "leader_epoch": 0,
+    }
+
+
+def make_archive(folder: Path) -> Archive:
+    archive = Archive.create(folder)
+    rows = all_rows()
+    # Of each group, there is something in every file.
+    for number in range(FILES):
+        day = datetime.fromtimestamp(rows[0]["timestamp"] / 1e6, tz=UTC).date()
+        batch = folder / "records" / "source=topic" / f"batch={number}" / f"day={day}"
+        batch.mkdir(parents=True)
+        part = [one for one in rows if one["offset"] * FILES // 200 % FILES == number]
+        pq.write_table(pa.Table.from_pylist(part, schema=ARCHIVE), batch / "part-0.parquet")
+    archive.add_topics([Topic(name, uuid_text(topic_id), 4) for name, topic_id in TOPIC_IDS.items()])
+    return archive
+
+
+class Made(NamedTuple):
+    """What the jobs made with some master."""
+
+    counts: Mapping[str, Any]
+    tables: Mapping[str, Rows]
+    what_if: Rows
+
+
+def make(archive: Archive, out: Path, master: str, environment: Mapping[str, str]) -> Made:
+    """Run all jobs, each in a process of its own."""
+
+    def run(verb: str, *more: str) -> Any:
+        command = [sys.executable, "-m", "kafka_assignors.cli.main", "history", verb, str(archive.path)]
+        done = subprocess.run(
+            [*command, *more, "--master", master, "--json"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    counts = run("tables", str(out / "tables"))
+    run("metrics", "--out", str(out / "metrics"))
+    found = run("what-if", "--assignor", "range", "--assignor", "cooperative-sticky")
+    folder = out / "tables" / json.loads((out / "tables" / "tables.json").read_text())["folder"]
+    places = {name: folder / name for name in TABLES} | {name: out / "metrics" / name for name in OF_GROUPS}
+    return Made(counts, {name: read(place) for name, place in places.items()}, ordered(found))
+
+
+def read(folder: Path) -> Rows:
+    return ordered(pq.read_table(folder).to_pylist())
+
+
+def ordered(rows: Rows) -> Rows:
+    """In one order; and floats, whose sums depend on the order, in whole microseconds."""
+    rounded = (
+        {name: round(cell, 6) if isinstance(cell, float) else cell for name, cell in row.items()}
+        for row in rows
+    )
+    return sorted(rounded, key=repr)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("spark")) as running:
+        yield running
+
+
+def test_a_cluster_makes_what_one_process_makes(cluster: SparkCluster, tmp_path: Path) -> None:
+    archive = make_archive(tmp_path / "archive")
+    there = make(archive, tmp_path / "there", cluster.url, cluster.environment)
+    here = make(archive, tmp_path / "here", "local[2]", {**cluster.environment, "SPARK_CONF_DIR": os.devnull})
+
+    assert {name: len(rows) for name, rows in here.tables.items() if not rows} == {}
+    assert len(here.tables["records"]) > 500
+    assert len(here.what_if) > 2 * GROUPS
+    assert there.counts == here.counts
+    for name, rows in here.tables.items():
+        assert there.tables[name] == rows, name
+    assert there.what_if == here.what_if
+
+    tables, *others = cluster.applications()
+    assert len(others) == 2
+    for application in (tables, *others):
+        assert sum(cluster.tasks(worker, application) for worker in cluster.workers) > 0
+    # There are tasks enough for both: each file is decoded by one.
+    assert all(cluster.tasks(worker, tables) > 0 for worker in cluster.workers)
