@@ -21,6 +21,8 @@ Of = tuple[int, str]
 """A generation and a member id."""
 Reason = tuple[str, str]
 """A kind, and whose doing it was."""
+Moved = tuple[str, int, str | None, str | None]
+"""Topic, partition, who had it, and who has it."""
 
 NOTHING: Partitions = frozenset()
 HOST = "/127.0.0.1"
@@ -37,25 +39,48 @@ class Said(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Something that was done to a group, and what it was like before and after."""
+    """Something that was done to a group, and what it was like when it was stable again."""
 
     reasons: frozenset[Reason]
-    before: Mapping[str, Partitions]
     after: Mapping[str, Partitions]
     generation_before: int
     generation: int
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nobody had to rebalance."""
-        return self.generation == self.generation_before
+        """Whether nobody has to rebalance for it."""
+        return {kind for kind, _ in self.reasons} == {"static member came back"}
+
+
+class Round(NamedTuple):
+    """A rebalance: the generations from one in which all was owned to the next.
+
+    Attributes:
+        reasons: Why.
+        first: The first generation.
+        last: The last.
+        before: Partition -> its owner, before.
+        after: The same in the last generation.
+        members: How many there were then.
+    """
+
+    reasons: frozenset[Reason]
+    first: int
+    last: int
+    before: Mapping[tuple[str, int], str]
+    after: Mapping[tuple[str, int], str]
+    members: int
 
     def count(self, *kinds: str) -> int:
         return sum(kind in kinds for kind, _ in self.reasons)
 
     @property
-    def loads(self) -> list[int]:
-        return [len(partitions) for partitions in self.after.values()]
+    def moves(self) -> set[Moved]:
+        return moved(self.before, self.after)
+
+    @property
+    def loads(self) -> Counter[str]:
+        return Counter(self.after.values())
 
 
 class Script:
@@ -115,7 +140,6 @@ class Script:
         self.steps.append(
             Step(
                 reasons=frozenset(reasons),
-                before={} if before is None else self._owned(before),
                 after=self._owned(self._stable),
                 generation_before=0 if before is None else before.generation,
                 generation=self._stable.generation,
@@ -219,10 +243,8 @@ class Truth:
         }
 
 
-def moved(
-    before: Mapping[tuple[str, int], str], after: Mapping[tuple[str, int], str]
-) -> set[tuple[str, int, str | None, str | None]]:
-    """Topic, partition, and who had it and has it, of each that has another owner."""
+def moved(before: Mapping[tuple[str, int], str], after: Mapping[tuple[str, int], str]) -> set[Moved]:
+    """The partitions that have another owner."""
     return {
         (*partition, before.get(partition), after.get(partition))
         for partition in before.keys() | after.keys()
@@ -243,9 +265,27 @@ def by_topic(partitions: Partitions) -> dict[str, tuple[int, ...]]:
     }
 
 
-def reasons(steps: list[Step]) -> Counter[str]:
-    """How often each kind was the reason."""
-    return Counter(kind for step in steps for kind, _ in step.reasons)
+def rounds(script: Script, truth: Truth) -> list[Round]:
+    """The rebalances that a script led to.
+
+    A client may join once more than it has to, in which nothing changes.
+    """
+    found: list[Round] = []
+    last = 0
+    for step in script.steps:
+        first: int | None = None
+        for number in truth.generations:
+            if not step.generation_before < number <= step.generation:
+                continue
+            first = number if first is None else first
+            before, after = truth.owners(last), truth.owners(number)
+            if before.keys() - after.keys():
+                continue  # somebody gave up what nobody has yet
+            came = truth.members(last).keys() != truth.members(number).keys()
+            why = step.reasons if came or before.keys() != after.keys() else frozenset({("unknown", "")})
+            found.append(Round(why, first, number, before, after, len(truth.members(number))))
+            last, first = number, None
+    return found
 
 
 def _said(told: Mapping[str, Any]) -> Said:
