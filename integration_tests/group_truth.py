@@ -1,7 +1,8 @@
-"""What the history of a group is to say, by the words of its members and by the script that they were put through.
+"""What the history of a group is to say, by its members' words and by the script that they were put through.
 
-Nothing here knows how a record looks. A member's word is an event of the test kit: what it said when it joined
-("metadata"), what it was given ("assignment"), and of a leader what all said and what it gave them ("assign").
+Nothing here knows how a record looks. A member's word is an event of the test kit: what it said when it
+joined ("metadata"), what it was given ("assignment"), and of a leader what all said and what it gave them
+("assign").
 """
 
 from __future__ import annotations
@@ -12,20 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafka_assignors.testing import ConsumerGroup, StableGroup
+    from integration_tests.scripted_groups import Partitions, Reason, Script
     from kafka_assignors.timelines.events import Event
     from kafka_assignors.timelines.timeline import Timeline
 
-Partitions = frozenset[tuple[str, int]]
 Of = tuple[int, str]
 """A generation and a member id."""
-Reason = tuple[str, str]
-"""A kind, and whose doing it was."""
 Moved = tuple[str, int, str | None, str | None]
 """Topic, partition, who had it, and who has it."""
-
-NOTHING: Partitions = frozenset()
-HOST = "/127.0.0.1"
 
 
 class Said(NamedTuple):
@@ -36,20 +31,6 @@ class Said(NamedTuple):
     owned: Partitions
     generation: int
     user_data: bytes
-
-
-class Step(NamedTuple):
-    """Something that was done to a group, and what it was like when it was stable again."""
-
-    reasons: frozenset[Reason]
-    after: Mapping[str, Partitions]
-    generation_before: int
-    generation: int
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nobody has to rebalance for it."""
-        return {kind for kind, _ in self.reasons} == {"static member came back"}
 
 
 class Round(NamedTuple):
@@ -81,77 +62,6 @@ class Round(NamedTuple):
     @property
     def loads(self) -> Counter[str]:
         return Counter(self.after.values())
-
-
-class Script:
-    """A group that is put through something, step by step.
-
-    Args:
-        group: It.
-        strategy: What it is to assign by.
-    """
-
-    def __init__(self, group: ConsumerGroup, strategy: str) -> None:
-        self.group = group
-        self.strategy = strategy
-        self.steps: list[Step] = []
-        self._settings: dict[str, Mapping[str, Any]] = {}
-        self._stable: StableGroup | None = None
-
-    def session_ms(self, name: str) -> int:
-        """The session timeout of a member, which one that is restarted has, too."""
-        base = name.partition(".")[0]
-        return int({**self.group.settings, **self._settings[base]}["session_timeout_ms"])
-
-    def join(self, name: str, **how: Any) -> None:
-        self._settings[name] = how.get("settings", {})
-        self.group.join(name, **how)
-        self._settle(("member joined", how.get("instance_id") or f"{name}{HOST}"))
-
-    def crash(self, name: str) -> None:
-        """A dynamic member is killed, and the group waits for its session to end."""
-        self.group.members[name].crash()
-        self._settle(("member gone", f"{name}{HOST}"))
-
-    def lose(self, name: str) -> None:
-        """A static member is killed, and its session ends."""
-        member = self.group.members[name]
-        member.crash()
-        self._settle(("member lost", str(member.instance_id)))
-
-    def leave(self, name: str) -> None:
-        """A dynamic member leaves."""
-        self.group.members[name].leave()
-        self._settle(("member left", f"{name}{HOST}"))
-
-    def restart(self, name: str) -> None:
-        """A static member ends, and is back before its session is over."""
-        member = self.group.members[name]
-        member.restart()
-        self._settle(("static member came back", str(member.instance_id)))
-
-    def grown(self) -> None:
-        """Its topic has got more partitions."""
-        self._settle(("topics changed", ""))
-
-    def _settle(self, *reasons: Reason) -> None:
-        before, self._stable = self._stable, self.group.wait_stable()
-        assert self._stable.protocol == self.strategy
-        self.steps.append(
-            Step(
-                reasons=frozenset(reasons),
-                after=self._owned(self._stable),
-                generation_before=0 if before is None else before.generation,
-                generation=self._stable.generation,
-            )
-        )
-
-    def _owned(self, stable: StableGroup) -> dict[str, Partitions]:
-        """By instance id, or member id."""
-        return {
-            self.group.members[name].instance_id or self.group.members[name].member_id: _pairs(partitions)
-            for name, partitions in stable.assignments.items()
-        }
 
 
 class Truth:

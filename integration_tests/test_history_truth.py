@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from confluent_kafka import Consumer
 
-from integration_tests.group_truth import (
+from integration_tests.group_truth import Truth, by_topic, moved, owners, rounds
+from integration_tests.scripted_groups import (
     HOST,
+    LONG_MS,
+    MODERN,
     NOTHING,
+    PARTITIONS,
+    SCRIPTS,
+    SECONDS,
+    ModernGroup,
     Partitions,
     Script,
-    Truth,
-    by_topic,
-    moved,
-    owners,
-    rounds,
-)
-from kafka_assignors import (
-    CooperativeStickyAssignor,
-    RangeAssignor,
-    RoundRobinAssignor,
-    StickyAssignor,
+    modern_group,
 )
 from kafka_assignors.history.archive import Archive
 from kafka_assignors.history.capture import capture
@@ -35,9 +30,8 @@ from kafka_assignors.history.schemas import TABLES, TOPICS
 from kafka_assignors.history.session import spark_session
 from kafka_assignors.history.spark_schema import spark_schema
 from kafka_assignors.history.tables.job import make_tables, read_table
-from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, grow_topic
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from kafka_assignors.testing import kafka_cluster as started
-from kafka_assignors.testing.groups.clients import confluent
 from kafka_assignors.testing.plugin import options
 
 if TYPE_CHECKING:
@@ -51,14 +45,7 @@ pytestmark = pytest.mark.timeout(600)
 
 Rows = list[dict[str, Any]]
 
-PARTITIONS = 6
-LONG_MS = 45_000
-"""A session that ends in no script."""
-SHORT_MS = 6000
-"""The session of a member that is killed."""
-SECONDS = 90.0
 ROW_OF_A_RECORD = ("partition", "offset", "member_id", "stage", "source", "topic", "moved_partition")
-QUICK = {"session_timeout_ms": SHORT_MS}
 
 
 class Told(NamedTuple):
@@ -97,173 +84,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     }
     with started(how=configured.how, settings=settings) as running:
         yield running
-
-
-# The scripts
-
-
-def eager(cluster: Cluster, script: Script, topic: str) -> None:
-    """Members of ours that rebalance eagerly."""
-    script.join("a", place="process", settings=QUICK)
-    script.join("b")
-    script.join("c", instance_id="static-c")
-    script.crash("a")
-    script.restart("c")
-    script.join("d", place="process", instance_id="static-d", settings=QUICK)
-    script.leave("b")
-    grow_topic(cluster, topic, PARTITIONS + 2)
-    script.grown()
-    script.lose("d")
-
-
-def cooperative(cluster: Cluster, script: Script, topic: str) -> None:
-    """Members of ours that hand over."""
-    script.join("a", place="process", settings=QUICK)
-    script.join("b")
-    script.join("c", instance_id="static-c")
-    script.crash("a")
-    script.restart("c")
-    script.join("d")
-    grow_topic(cluster, topic, PARTITIONS + 2)
-    script.grown()
-    script.leave("b")
-
-
-def mixed(cluster: Cluster, script: Script, topic: str) -> None:
-    """Ours lead, then others' do."""
-    script.join("ours")
-    script.join("confluent", client="confluent-kafka", assignors=["roundrobin"], instance_id="static-one")
-    script.join("stock", assignors=["roundrobin"])
-    script.join("aio", client="aiokafka", assignors=["roundrobin"], place="process", settings=QUICK)
-    script.restart("confluent")
-    script.leave("stock")
-    script.leave("ours")
-    grow_topic(cluster, topic, PARTITIONS + 2)
-    script.grown()
-    script.join("ours too")
-    script.crash("aio")
-
-
-def sticky(cluster: Cluster, script: Script, topic: str) -> None:
-    """Members of three libraries that all remember what they had."""
-    script.join("ours")
-    script.join("aio", client="aiokafka", assignors=["sticky"])
-    script.join("java", client="java", assignors=["sticky"], place="process", settings=QUICK)
-    script.join("static", instance_id="static-one")
-    script.restart("static")
-    grow_topic(cluster, topic, PARTITIONS + 3)
-    script.grown()
-    script.crash("java")
-    script.leave("ours")
-
-
-SCRIPTS = {
-    "eager": (eager, RangeAssignor),
-    "cooperative": (cooperative, CooperativeStickyAssignor),
-    "mixed": (mixed, RoundRobinAssignor),
-    "sticky": (sticky, StickyAssignor),
-}
-MODERN = "modern"
-
-
-class ModernMember(NamedTuple):
-    """A member of KIP-848, and what it was told in its life: what it had after each callback."""
-
-    name: str
-    consumer: Consumer
-    had: list[Partitions]
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any], name: str, topic: str) -> ModernMember:
-        member = cls(name, Consumer({**settings, "client.id": name}), [NOTHING])
-
-        def assigned(_: Any, partitions: Any) -> None:
-            member.had.append(member.had[-1] | named(partitions))
-
-        def revoked(_: Any, partitions: Any) -> None:
-            member.had.append(member.had[-1] - named(partitions))
-
-        member.consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked)
-        return member
-
-
-def named(partitions: Any) -> Partitions:
-    return frozenset((one.topic, one.partition) for one in partitions)
-
-
-class ModernGroup:
-    """A group of KIP-848's, whose members live in the test's own thread.
-
-    Args:
-        cluster: Where.
-        topic: What they read.
-    """
-
-    def __init__(self, cluster: Cluster, topic: str) -> None:
-        self.topic = topic
-        self.partitions = PARTITIONS
-        self.ids: dict[str, str] = {}
-        self.lives: dict[str, list[Partitions]] = {}
-        self.stable: list[dict[str, Partitions]] = []
-        self.epochs: list[int] = []
-        self._members: dict[str, ModernMember] = {}
-        self._settings = {
-            **cluster.access.librdkafka(),
-            "group.id": MODERN,
-            "group.protocol": "consumer",
-            "topic.metadata.refresh.interval.ms": 500,
-        }
-
-    def join(self, name: str) -> None:
-        self._members[name] = member = ModernMember.of(self._settings, name, self.topic)
-        self.lives[name] = member.had
-        self.settle()
-        self.ids[name] = str(member.consumer.memberid())
-
-    def leave(self, name: str) -> None:
-        self._members.pop(name).consumer.close()
-        self.settle()
-
-    def settle(self) -> None:
-        """Poll until the members have everything, and each its share."""
-        deadline = time.monotonic() + SECONDS
-        while not self._is_settled():
-            assert time.monotonic() < deadline, {one: had[-1] for one, had in self.lives.items()}
-            for member in self._members.values():
-                member.consumer.poll(0.05)
-        self.stable.append({name: member.had[-1] for name, member in self._members.items()})
-        (epoch,) = self._epochs()
-        self.epochs.append(epoch)
-
-    def _is_settled(self) -> bool:
-        shares = [member.had[-1] for member in self._members.values()]
-        sizes = [*map(len, shares)]
-        whole = len(NOTHING.union(*shares)) == sum(sizes) == self.partitions
-        return whole and max(sizes) - min(sizes) <= 1 and len(self._epochs()) == 1
-
-    def _epochs(self) -> set[int]:
-        consumers = [member.consumer for member in self._members.values()]
-        return {confluent._generation(one.consumer_group_metadata()) for one in consumers}
-
-    def close(self) -> None:
-        for member in self._members.values():
-            member.consumer.close()
-        self._members.clear()
-
-
-@contextmanager
-def modern_group(cluster: Cluster) -> Iterator[ModernGroup]:
-    group = ModernGroup(cluster, create_topic(cluster, PARTITIONS))
-    try:
-        group.join("one")
-        group.join("two")
-        grow_topic(cluster, group.topic, PARTITIONS + 2)
-        group.partitions += 2
-        group.settle()
-        group.leave("one")
-        yield group
-    finally:
-        group.close()
 
 
 @pytest.fixture(scope="module")
@@ -368,7 +188,9 @@ def test_claims_are_what_each_member_said(history: History, name: str, told: Tol
         assert truth.told[of] == truth.told_to_leader[of], of
     expected: set[tuple[Any, ...]] = set()
     for of, said in truth.said.items():
-        claims = {("owned", said.generation, one) for one in by_topic(said.owned).items()}
+        claims: set[tuple[Any, ...]] = {
+            ("owned", said.generation, one) for one in by_topic(said.owned).items()
+        }
         if not claims and said.generation >= 0:
             claims = {("owned", said.generation, (None, ()))}
         expected |= {(*of, source, number, *one) for source, number, one in claims}
@@ -498,9 +320,9 @@ def test_a_cooperative_hand_over_is_one_rebalance_of_two_generations(history: Hi
 def test_groups_are_as_restless_as_the_script(history: History, name: str, told: Told) -> None:
     (row,) = history.rows("groups", name)
     steps, expected = told.script.steps, rounds(told.script, told.truth)
-    returned = [step for step in steps if step.is_quiet]
+    why = [one.reasons for one in expected] + [step.reasons for step in steps if step.is_quiet]
     assert row["rebalances"] == len(expected)
-    assert row["reasons"] == Counter(kind for one in (*expected, *returned) for kind, _ in one.reasons)
+    assert row["reasons"] == Counter(kind for each in why for kind, _ in each)
     assert row["members"] == len(steps[-1].after)
     assert row["seen_members"] == len({one for step in steps for one in step.after})
     assert row["moved"] == sum(None not in move for one in expected for move in one.moves)
