@@ -29,7 +29,7 @@ _EXECUTORS = f"""\
 spark.executor.memory {EXECUTOR_MEMORY}
 spark.executor.cores 1
 spark.ui.enabled false
-spark.sql.shuffle.partitions 4
+spark.sql.shuffle.partitions 2
 """
 
 

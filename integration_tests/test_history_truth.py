@@ -104,7 +104,7 @@ def history(cluster: Cluster, spark: SparkSession, tmp_path_factory: pytest.Temp
             )
             scripts[name] = topic, Script(stack.enter_context(group), assignor.name)
         # All at once, so that their records lie between each other's.
-        with ThreadPoolExecutor() as pool:
+        with ThreadPoolExecutor(len(SCRIPTS)) as pool:
             plays = [
                 pool.submit(play, cluster, scripts[name][1], scripts[name][0])
                 for name, (play, _) in SCRIPTS.items()
