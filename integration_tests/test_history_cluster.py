@@ -1,0 +1,189 @@
+"""The jobs of the history give on a real Spark cluster what they give in one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from integration_tests.spark_cluster import SparkCluster, spark_cluster
+from kafka_assignors.history.archive import Archive
+from kafka_assignors.history.kip848_snapshots import uuid_text
+from kafka_assignors.history.log import Topic
+from kafka_assignors.history.schemas import ARCHIVE, TABLES
+from tests.archives import random_records as random_pairs
+from tests.group_histories import random_records
+from tests.kip848_log import TOPIC_IDS, Log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+pytestmark = pytest.mark.timeout(600)  # starts Spark twice, and a cluster
+
+Rows = list[dict[str, Any]]
+
+SECONDS = 400.0
+SEED = 7
+GROUPS = 6
+FILES = 4
+OF_GROUPS = ("rebalances", "groups")
+
+
+def modern() -> Log:
+    """A group of KIP-848 that hands over again and again."""
+    log = Log()
+    for number in range(1, 30):
+        log.at(100 * number)
+        log.joined(f"m{number}", topics="tu")
+        log.epoch(number)
+        log.assigned(number)
+        if number > 1:
+            log.has(f"m{number - 1}", number, "t0")
+            log.at(100 * number + 5)
+        log.has(f"m{number}", number, "t1 u0")
+        log.at(100 * number + 50)
+        log.gone(f"m{number - 1}")
+    return log
+
+
+def all_rows() -> Rows:
+    """Simulated groups, one of KIP-848, and whatever else there may be, damaged records among it."""
+    lives = [random_records(SEED + number, group=f"group-{number}", records=50) for number in range(GROUPS)]
+    lives.append(modern().records)
+    rows = [
+        row(record.key, record.value, partition, record.offset, record.time_us)
+        for partition, records in enumerate(lives)
+        for record in records
+    ]
+    began = rows[0]["timestamp"]
+    rows += [
+        row(key, value, len(lives), offset, began + offset * 1_000_000)
+        for offset, (key, value) in enumerate(random_pairs(Random(SEED), 200))
+    ]
+    return rows
+
+
+def row(key: bytes | None, value: bytes | None, partition: int, offset: int, time_us: int) -> dict[str, Any]:
+    return {
+        "type": -1 if key is None or len(key) < 2 else int.from_bytes(key[:2], signed=True),
+        "count": 1,
+        "key": key,
+        "value": value,
+        "partition": partition,
+        "offset": offset,
+        "timestamp": time_us,
+        "leader_epoch": 0,
+    }
+
+
+def make_archive(folder: Path) -> Archive:
+    archive = Archive.create(folder)
+    rows = all_rows()
+    # Of each group, there is something in every file.
+    for number in range(FILES):
+        day = datetime.fromtimestamp(rows[0]["timestamp"] / 1e6, tz=UTC).date()
+        batch = folder / "records" / "source=topic" / f"batch={number}" / f"day={day}"
+        batch.mkdir(parents=True)
+        part = [one for one in rows if one["offset"] * FILES // 200 % FILES == number]
+        pq.write_table(pa.Table.from_pylist(part, schema=ARCHIVE), batch / "part-0.parquet")
+    archive.add_topics([Topic(name, uuid_text(topic_id), 4) for name, topic_id in TOPIC_IDS.items()])
+    return archive
+
+
+class Made(NamedTuple):
+    """What the jobs made with some master."""
+
+    counts: Mapping[str, Any]
+    tables: Mapping[str, Rows]
+    what_if: Rows
+
+
+ALL = """
+import json, sys
+from kafka_assignors.cli.main import main
+sys.exit(max(main(one) for one in json.loads(sys.argv[1])))
+"""
+"""Commands one after the other: Spark starts once for all of them."""
+
+
+def make(archive: Archive, out: Path, master: str, environment: Mapping[str, str]) -> Made:
+    """Run all jobs, in a process of their own, as a process has one master."""
+    verbs = [
+        ["tables", str(archive.path), str(out / "tables")],
+        ["metrics", str(archive.path), "--out", str(out / "metrics")],
+        ["what-if", str(archive.path), "--assignor", "range", "--assignor", "cooperative-sticky"],
+    ]
+    commands = [["history", *verb, "--master", master, "--json"] for verb in verbs]
+    done = subprocess.run(
+        [sys.executable, "-c", ALL, json.dumps(commands)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    counts, _, what_if = in_turn(done.stdout)
+    folder = out / "tables" / json.loads((out / "tables" / "tables.json").read_text())["folder"]
+    places = {name: folder / name for name in TABLES} | {name: out / "metrics" / name for name in OF_GROUPS}
+    return Made(counts, {name: read(place) for name, place in places.items()}, ordered(what_if))
+
+
+def in_turn(printed: str) -> list[Any]:
+    """Several values of JSON, one after the other."""
+    found, decoder = [], json.JSONDecoder()
+    while printed := printed.lstrip():
+        value, end = decoder.raw_decode(printed)
+        found.append(value)
+        printed = printed[end:]
+    return found
+
+
+def read(folder: Path) -> Rows:
+    return ordered(pq.read_table(folder).to_pylist())
+
+
+def ordered(rows: Rows) -> Rows:
+    """In one order; and floats, whose sums depend on the order, in whole microseconds."""
+    rounded = (
+        {name: round(cell, 6) if isinstance(cell, float) else cell for name, cell in row.items()}
+        for row in rows
+    )
+    return sorted(rounded, key=repr)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("spark")) as running:
+        yield running
+
+
+def test_a_cluster_makes_what_one_process_makes(cluster: SparkCluster, tmp_path: Path) -> None:
+    archive = make_archive(tmp_path / "archive")
+    alone = {**cluster.environment, "SPARK_CONF_DIR": os.devnull}
+    with ThreadPoolExecutor() as pool:
+        on_cluster = pool.submit(make, archive, tmp_path / "there", cluster.url, cluster.environment)
+        here = make(archive, tmp_path / "here", "local[2]", alone)
+        there = on_cluster.result()
+
+    assert {name: len(rows) for name, rows in here.tables.items() if not rows} == {}
+    assert len(here.tables["records"]) > 500
+    assert len(here.what_if) > 2 * GROUPS
+    assert there.counts == here.counts
+    for name, rows in here.tables.items():
+        assert there.tables[name] == rows, name
+    assert there.what_if == here.what_if
+
+    (application,) = cluster.applications()
+    # There are tasks enough for both: each file is decoded by one.
+    assert all(cluster.tasks(worker, application) > 0 for worker in cluster.workers)
