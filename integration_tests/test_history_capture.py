@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.timeout(600)  # the first test also starts Spark
+
 OFFSETS_TOPIC = "__consumer_offsets"
 PARTITIONS = 3
 SECONDS = 150.0

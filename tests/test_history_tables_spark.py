@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 
+pytestmark = pytest.mark.timeout(600)  # the first test also starts Spark
+
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
