@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _INT32: Final = struct.Struct(">i")
-_VERSION_SIZE: Final = 2
 
 try:
     _compiled: Any = import_module("kafka_assignors.history.tables._decode")
@@ -67,22 +66,17 @@ def encode_owners(members: Iterable[tuple[str, Mapping[str, Sequence[int]]]]) ->
     return join_owners([encode_member(*member) for member in members])
 
 
-def encode_member(identity: str, partitions: Mapping[str, Sequence[int]], assignment: bytes = b"") -> bytes:
+def encode_member(identity: str, partitions: Mapping[str, Sequence[int]], listed: bytes | None = None) -> bytes:
     """One member's part of the owners of a record.
 
     Args:
         identity: Its identity.
         partitions: Its partitions by topic. Without any there is no part of it.
-        assignment: The assignment that they were read from, if there is one, which may have the list as it is
-            wanted here.
+        listed: The same as a partition list, if they were read from one.
     """
     if not partitions:
         return b""
-    if assignment and _INT32.unpack_from(assignment, _VERSION_SIZE)[0] == len(partitions):
-        # No topic comes twice.
-        size = 4 + sum(6 + len(topic.encode()) + 4 * len(ids) for topic, ids in partitions.items())
-        return _string(identity) + assignment[_VERSION_SIZE : _VERSION_SIZE + size]
-    return _string(identity) + _partition_list(partitions)
+    return _string(identity) + (_partition_list(partitions) if listed is None else listed)
 
 
 def join_owners(members: Iterable[bytes]) -> bytes:
