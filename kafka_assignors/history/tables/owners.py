@@ -13,21 +13,22 @@ were given the same partition the last by identity counts. All integers are big-
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
 from importlib import import_module
+from itertools import repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_assignors.protocol.codec import Reader
+from kafka_assignors.history.tables.garbage import no_garbage_collection
+from kafka_assignors.protocol.bounded import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+_UINT16: Final = struct.Struct(">H")
 _INT32: Final = struct.Struct(">i")
-_VERSION_SIZE: Final = 2
 
 try:
     _compiled: Any = import_module("kafka_assignors.history.tables._decode")
@@ -67,22 +68,19 @@ def encode_owners(members: Iterable[tuple[str, Mapping[str, Sequence[int]]]]) ->
     return join_owners([encode_member(*member) for member in members])
 
 
-def encode_member(identity: str, partitions: Mapping[str, Sequence[int]], assignment: bytes = b"") -> bytes:
+def encode_member(
+    identity: str, partitions: Mapping[str, Sequence[int]], listed: bytes | None = None
+) -> bytes:
     """One member's part of the owners of a record.
 
     Args:
         identity: Its identity.
         partitions: Its partitions by topic. Without any there is no part of it.
-        assignment: The assignment that they were read from, if there is one, which may have the list as it is
-            wanted here.
+        listed: The same as a partition list, if they were read from one.
     """
     if not partitions:
         return b""
-    if assignment and _INT32.unpack_from(assignment, _VERSION_SIZE)[0] == len(partitions):
-        # No topic comes twice.
-        size = 4 + sum(6 + len(topic.encode()) + 4 * len(ids) for topic, ids in partitions.items())
-        return _string(identity) + assignment[_VERSION_SIZE : _VERSION_SIZE + size]
-    return _string(identity) + _partition_list(partitions)
+    return _string(identity) + (_partition_list(partitions) if listed is None else listed)
 
 
 def join_owners(members: Iterable[bytes]) -> bytes:
@@ -119,17 +117,51 @@ def _members(owners: bytes) -> list[bytes]:
     return members
 
 
-@lru_cache(maxsize=10_000)
-def _given(member: bytes) -> tuple[str, frozenset[tuple[str, int]]]:
-    """A member's identity, and its partitions."""
-    reader = Reader(member)
-    identity = reader.string("an identity") or ""
-    return identity, frozenset((topic, one) for topic, ids in reader.partition_list() for one in ids)
+_Given = tuple[str, frozenset[tuple[str, int]]]
+"""A member's identity, and its partitions."""
+
+
+class _GivenByMember(Bounded[bytes, _Given]):
+    """What the bytes of members say; most of them come again with the group's next record."""
+
+    def __missing__(self, member: bytes) -> _Given:
+        found = _read_given(member)
+        self.remember(member, found, len(member) + 1000 + 150 * len(found[1]))
+        return found
+
+
+_MOST_REMEMBERED: Final = 64 * 2**20
+_given: Final = _GivenByMember(_MOST_REMEMBERED)
+
+
+def _read_given(member: bytes) -> _Given:
+    size = _UINT16.unpack_from(member)[0]
+    at = 2 + size
+    identity = member[2:at].decode()
+    (topics,) = _INT32.unpack_from(member, at)
+    at += 4
+    partitions: set[tuple[str, int]] = set()
+    for _ in range(topics):
+        size = _UINT16.unpack_from(member, at)[0]
+        place = at + 2 + size
+        (count,) = _INT32.unpack_from(member, place)
+        at, name = place + 4 + 4 * count, member[at + 2 : place].decode()
+        partitions.update(
+            zip(repeat(name), struct.unpack_from(f">{count}i", member, place + 4), strict=False)
+        )
+    return identity, frozenset(partitions)
 
 
 def _settled(members: Iterable[bytes]) -> dict[tuple[str, int], str]:
-    given = sorted(map(_given, members), key=itemgetter(0))
-    return {one: identity for identity, partitions in given for one in partitions}
+    settled: dict[tuple[str, int], str] = {}
+    for identity, partitions in sorted(map(_given.__getitem__, members), key=itemgetter(0)):
+        settled.update(dict.fromkeys(partitions, identity))
+    return settled
+
+
+_exclusive: Final = Bounded[bytes, None](_MOST_REMEMBERED)
+"""Owners of records in which no partition is given to two members. Of what follows on them only
+what was given anew can be somebody else's as well."""
 
 
 def _moved(before: bytes, after: bytes) -> list[tuple[str, int, str | None, str | None]]:
@@ -140,17 +172,29 @@ def _moved(before: bytes, after: bytes) -> list[tuple[str, int, str | None, str 
     if before == after:
         return []
     old, new = _members(before), _members(after)
-    same = {*old} & {*new}
-    changed = [member for member in (*old, *new) if member not in same]
-    touched = frozenset[tuple[str, int]]().union(*(_given(member)[1] for member in changed))
-    shared = {member for member in same if not touched.isdisjoint(_given(member)[1])}
-    had = _settled(member for member in old if member not in same or member in shared)
-    has = _settled(member for member in new if member not in same or member in shared)
-    return [
-        (topic, partition, had.get((topic, partition)), has.get((topic, partition)))
-        for topic, partition in sorted(touched)
-        if had.get((topic, partition)) != has.get((topic, partition))
-    ]
+    same = {*old}.intersection(new)
+    changed_old = [member for member in old if member not in same]
+    changed_new = [member for member in new if member not in same]
+    nothing = frozenset[tuple[str, int]]()
+    lost = nothing.union(*[_given[member][1] for member in changed_old])
+    gained = nothing.union(*[_given[member][1] for member in changed_new])
+    touched = lost | gained
+    was_exclusive = before in _exclusive
+    suspect = gained - lost if was_exclusive else touched
+    shared = [one for one in same if not suspect.isdisjoint(_given[one][1])] if suspect else []
+    if not shared and _are_apart(changed_new if was_exclusive else new):
+        _exclusive.forget(before, len(before))
+        _exclusive.remember(after, None, len(after))
+    had = _settled(changed_old + shared)
+    has = _settled(changed_new + shared)
+    moved = sorted([one for one in touched if had.get(one) != has.get(one)])
+    return [(*one, had.get(one), has.get(one)) for one in moved]
+
+
+def _are_apart(members: list[bytes]) -> bool:
+    """Whether no partition is given to two of them."""
+    given = [_given[member][1] for member in members]
+    return sum(map(len, given)) == len(frozenset[tuple[str, int]]().union(*given))
 
 
 def find_moves(before: list[bytes], after: list[bytes], *, fast: bool = True) -> Moves:
@@ -164,11 +208,12 @@ def find_moves(before: list[bytes], after: list[bytes], *, fast: bool = True) ->
     """
     if fast and _compiled is not None:
         return _at_once(before, after)
-    rows = [
-        (number, *move)
-        for number, (old, new) in enumerate(zip(before, after, strict=True))
-        for move in _moved(old, new)
-    ]
+    with no_garbage_collection():
+        rows = [
+            (number, *move)
+            for number, (old, new) in enumerate(zip(before, after, strict=True))
+            for move in _moved(old, new)
+        ]
     pair, topic, partition, source, target = zip(*rows, strict=True) if rows else ((),) * 5
     return Moves(
         pa.array(pair, pa.int32()),

@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 import base64
-import gc
-from contextlib import contextmanager
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_assignors.history.tables.decoded import DECODED, kept, microseconds, table
+from kafka_assignors.history.tables.columns import arrays_of, cells_of, spread_lists
+from kafka_assignors.history.tables.decoded import kept, microseconds, table
+from kafka_assignors.history.tables.garbage import no_garbage_collection
 from kafka_assignors.history.tables.owners import encode_member, join_owners
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.protocol.offsets_topic import (
@@ -24,35 +24,37 @@ from kafka_assignors.protocol.offsets_topic import (
     ConsumerGroupTargetAssignmentMember,
     ConsumerGroupTargetAssignmentMetadata,
     GroupMetadata,
-    GroupMetadataValue,
-    MemberMetadata,
     RecordError,
     UnknownRecord,
-    decode_assignment,
-    decode_prior_assignment,
     decode_record,
-    decode_subscription,
     record_type,
 )
+from kafka_assignors.protocol.offsets_topic.consumer_protocol import (
+    Partitions,
+    SubscriptionFields,
+    read_assignment,
+    read_prior_assignment,
+    read_subscription,
+)
+from kafka_assignors.protocol.offsets_topic.group_metadata import GroupFields, read_group_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from uuid import UUID
 
     from kafka_assignors.arrays import IntArray
-    from kafka_assignors.protocol.offsets_topic import Record, Subscription, TopicPartitions
+    from kafka_assignors.protocol.offsets_topic import Record, TopicPartitions
 
 CONSUMER: Final = "consumer"
 """The protocol type of groups whose members say and get what consumers do."""
 KIP848: Final = "kip848"
 
+_CLASSIC_TYPE: Final = 2
+_CLASSIC: Final = _CLASSIC_TYPE.to_bytes(2)
 _REBALANCE_TIMEOUT_SINCE: Final = 1
 
-COLUMNS: Final = {
-    "records": ("group", "generation", "type", "name", "member_id", "tombstone", "size"),
+_COLUMNS: Final = {
     "generations": (
-        "group",
-        "generation",
         "protocol_type",
         "protocol",
         "leader",
@@ -62,8 +64,6 @@ COLUMNS: Final = {
         "version",
     ),
     "members": (
-        "group",
-        "generation",
         "member_id",
         "instance_id",
         "client_id",
@@ -76,12 +76,16 @@ COLUMNS: Final = {
         "user_data",
         "problem",
     ),
-    "assignments": ("group", "generation", "member_id", "stage", "topic", "topic_id", "partitions"),
-    "claims": ("group", "generation", "member_id", "source", "claimed_generation", "topic", "partitions"),
     "rejected": ("reason",),
-    "owners": ("group", "generation", "owners"),
+    "owners": ("owners",),
 }
-"""What decoding tells, by table."""
+"""What decoding tells of each record, by table, beside the group and generation of the record."""
+_WITH_LISTS: Final = {
+    "assignments": ("member_id", "stage", "topic_id"),
+    "claims": ("member_id", "source", "claimed_generation"),
+}
+"""The same of tables that have a row for each topic; what was decoded ends with partition ids by topic."""
+_OF_RECORD: Final = ("group", "generation", "type", "name", "member_id", "tombstone", "size")
 
 
 def decode(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
@@ -114,20 +118,8 @@ def decode_numbered(
     """
     indices = pa.array(numbers, pa.int64())
     keys, values = batch["key"].take(indices).to_pylist(), batch["value"].take(indices).to_pylist()
-    with _no_garbage_collection():
+    with no_garbage_collection():
         return _tables(_rows(zip(numbers.tolist(), keys, values, strict=True), names))
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Hundreds of thousands of tuples are no garbage; looking for some took a quarter of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _rows(records: Iterable[tuple[int, bytes | None, bytes | None]], names: Mapping[str, str]) -> _Rows:
@@ -138,15 +130,22 @@ def _rows(records: Iterable[tuple[int, bytes | None, bytes | None]], names: Mapp
 
 
 def _tables(rows: _Rows) -> dict[str, tuple[IntArray, dict[str, Any]]]:
-    decoded = {}
-    for name, columns in COLUMNS.items():
-        found = rows.found[name]
-        record, *cells = zip(*found, strict=True) if found else ((),) * (len(columns) + 1)
-        arrays = {
-            column: pa.array(cell, DECODED[name].field(column).type)
-            for column, cell in zip(columns, cells, strict=True)
-        }
-        decoded[name] = np.array(record, dtype=np.int64), arrays
+    found = rows.found
+    records, of_records = arrays_of("records", _OF_RECORD, cells_of(_OF_RECORD, found["records"]))
+    decoded = {"records": (records, of_records)}
+    for name, columns in _COLUMNS.items():
+        decoded[name] = arrays_of(name, columns, cells_of(columns, found[name]))
+    with_lists = {name: cells_of((*columns, "lists"), found[name]) for name, columns in _WITH_LISTS.items()}
+    spread = spread_lists({name: cells.pop() for name, cells in with_lists.items()})
+    for name, cells in with_lists.items():
+        numbers, arrays = arrays_of(name, _WITH_LISTS[name], cells)
+        row, lists = spread[name]
+        arrays = {column: array.take(pa.array(row)) for column, array in arrays.items()} | lists
+        decoded[name] = numbers[row], arrays
+    for name in {*decoded} - {"records", "rejected"}:
+        numbers, arrays = decoded[name]
+        place = pa.array(np.searchsorted(records, numbers))
+        arrays |= {column: of_records[column].take(place) for column in ("group", "generation")}
     return decoded
 
 
@@ -155,12 +154,23 @@ def reason_of(error: RecordError) -> str:
     return str(error).encode(errors="backslashreplace").decode()
 
 
+_Unread = tuple[None, None, None, None, None, None]
+_UNREAD: Final[_Unread] = (None, None, None, None, None, None)
+"""In place of the fields of a subscription that is none, or cannot be read."""
+_Said = tuple[SubscriptionFields | _Unread, Partitions, bytes | None, str | None]
+"""The fields of a member's subscription, what it was given, the same as a list, and what cannot be read."""
+_SAID_NOTHING: Final[_Said] = (_UNREAD, {}, None, None)
+_NO_TOPIC: Final[Mapping[str | None, tuple[int, ...]]] = {None: ()}
+
+
 class _Rows:
     """The rows of records, each headed by its record's number."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
-        self.found: dict[str, list[tuple[Any, ...]]] = {name: [] for name in COLUMNS}
+        self.found: dict[str, list[tuple[Any, ...]]] = {
+            name: [] for name in ("records", *_COLUMNS, *_WITH_LISTS)
+        }
         # Those with many rows for each record.
         self._members, self._assignments, self._claims = (
             self.found[name] for name in ("members", "assignments", "claims")
@@ -169,7 +179,12 @@ class _Rows:
     def add_record(self, number: int, key: bytes | None, value: bytes | None) -> None:
         """Add the rows of a record to the tables that it has some in."""
         try:
-            record = decode_record(key, value)
+            record = decode_record(key, value if key is None or not key.startswith(_CLASSIC) else None)
+            if value is not None and isinstance(record, GroupMetadata):
+                self._add_group(
+                    number, record.group_id, read_group_metadata(value), len(key or b"") + len(value)
+                )
+                return
         except RecordError as error:
             self._add("rejected", number, reason_of(error))
             return
@@ -200,91 +215,96 @@ class _Rows:
         """What of a record stands in the other tables."""
 
     @_add_details.register
-    def _(self, record: GroupMetadata, number: int, size: int) -> None:
-        value, group = record.value, record.group_id
-        if value is None:
-            self._add("owners", number, group, None, None)
-            return
+    def _(self, _record: GroupMetadata, number: int, _size: int) -> None:
+        self._add("owners", number, None)
+
+    def _add_group(self, number: int, group: str, fields: GroupFields, size: int) -> None:
+        """Add the rows of a classic group's record, the most frequent one by far, and the largest."""
+        version, protocol_type, generation, protocol, leader, state_timestamp, members = fields
+        self._add("records", number, group, generation, _CLASSIC_TYPE, "GroupMetadata", None, False, size)
         self._add(
             "generations",
             number,
-            group,
-            value.generation,
-            value.protocol_type,
-            value.protocol,
-            value.leader,
-            len(value.members),
-            microseconds(value.current_state_timestamp),
+            protocol_type,
+            protocol,
+            leader,
+            len(members),
+            microseconds(state_timestamp),
             size,
-            value.version,
+            version,
         )
-        owners = [self._add_classic_member(number, group, value, member) for member in value.members]
-        self._add("owners", number, group, value.generation, join_owners(owners))
-
-    def _add_classic_member(
-        self, number: int, group: str, value: GroupMetadataValue, member: MemberMetadata
-    ) -> bytes:
-        """Returns the member's part of the record's owners."""
-        problems: list[str] = []
-        subscription: Subscription | None = None
-        assigned: Mapping[str, tuple[int, ...]] = {}
-        of_member = (number, group, value.generation, member.member_id)
-        instance_id = member.group_instance_id or None
-        if value.protocol_type == CONSUMER:
-            try:
-                subscription = decode_subscription(member.subscription)
-                self._add_claims(
-                    of_member, "owned", subscription.owned_partitions, subscription.generation_id
+        is_consumer, has_timeout = protocol_type == CONSUMER, version >= _REBALANCE_TIMEOUT_SINCE
+        owners = []
+        for member in members:
+            member_id, instance_id, client_id, host, rebalance_timeout, session_timeout, said, given = member
+            subscribed, assigned, listed, problem = (
+                self._add_said(number, member_id, protocol, said, given) if is_consumer else _SAID_NOTHING
+            )
+            subscription_version, topics, user_data, _, _, rack_id = subscribed
+            self._members.append(
+                (
+                    number,
+                    member_id,
+                    instance_id or None,
+                    client_id,
+                    host,
+                    rack_id or None,
+                    topics,
+                    session_timeout,
+                    rebalance_timeout if has_timeout else None,
+                    subscription_version,
+                    user_data,
+                    problem,
                 )
-                prior = decode_prior_assignment(value.protocol, subscription.user_data)
-                if prior is not None:
-                    self._add_claims(of_member, "sticky", prior.claims, prior.generation)
-            except RecordError as error:
-                problems.append(reason_of(error))
-            try:
-                assignment = decode_assignment(member.assignment)
-                assigned = {} if assignment is None else assignment.assigned_partitions
-            except RecordError as error:
-                problems.append(reason_of(error))
-        for topic, partitions in assigned.items():
-            self._assignments.append((*of_member, "assigned", topic, None, partitions))
-        row = (
-            *of_member,
-            instance_id,
-            member.client_id,
-            member.client_host,
-            subscription and (subscription.rack_id or None),
-            subscription and subscription.topics,
-            member.session_timeout,
-            member.rebalance_timeout if value.version >= _REBALANCE_TIMEOUT_SINCE else None,
-            subscription and subscription.version,
-            subscription and subscription.user_data,
-            "; ".join(problems) or None,
-        )
-        self._members.append(row)
-        return encode_member(instance_id or member.member_id, assigned, member.assignment)
+            )
+            owners.append(encode_member(instance_id or member_id, assigned, listed))
+        self._add("owners", number, join_owners(owners))
+
+    def _add_said(
+        self, number: int, member_id: str, protocol: str | None, subscription: bytes, assignment: bytes
+    ) -> _Said:
+        """Add what a consumer said that it had, and what it was given."""
+        subscribed: SubscriptionFields | _Unread = _UNREAD
+        assigned: Partitions = {}
+        listed = problem = None
+        try:
+            subscribed = read_subscription(subscription)
+            self._add_claims(number, member_id, "owned", subscribed[3], subscribed[4])
+            prior = read_prior_assignment(protocol, subscribed[2])
+            if prior is not None:
+                self._add_claims(number, member_id, "sticky", prior[0], prior[1])
+        except RecordError as error:
+            problem = reason_of(error)
+        try:
+            if assignment:
+                _, assigned, _, listed = read_assignment(assignment)
+        except RecordError as error:
+            problem = reason_of(error) if problem is None else f"{problem}; {reason_of(error)}"
+        if assigned:
+            self._assignments.append((number, member_id, "assigned", None, assigned))
+        return subscribed, assigned, listed, problem
 
     def _add_claims(
-        self, of_member: tuple[Any, ...], source: str, claims: Mapping[str, Any], generation: int
+        self, number: int, member_id: str, source: str, claims: Mapping[str, Any], generation: int
     ) -> None:
-        for topic, partitions in claims.items():
-            self._claims.append((*of_member, source, generation, topic, partitions))
-        if not claims and generation != NO_GENERATION:
-            self._claims.append((*of_member, source, generation, None, ()))
+        if claims:
+            self._claims.append((number, member_id, source, generation, claims))
+        elif generation != NO_GENERATION:
+            self._claims.append((number, member_id, source, generation, _NO_TOPIC))
 
     @_add_details.register
     def _(self, record: ConsumerGroupMetadata, number: int, size: int) -> None:
         if record.value is not None:
-            self._add_epoch(number, record.group_id, record.value.epoch, None, size)
+            self._add_epoch(number, None, size)
 
     @_add_details.register
     def _(self, record: ConsumerGroupTargetAssignmentMetadata, number: int, size: int) -> None:
         if record.value is not None:
             made = microseconds(record.value.assignment_timestamp or -1)
-            self._add_epoch(number, record.group_id, record.value.assignment_epoch, made, size)
+            self._add_epoch(number, made, size)
 
-    def _add_epoch(self, number: int, group: str, epoch: int, made: int | None, size: int) -> None:
-        self._add("generations", number, group, epoch, KIP848, None, None, None, made, size, 0)
+    def _add_epoch(self, number: int, made: int | None, size: int) -> None:
+        self._add("generations", number, KIP848, None, None, None, made, size, 0)
 
     @_add_details.register
     def _(self, record: ConsumerGroupMemberMetadata, number: int, _size: int) -> None:
@@ -295,8 +315,6 @@ class _Rows:
         self._add(
             "members",
             number,
-            record.group_id,
-            None,
             record.member_id,
             said.instance_id or None,
             said.client_id,
@@ -313,24 +331,22 @@ class _Rows:
     @_add_details.register
     def _(self, record: ConsumerGroupTargetAssignmentMember, number: int, _size: int) -> None:
         if record.value is not None:
-            of_member = (number, record.group_id, None, record.member_id)
-            self._add_partitions(of_member, "target", record.value.topic_partitions)
+            self._add_partitions(number, record.member_id, "target", record.value.topic_partitions)
 
     @_add_details.register
     def _(self, record: ConsumerGroupCurrentMemberAssignment, number: int, _size: int) -> None:
         has = record.value
         if has is not None:
-            of_member = (number, record.group_id, has.member_epoch, record.member_id)
-            self._add_partitions(of_member, "current", has.assigned_partitions)
-            self._add_partitions(of_member, "revoking", has.partitions_pending_revocation)
+            self._add_partitions(number, record.member_id, "current", has.assigned_partitions)
+            self._add_partitions(number, record.member_id, "revoking", has.partitions_pending_revocation)
 
     def _add_partitions(
-        self, of_member: tuple[Any, ...], stage: str, listed: Iterable[TopicPartitions]
+        self, number: int, member_id: str, stage: str, listed: Iterable[TopicPartitions]
     ) -> None:
         for one in listed:
             topic_id = uuid_text(one.topic_id)
             topic = self._names.get(topic_id)
-            self._add("assignments", *of_member, stage, topic, topic_id, one.partitions)
+            self._assignments.append((number, member_id, stage, topic_id, {topic: one.partitions}))
 
 
 def _generation(record: Record) -> int | None:

@@ -97,6 +97,12 @@ class GroupMetadata:
     value: GroupMetadataValue | None
 
 
+MemberFields = tuple[str, str | None, str, str, int, int, bytes, bytes]
+"""What is in a `MemberMetadata`, in its order."""
+GroupFields = tuple[int, str, int, str | None, str | None, int, list[MemberFields]]
+"""What is in a `GroupMetadataValue`, in its order."""
+
+
 def decode_group_metadata(data: bytes) -> GroupMetadataValue:
     """Read a `GroupMetadataValue`, v0 to v4.
 
@@ -107,14 +113,58 @@ def decode_group_metadata(data: bytes) -> GroupMetadataValue:
         value = _read_at_once(data)
     except (struct.error, UnicodeDecodeError):
         value = None
-    if value is not None:
-        return value
-    return read_message(
-        data, "GroupMetadataValue", _read_carefully, versions=_VERSIONS, flexible_since=_FLEXIBLE_SINCE
+    return value or _value_of(_read_carefully(data))
+
+
+def read_group_metadata(data: bytes) -> GroupFields:
+    """As `decode_group_metadata`, without an object for each member, which takes as long as reading it."""
+    try:
+        fields = _fields_at_once(data)
+    except (struct.error, UnicodeDecodeError):
+        fields = None
+    return fields or _read_carefully(data)
+
+
+def _value_of(fields: GroupFields) -> GroupMetadataValue:
+    version, protocol_type, generation, protocol, leader, state_timestamp, members = fields
+    return GroupMetadataValue(
+        version=version,
+        protocol_type=protocol_type,
+        generation=generation,
+        protocol=protocol,
+        leader=leader,
+        current_state_timestamp=state_timestamp,
+        members=tuple(
+            MemberMetadata(
+                member_id=member_id,
+                group_instance_id=instance_id,
+                client_id=client_id,
+                client_host=client_host,
+                rebalance_timeout=rebalance_timeout,
+                session_timeout=session_timeout,
+                subscription=subscription,
+                assignment=assignment,
+            )
+            for (
+                member_id,
+                instance_id,
+                client_id,
+                client_host,
+                rebalance_timeout,
+                session_timeout,
+                subscription,
+                assignment,
+            ) in members
+        ),
     )
 
 
 def _read_at_once(data: bytes) -> GroupMetadataValue | None:
+    fields = _fields_at_once(data)
+    return None if fields is None else _value_of(fields)
+
+
+def _fields_at_once(data: bytes) -> GroupFields | None:
     """Below v4; None if anything is not as it should be.
 
     All lengths are read as unsigned, so that reading only ever goes forward, and ends with the bytes. That
@@ -154,20 +204,12 @@ def _read_at_once(data: bytes) -> GroupMetadataValue | None:
     members = _members_at_once(data, at, count, version)
     if longest > _LONGEST_TEXT or count < 0 or members is None:
         return None
-    return GroupMetadataValue(
-        version=version,
-        protocol_type=protocol_type,
-        generation=generation,
-        protocol=protocol,
-        leader=leader,
-        current_state_timestamp=state_timestamp,
-        members=members,
-    )
+    return version, protocol_type, generation, protocol, leader, state_timestamp, members
 
 
-def _members_at_once(data: bytes, at: int, count: int, version: int) -> tuple[MemberMetadata, ...] | None:
+def _members_at_once(data: bytes, at: int, count: int, version: int) -> list[MemberFields] | None:
     longest = largest = 0
-    members = []
+    members: list[MemberFields] = []
     instance_id = None
     rebalance_timeout = -1
     for _ in range(count):
@@ -204,54 +246,54 @@ def _members_at_once(data: bytes, at: int, count: int, version: int) -> tuple[Me
         largest |= size
         at += 4 + size
         members.append(
-            MemberMetadata(
-                member_id=member_id,
-                group_instance_id=instance_id,
-                client_id=client_id,
-                client_host=client_host,
-                rebalance_timeout=rebalance_timeout,
-                session_timeout=session_timeout,
-                subscription=subscription,
-                assignment=data[at - size : at],
+            (
+                member_id,
+                instance_id,
+                client_id,
+                client_host,
+                rebalance_timeout,
+                session_timeout,
+                subscription,
+                data[at - size : at],
             )
         )
     if longest > _LONGEST_TEXT or largest > _LONGEST_BLOB or at != len(data):
         return None
-    return tuple(members)
+    return members
 
 
-def _read_carefully(reader: RecordReader, version: int) -> GroupMetadataValue:
-    def member() -> MemberMetadata:
-        read = MemberMetadata(
-            member_id=reader.text("a member id"),
-            group_instance_id=(
-                reader.text_or_null("a group instance id") if version >= _INSTANCE_ID_SINCE else None
-            ),
-            client_id=reader.text("a client id"),
-            client_host=reader.text("a client host"),
-            rebalance_timeout=(
-                reader.int32("a rebalance timeout") if version >= _REBALANCE_TIMEOUT_SINCE else -1
-            ),
-            session_timeout=reader.int32("a session timeout"),
-            subscription=reader.blob("a subscription"),
-            assignment=reader.blob("an assignment"),
+def _read_carefully(data: bytes) -> GroupFields:
+    return read_message(
+        data, "GroupMetadataValue", _fields, versions=_VERSIONS, flexible_since=_FLEXIBLE_SINCE
+    )
+
+
+def _fields(reader: RecordReader, version: int) -> GroupFields:
+    def member() -> MemberFields:
+        read = (
+            reader.text("a member id"),
+            reader.text_or_null("a group instance id") if version >= _INSTANCE_ID_SINCE else None,
+            reader.text("a client id"),
+            reader.text("a client host"),
+            reader.int32("a rebalance timeout") if version >= _REBALANCE_TIMEOUT_SINCE else -1,
+            reader.int32("a session timeout"),
+            reader.blob("a subscription"),
+            reader.blob("an assignment"),
         )
         reader.tagged()
         return read
 
-    value = GroupMetadataValue(
-        version=version,
-        protocol_type=reader.text("the protocol type"),
-        generation=reader.int32("the generation"),
-        protocol=reader.text_or_null("the protocol"),
-        leader=reader.text_or_null("the leader"),
-        current_state_timestamp=(
-            reader.int64("the state timestamp") if version >= _STATE_TIMESTAMP_SINCE else -1
-        ),
-        members=reader.each(_LEAST_MEMBER, "members", member),
+    fields = (
+        version,
+        reader.text("the protocol type"),
+        reader.int32("the generation"),
+        reader.text_or_null("the protocol"),
+        reader.text_or_null("the leader"),
+        reader.int64("the state timestamp") if version >= _STATE_TIMESTAMP_SINCE else -1,
+        [*reader.each(_LEAST_MEMBER, "members", member)],
     )
     reader.tagged()
-    return value
+    return fields
 
 
 def encode_group_metadata(value: GroupMetadataValue) -> bytes:

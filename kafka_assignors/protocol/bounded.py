@@ -1,0 +1,40 @@
+"""A dictionary that remembers what bytes said, and takes no more than so much memory.
+
+The bytes of groups come again and again: what a member is given it has in the next generation, says so when
+it joins, and mostly is given again. Once the memory is used up everything is forgotten, which costs nothing
+while there is room; to know what was used last would, for each look-up.
+"""
+
+from typing import TypeVar
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class Bounded(dict[_K, _V]):
+    """What is remembered.
+
+    Args:
+        most_bytes: How much it may take, about.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__()
+        self._most_bytes = most_bytes
+        self._taken = 0
+
+    def remember(self, key: _K, value: _V, size: int) -> None:
+        """Remember a value, which takes so many bytes with its key."""
+        if self._taken + size > self._most_bytes:
+            self.clear()
+            self._taken = 0
+        self[key] = value
+        self._taken += size
+
+    def forget(self, key: _K, size: int) -> None:
+        """Forget a value that was remembered with that size; nothing to do if it is forgotten already."""
+        try:
+            del self[key]
+        except KeyError:
+            return
+        self._taken -= size
