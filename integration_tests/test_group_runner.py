@@ -58,6 +58,24 @@ def kinds(events: tuple[Event, ...]) -> list[str]:
     return [event.kind for event in events]
 
 
+def test_what_is_not_consumed_is_said_to_be_in_the_log(
+    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, [RangePartitionAssignor], settings=QUICK)
+    member = group.join("a")
+    group.wait_stable()
+    member.pause_polling()
+    with Load(kafka_cluster.bootstrap_servers, topic, rate=200) as load:
+        group.wait_for(lambda: len(load.produced) == 6, what="a record of each partition")
+        produced = load.stop()
+    with pytest.raises(GroupNotStableError) as refused:
+        group.wait_consumed(load, timeout=0.5)
+    said = str(refused.value)
+    for partition, count in produced.items():
+        name = f"{partition.topic}-{partition.partition}"
+        assert f"\n  - the log of {name} ends at {count}\n" in said
+
+
 @pytest.mark.parametrize(
     "assignor", [RangePartitionAssignor, StickyPartitionAssignor, CooperativeStickyAssignor]
 )

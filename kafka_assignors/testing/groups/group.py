@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
+import confluent_kafka.admin
 from confluent_kafka import KafkaException
 
 from kafka_assignors.testing.brokers.access import Access
@@ -351,6 +352,8 @@ class ConsumerGroup:
                 f" the first is {min(offsets)}"
                 for partition, offsets in sorted(missing.items())
             ]
+            if time.monotonic() >= deadline:
+                wrong += self._log_ends(missing)
             self._give_up_if("all records to be consumed", wrong, deadline, timeout)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
@@ -361,6 +364,18 @@ class ConsumerGroup:
                 if partition in missing:
                     missing[partition].difference_update(range(first, last + 1))
             missing = {partition: offsets for partition, offsets in missing.items() if offsets}
+
+    def _log_ends(self, partitions: Collection[TopicPartition]) -> list[str]:
+        """Where the brokers' logs end: whether what is missing is there at all."""
+        latest = cast("Any", confluent_kafka.admin).OffsetSpec.latest()
+        ends = self._client.list_offsets({confluent_kafka.TopicPartition(*one): latest for one in partitions})
+        told: list[str] = []
+        for one, end in ends.items():
+            try:
+                told.append(f"the log of {one.topic}-{one.partition} ends at {end.result().offset}")
+            except KafkaException as error:
+                told.append(f"no broker says where the log of {one.topic}-{one.partition} ends: {error}")
+        return told
 
     def describe(self) -> BrokersView:
         """Ask the coordinator about the group, by a client that is no member."""
