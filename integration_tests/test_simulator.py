@@ -118,10 +118,35 @@ def simulated_life(assignor: type[Assignor]) -> list[Where]:
     return passed
 
 
+def begun_anew(timeline: Timeline) -> set[int]:
+    """Generations that a member left for the next before it had its assignment.
+
+    On a laden machine kafka-python's leader seems to hear of a rebalance twice: by its join, and by
+    a late answer to a heartbeat from before it. Then it joins once more: a generation more for all.
+    """
+    found: set[int] = set()
+    for name in timeline.members:
+        joining: int | None = None
+        assigned: set[int] = set()
+        for event in timeline.events:
+            if event.member != name:
+                continue
+            if event.kind == "metadata" and event.generation > 0 and event.generation not in assigned:
+                joining = event.generation
+            elif event.kind == "assignment":
+                assigned.add(event.generation)
+                if joining is not None and event.generation > joining:
+                    found.add(joining)
+                joining = None
+    return found
+
+
 @pytest.mark.parametrize(
     "assignor", [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor]
 )
 def test_a_simulated_life_is_the_real_one(kafka: Cluster, assignor: type[Assignor]) -> None:
     (real, timeline), simulated = life_on_a_broker(kafka, assignor), simulated_life(assignor)
-    for step, here, there in zip(LIFE, real, simulated, strict=True):
+    anew = begun_anew(timeline)
+    for step, (generation, assignments), there in zip(LIFE, real, simulated, strict=True):
+        here = generation - sum(one < generation for one in anew), assignments
         assert here == there, f"{step}\n{timeline.chart()}\n" + "\n".join(map(str, timeline.events))
