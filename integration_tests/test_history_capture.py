@@ -35,6 +35,7 @@ from kafka_assignors.protocol.offsets_topic import (
 )
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from kafka_assignors.testing import kafka_cluster as started
+from kafka_assignors.testing.brokers.broker import wait_until
 from kafka_assignors.testing.plugin import options
 
 if TYPE_CHECKING:
@@ -198,10 +199,7 @@ def put(cluster: Cluster, records: Sequence[tuple[bytes, bytes | None]]) -> None
 
 
 def wait_for(what: str, done: Any) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not done():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
+    wait_until(lambda: [] if done() else ["not yet"], SECONDS, what)
 
 
 def start_capture(archive: Path, cluster: Cluster, *more: str) -> subprocess.Popen[str]:

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from kafka.errors import KafkaError
 
+from kafka_assignors.cli.client import open_admin
 from kafka_assignors.cli.group_text import explained_lines, partitions_of
 from kafka_assignors.cli.group_what_if import what_if
 from kafka_assignors.cli.output import show
-from kafka_assignors.cluster.admin import Admin, ClusterError
-from kafka_assignors.cluster.command_config import CommandConfigError, read_command_config
+from kafka_assignors.cluster.admin import ClusterError
+from kafka_assignors.cluster.command_config import CommandConfigError
 from kafka_assignors.coordinator.election import elect_leader, elect_strategy
 from kafka_assignors.coordinator.explanation import Explanation, explain
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC, partition_for_group
@@ -47,7 +48,7 @@ def _find(options: argparse.Namespace) -> int:
         found = {"partition": partition, "partitions": options.partitions}
         text = f"{GROUPS_TOPIC}-{partition}, of {options.partitions}"
     else:
-        with _admin(options) as admin:
+        with open_admin(options) as admin:
             coordinator = find_coordinator(admin, options.group)
         found, text = asdict(coordinator), str(coordinator)
     show(json.dumps(found, indent=2) if options.json else text)
@@ -71,7 +72,7 @@ def _elect(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    with _admin(options) as admin:
+    with open_admin(options) as admin:
         live = read_group(admin, options.group, watch=_say_how_far if sys.stderr.isatty() else None)
     found = explain(
         live.group_id,
@@ -96,7 +97,7 @@ def _what_if(options: argparse.Namespace) -> int:
         options.parser.error("give GROUP and --bootstrap-servers, or --members and --topic")
     if described:
         return what_if(options, None)
-    with _admin(options) as admin:
+    with open_admin(options) as admin:
         live = read_group(admin, options.group, records=1)
     return what_if(options, live)
 
@@ -106,11 +107,6 @@ def _say_how_far(read: int, there_are: int) -> None:
     print(
         f"\r{GROUPS_TOPIC}: looked at {read:,} of {there_are:,} records", end=end, file=sys.stderr, flush=True
     )
-
-
-def _admin(options: argparse.Namespace) -> Admin:
-    settings = {} if options.command_config is None else read_command_config(options.command_config)
-    return Admin(options.bootstrap_servers.split(","), settings)
 
 
 _VERBS: Final = {"elect": _elect, "explain": _explain, "find": _find, "what-if": _what_if}

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors.cli.output import table
 from kafka_assignors.coordinator.advice import reason_words
 from kafka_assignors.coordinator.reasons import HAND_OVER
+from kafka_assignors.protocol.membership import by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kafka_assignors.coordinator.explanation import Explanation, Partitions
+    from kafka_assignors.coordinator.explanation import Explanation
     from kafka_assignors.coordinator.live import LiveGroup, Rebalanced
+    from kafka_assignors.coordinator.snapshots import Partitions
 
 MOVES_SHOWN: Final = 20
 """How many partitions that would move are listed; all of them are in the JSON."""
@@ -63,10 +65,8 @@ def explained_lines(live: LiveGroup, found: Explanation, rebalances: Sequence[Re
 
 def partitions_of(partitions: Partitions) -> str:
     """Partitions in short: "orders 0 1 4, events 2"."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        topics.setdefault(topic, []).append(partition)
-    return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in topics.items()) or "none"
+    listed = by_topic(partitions).items()
+    return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in listed) or "none"
 
 
 def _why(rebalances: Sequence[Rebalanced]) -> Iterator[str]:

@@ -8,13 +8,13 @@ from typing import Any
 
 from kafka.errors import KafkaError
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors.cli import history_text as text
+from kafka_assignors.cli.client import client_settings
 from kafka_assignors.cli.history_what_if_text import what_if_lines
 from kafka_assignors.cli.output import show
 from kafka_assignors.cluster.admin import ClusterError
-from kafka_assignors.cluster.command_config import read_command_config
 from kafka_assignors.history.archive import Archive, ArchiveBusyError, Counts
 from kafka_assignors.history.archive_report import ASSIGNORS, SCENARIOS, partitions_now, report_archive
 from kafka_assignors.history.capture import INTERVAL_SECONDS, CaptureError, capture
@@ -54,7 +54,7 @@ def _complain(options: argparse.Namespace, what: str) -> None:
 
 
 def _capture(options: argparse.Namespace) -> int:
-    settings = {} if options.command_config is None else read_command_config(options.command_config)
+    settings = client_settings(options)
     archive = Archive.create(options.archive)
     spark = spark_session(options.master)
     with show_capture() as watch:
@@ -134,7 +134,7 @@ def _metrics(options: argparse.Namespace) -> int:
     archive = Archive(options.archive)
     spark = spark_session(options.master)
     with show_jobs(spark, "measuring"):
-        pieces = measure(_selected(archive, options), archive.topics()).persist(StorageLevel.DISK_ONLY)
+        pieces = measure(_selected(spark, archive, options), archive.topics()).persist(StorageLevel.DISK_ONLY)
         if options.out is not None:
             write_pieces(pieces, options.out)
         rows = [row.asDict(recursive=True) for row in groups_of(pieces).collect()]
@@ -153,7 +153,7 @@ def _what_if(options: argparse.Namespace) -> int:
     spark = spark_session(options.master)
     with show_jobs(spark, "replaying"):
         found = what_if(
-            _selected(archive, options),
+            _selected(spark, archive, options),
             assignors=options.assignors or ASSIGNORS,
             scenarios=options.scenarios or SCENARIOS,
             topics=partitions_now(topics),
@@ -173,7 +173,7 @@ def _report(options: argparse.Namespace) -> int:
     with show_jobs(spark, "reporting"):
         size = report_archive(
             archive,
-            _selected(archive, options),
+            _selected(spark, archive, options),
             options.page,
             assignors=() if options.no_what_if else options.assignors or ASSIGNORS,
             scenarios=options.scenarios or SCENARIOS,
@@ -185,10 +185,8 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _selected(archive: Archive, options: argparse.Namespace) -> DataFrame:
-    return archive.read_groups(
-        spark_session(options.master), since=options.since, until=options.until, groups=options.groups
-    )
+def _selected(spark: SparkSession, archive: Archive, options: argparse.Namespace) -> DataFrame:
+    return archive.read_groups(spark, since=options.since, until=options.until, groups=options.groups)
 
 
 def _counts_to_json(counts: Counts) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from kafka.errors import KafkaError
 
+from kafka_assignors.cli.client import open_admin
 from kafka_assignors.cli.history_watch_text import watched_lines
-from kafka_assignors.cluster.admin import Admin, ClusterError
-from kafka_assignors.cluster.command_config import CommandConfigError, read_command_config
+from kafka_assignors.cluster.admin import ClusterError
+from kafka_assignors.cluster.command_config import CommandConfigError
 from kafka_assignors.history.watch import watch_group
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ def run(options: argparse.Namespace) -> int:
         The exit status: 0 after Ctrl-C, which is how it ends; 1 the cluster did not say, 2 wrong settings.
     """
     try:
-        settings = {} if options.command_config is None else read_command_config(options.command_config)
-        with Admin(options.bootstrap_servers.split(","), settings) as admin:
+        with open_admin(options) as admin:
             watched = watch_group(admin, options.group, ready=lambda: _say(options.group))
             show_rebalances(watched, as_json=options.json)
     except KeyboardInterrupt:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka.errors import KafkaError
 
 from kafka_assignors.cli import placement_text as text
+from kafka_assignors.cli.client import open_admin
 from kafka_assignors.cli.output import show
 from kafka_assignors.cluster.admin import Admin, ClusterError
-from kafka_assignors.cluster.command_config import CommandConfigError, read_command_config
+from kafka_assignors.cluster.command_config import CommandConfigError
 from kafka_assignors.placement.cluster import reassign as moving
 from kafka_assignors.placement.cluster import topics as live
 from kafka_assignors.placement.expansion import expand
@@ -71,7 +72,7 @@ def _complain(options: argparse.Namespace, what: str) -> None:
 
 
 def _create(options: argparse.Namespace) -> int:
-    with _connected(options) as admin:
+    with open_admin(options) as admin:
         racks = live.read_racks(admin)
         if options.replica_assignment is not None:
             placement = parse_explicit(options.replica_assignment)
@@ -262,20 +263,13 @@ def _cancel(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _connected(options: argparse.Namespace) -> Iterator[Admin]:
-    settings = {} if options.command_config is None else read_command_config(options.command_config)
-    with Admin(options.bootstrap_servers.split(","), settings) as admin:
-        yield admin
-
-
-@contextmanager
 def _cluster(
     options: argparse.Namespace, *, names: list[str] | None = None, every_topic: bool = False
 ) -> Iterator[Cluster]:
     """The cluster that is meant, with the topics that are asked for."""
     wanted = names or (None if every_topic else options.topics or None)
     if options.placements is None:
-        with _connected(options) as admin:
+        with open_admin(options) as admin:
             yield Cluster(live.read_racks(admin), live.read_topics(admin, wanted), admin)
         return
     topics = _read_placements(options.placements)

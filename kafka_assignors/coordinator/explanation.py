@@ -13,6 +13,7 @@ from kafka_assignors.coordinator.problems import Problem, find_problems
 from kafka_assignors.group import Group, Member
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.planners import plan_exact, plan_range, plan_round_robin
+from kafka_assignors.protocol.membership import by_topic
 from kafka_assignors.protocol.offsets_topic import (
     RecordError,
     batch_size,
@@ -27,15 +28,13 @@ from kafka_assignors.protocol.user_data import layout_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from kafka_assignors.coordinator.snapshots import Partitions
     from kafka_assignors.plan import Plan
     from kafka_assignors.protocol.offsets_topic import GroupMetadataValue, MemberMetadata, Subscription
     from kafka_assignors.protocol.user_data import Layout, StickyUserData
 
 RECORD_LIMIT: Final = 1_048_588
 """`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
-
-Partitions = frozenset[tuple[str, int]]
-"""Partitions by topic and id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +239,7 @@ def _group(
                 instance_id=account.instance_id,
                 topics=frozenset(account.topics),
                 rack=account.rack,
-                claims=_nested(account.assignment),
+                claims=by_topic(account.assignment),
                 generation=generation,
             )
             for account in accounts
@@ -277,10 +276,3 @@ def _moves(group: Group, plan: Plan | None) -> tuple[Move, ...]:
 
 def _flat(partitions: Mapping[str, Collection[int]]) -> Partitions:
     return frozenset((topic, partition) for topic, ids in partitions.items() for partition in ids)
-
-
-def _nested(partitions: Partitions) -> dict[str, list[int]]:
-    nested: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        nested.setdefault(topic, []).append(partition)
-    return nested

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from kafka_assignors.coordinator.snapshots import EAGER_STRATEGIES
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
@@ -159,7 +161,7 @@ def _about_members(found: Explanation) -> list[Problem]:
                 advice="a sticky strategy balances over all topics, range topic by topic",
             )
         )
-    eager = found.strategy in {"range", "roundrobin", "sticky"}
+    eager = found.strategy in EAGER_STRATEGIES
     if eager and len(found.members) >= _MANY:
         problems.append(
             Problem(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from kafka_assignors.history.metrics import groups_of, measure, rebalances_of
+from kafka_assignors.history.metrics import groups_of, measure, rebalances_of, record_of
 from kafka_assignors.history.report import (
     GroupHistory,
     GroupSummary,
@@ -20,7 +20,7 @@ from kafka_assignors.history.report import (
     shown_groups,
     write_report,
 )
-from kafka_assignors.history.snapshots import ArchivedRecord, read_snapshots
+from kafka_assignors.history.snapshots import read_snapshots
 from kafka_assignors.history.what_if.job import what_if
 
 if TYPE_CHECKING:
@@ -115,21 +115,10 @@ def _histories(
         .toLocalIterator()
     )
     for group, its in groupby(rows, lambda row: row["group"]):
-        archived = (
-            ArchivedRecord(
-                key=bytes(row["key"]),
-                value=None if row["value"] is None else bytes(row["value"]),
-                partition=row["partition"],
-                offset=row["offset"],
-                time_us=row["time_us"],
-                leader_epoch=row["leader_epoch"],
-            )
-            for row in its
-        )
         yield GroupHistory(
             group=group,
             rebalances=rebalances.get(group, ()),
-            snapshots=tuple(read_snapshots(archived, names)),
+            snapshots=tuple(read_snapshots(map(record_of, its), names)),
         )
 
 

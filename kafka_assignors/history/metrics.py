@@ -87,7 +87,7 @@ def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int
     def measure_window(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[Activity, list[Rebalance]]]:
         first = next(rows)
         part = Part(lead_in=first["lead_in"], last=first["last"])
-        archived = map(_record, chain([first], rows))
+        archived = map(record_of, chain([first], rows))
         return measure_part(archived, part, topics=seen, topic_names=names)
 
     windows = _windows(kept, window).select(
@@ -167,10 +167,12 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
             yield from batch.slice(begin, _ROWS).to_pylist()
 
 
-def _record(row: dict[str, Any]) -> ArchivedRecord:
+def record_of(row: Any) -> ArchivedRecord:
+    """A row with the columns of ARCHIVE, and `time_us` for its timestamp, as a record."""
     return ArchivedRecord(
-        key=row["key"],
-        value=row["value"],
+        # PySpark's own rows have bytearrays.
+        key=bytes(row["key"]),
+        value=None if row["value"] is None else bytes(row["value"]),
         partition=row["partition"],
         offset=row["offset"],
         time_us=row["time_us"],

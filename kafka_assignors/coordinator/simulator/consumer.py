@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.timelines.events import NO_GENERATION, Event
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator.simulator.member import MemberSettings
 
 
-class SimulatedConsumer:
+class SimulatedConsumer(ABC):
     """A consumer in virtual time.
 
     Args:
@@ -64,9 +65,9 @@ class SimulatedConsumer:
         self._attempt = 0
         self._report("started", instance_id=instance_id, client="simulated")
 
+    @abstractmethod
     def leave(self) -> None:
         """Close the consumer."""
-        raise NotImplementedError
 
     def crash(self) -> None:
         """End without a word."""
@@ -96,8 +97,9 @@ class SimulatedConsumer:
         if self.running and self._paused_at == paused_at:
             self._polled_too_late()
 
+    @abstractmethod
     def _polled_too_late(self) -> None:
-        raise NotImplementedError
+        """Give up the group: `max_poll_interval_ms` is over."""
 
     def _at_next_poll(self, action: Callable[[], None]) -> None:
         """Have something done when the application polls next; only one thing at a time."""
@@ -116,9 +118,9 @@ class SimulatedConsumer:
             self.held = frozenset()
 
     @property
+    @abstractmethod
     def _generation(self) -> int:
         """The generation, or epoch, that it is in."""
-        raise NotImplementedError
 
     def _end(self, kind: str, **details: Any) -> None:
         self._report(kind, **details)

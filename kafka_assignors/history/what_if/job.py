@@ -140,7 +140,7 @@ def replay_records(
         try:
             for snapshot in reader.add(record):
                 builder.add(snapshot)
-        except Exception:
+        except Exception:  # whatever it is, one group must not fail the task
             log.exception(
                 "Leaving out the record of group %s at %d/%d", group, record.partition, record.offset
             )
@@ -155,7 +155,7 @@ def replay_records(
     for scenario, assignors in part:
         try:
             replays += replay_course(scenario.apply(told), assignors, scenario.name, undecoded=broken)
-        except Exception:
+        except Exception:  # whatever it is, one group must not fail the task
             log.exception("The history of group %s cannot be replayed (%s)", group, scenario.name)
             failed = broken + len(told.steps)
             replays += [
