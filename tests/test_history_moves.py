@@ -7,8 +7,15 @@ from random import Random
 
 import pytest
 
-from kafka_assignors.history.tables import fast, owners
-from kafka_assignors.history.tables.owners import decode_owners, encode_owners, find_moves
+from kafka_assignors.history.tables import fast
+from kafka_assignors.history.tables.owners import (
+    Owners,
+    decode_owners,
+    encode_list,
+    encode_owners,
+    find_moves,
+    owner_of_each,
+)
 from kafka_assignors.protocol.bounded import Bounded
 
 Given = dict[str, dict[str, list[int]]]
@@ -32,15 +39,19 @@ def changed(given: Given, rng: Random) -> Given:
     return after
 
 
-def chain(seed: int) -> list[bytes]:
+def owners_of(given: Given) -> Owners:
+    return Owners((member, encode_list(has)) for member, has in given.items())
+
+
+def chain(seed: int) -> list[Owners]:
     rng = Random(seed)
     given: Given = {f"m{number}": {"t": [2 * number, 2 * number + 1], "u": [number]} for number in range(6)}
-    told = [encode_owners(given.items())]
+    told = [owners_of(given)]
     for _ in range(60):
         given = changed(given, rng)
         members = [*given.items()]
         rng.shuffle(members)
-        told.append(encode_owners(members))
+        told.append(owners_of(dict(members)))
     return told
 
 
@@ -49,23 +60,28 @@ def test_moves_are_what_the_owners_differ_in_whatever_was_before(seed: int) -> N
     told = chain(seed)
     expected = []
     for number, (before, after) in enumerate(pairwise(told)):
-        had, has = decode_owners(before), decode_owners(after)
+        had, has = owner_of_each(before), owner_of_each(after)
         expected += [
             (number, *one, had.get(one), has.get(one))
             for one in sorted(had.keys() | has.keys())
             if had.get(one) != has.get(one)
         ]
-    for is_fast in (True, False) if fast.is_compiled() else (False,):
-        moves = find_moves(told[:-1], told[1:], fast=is_fast)
+    raw = [*map(encode_owners, told)]
+    for is_fast, chained in ((True, told), (True, raw), (False, raw), (False, told)):
+        if is_fast and not fast.is_compiled():
+            continue
+        moves = find_moves(chained[:-1], chained[1:], fast=is_fast)
         assert [*zip(*(column.to_pylist() for column in moves), strict=True)] == expected
 
 
-def test_moves_are_the_same_when_nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = chain(0)
-    expected = find_moves(told[:-1], told[1:], fast=False)
-    monkeypatch.setattr(owners, "_exclusive", Bounded[bytes, None](0))
-    monkeypatch.setattr(owners, "_given", owners._GivenByMember(0))
-    assert find_moves(told[:-1], told[1:], fast=False) == expected
+def test_owners_are_what_their_bytes_say() -> None:
+    for owners in chain(1):
+        assert decode_owners(encode_owners(owners)).given == owners.given
+
+
+def test_one_identity_that_was_given_something_twice_has_both() -> None:
+    twice = Owners([("a", encode_list({"t": [0], "u": [1]})), ("a", encode_list({"u": [2], "v": [3]}))])
+    assert twice.given == {"a": encode_list({"t": [0], "u": [1, 2], "v": [3]})}
 
 
 class TestBounded:

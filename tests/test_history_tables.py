@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafka_assignors.history.schemas import ARCHIVE, TABLES
 from kafka_assignors.history.tables import fast, owners, plain
 from kafka_assignors.history.tables.decoded import DECODED
-from kafka_assignors.history.tables.owners import decode_owners
+from kafka_assignors.history.tables.owners import Owners, Told, decode_owners, owner_of_each
 from kafka_assignors.protocol.offsets_topic import encode_group_metadata, group_metadata_key
 from kafka_assignors.protocol.user_data import encode_generation, encode_sticky
 from tests.archives import archived, batch_of, counted, group, member, random_records, row, time_of
@@ -32,11 +32,27 @@ compiled = pytest.mark.skipif(not fast.is_compiled(), reason="_decode was not co
     params=[pytest.param(fast.decode, marks=compiled, id="fast"), pytest.param(plain.decode, id="plain")]
 )
 def decode(request: pytest.FixtureRequest) -> Any:
-    return request.param
+    """The tables that a batch is decoded to, and beside them who owned what, under "owners"."""
+
+    def decode_all(batch: Any, names: dict[str, str]) -> dict[str, Any]:
+        tables, owners = request.param(batch, names)
+        assert len(owners) == tables["classic"].num_rows
+        return {**tables, "owners": owners}
+
+    return decode_all
 
 
-def in_schema(decoded: dict[str, Any]) -> dict[str, Any]:
-    return {name: batch.cast(DECODED[name]) for name, batch in decoded.items()}
+def in_schema(tables: dict[str, Any]) -> dict[str, Any]:
+    return {name: batch.cast(DECODED[name]) for name, batch in tables.items()}
+
+
+def as_owners(told: Told) -> Owners:
+    return told if isinstance(told, Owners) else decode_owners(told)
+
+
+def given_in(owners: list[Told | None]) -> list[dict[str, bytes] | None]:
+    """What each member was given, whichever way it is told."""
+    return [None if told is None else as_owners(told).given for told in owners]
 
 
 def rows(decoded: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -114,8 +130,8 @@ class TestClassicGroups:
             of_member | {"source": "sticky", "claimed_generation": 4, "topic": "t", "partitions": [1]},
         ]
         assert rows(decoded, "rejected") == []
-        ((told,),) = cells(decoded, "owners", "owners")
-        assert decode_owners(told) == {("t", 2): "i", ("t", 1): "i"}
+        (told,) = decoded["owners"]
+        assert owner_of_each(as_owners(told)) == {("t", 2): "i", ("t", 1): "i"}
 
     @pytest.mark.parametrize("version", range(5))
     def test_every_version_tells_what_it_has(self, decode: Any, version: int) -> None:
@@ -224,7 +240,8 @@ class TestClassicGroups:
             ("g", None, True, len(KEY))
         ]
         assert rows(decoded, "generations") == rows(decoded, "members") == []
-        assert cells(decoded, "owners", "group", "owners") == [("g", None)]
+        assert cells(decoded, "classic", "group") == [("g",)]
+        assert decoded["owners"] == [None]
 
     @pytest.mark.parametrize(
         ("told", "shown"), [(0, time_of(0)), (-1, None), (2**48, None), (2**63 - 1, None), (-(2**63), None)]
@@ -325,6 +342,7 @@ class TestRejected:
         (found,) = rows(decoded, "rejected")
         assert reason in found.pop("reason")
         assert found == {"partition": 2, "offset": 3, "time": time_of(3), "key": key, "value": value}
+        assert decoded.pop("owners") == []
         assert all(batch.num_rows == 0 for name, batch in decoded.items() if name != "rejected")
 
     def test_rows_that_only_count_are_no_records(self, decode: Any) -> None:
@@ -334,13 +352,18 @@ class TestRejected:
 
     def test_an_empty_batch_has_no_rows(self, decode: Any) -> None:
         decoded = decode(pa.RecordBatch.from_pylist([], schema=ARCHIVE), {})
+        assert decoded.pop("owners") == []
         assert {name: batch.num_rows for name, batch in decoded.items()} == dict.fromkeys(DECODED, 0)
 
 
 @compiled
 class TestBothWays:
     def both(self, batch: Any, names: dict[str, str] | None = None) -> dict[str, Any]:
-        quick, slow = (in_schema(module.decode(batch, names or {})) for module in (fast, plain))
+        (quick_tables, quick_owners), (slow_tables, slow_owners) = (
+            module.decode(batch, names or {}) for module in (fast, plain)
+        )
+        assert given_in(quick_owners) == given_in(slow_owners)
+        quick, slow = in_schema(quick_tables), in_schema(slow_tables)
         for name, expected in slow.items():
             assert quick[name].equals(expected), name
             quick[name].validate(full=True)
@@ -378,7 +401,7 @@ class TestBothWays:
 
     def test_records_as_brokers_write_them_are_taken_at_once(self) -> None:
         values = [group(1, member("m", {"t": [0]}), version=version) for version in range(4)]
-        taken, _ = fast._decode_at_once(archived([(KEY, value) for value in values]))
+        taken, _, _ = fast._decode_at_once(archived([(KEY, value) for value in values]))
         assert taken.tolist() == [0, 1, 2, 3]
 
     def test_buffers_that_do_not_fit_are_refused(self) -> None:

@@ -380,7 +380,8 @@ def test_a_stream_forgets_quiet_groups_and_hands_on_their_runs() -> None:
     from kafka_assignors.history.tables import plain  # noqa: PLC0415
 
     tracker = Tracker(most_bytes=10_000)
-    assert tracker.add(plain.decode(batch, {})["owners"]).num_rows == 0
+    tables, owners = plain.decode(batch, {})
+    assert tracker.add(tables["classic"], owners).num_rows == 0
     early = tracker.ended().num_rows
     assert 70 < early < 100
     tracker.end()

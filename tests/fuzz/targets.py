@@ -18,7 +18,7 @@ from kafka_assignors.cli.group_file import read_group
 from kafka_assignors.cli.tree import FileError
 from kafka_assignors.history.tables import fast, owners, plain
 from kafka_assignors.history.tables.decoded import DECODED
-from kafka_assignors.history.tables.owners import encode_owners, find_moves
+from kafka_assignors.history.tables.owners import Owners, as_bytes, encode_list, encode_owners, find_moves
 from kafka_assignors.leader import lead
 from kafka_assignors.members import MAX_WEIGHT
 from kafka_assignors.protocol import codec
@@ -265,14 +265,18 @@ def check_history_tables(data: bytes) -> None:
     """Both decoders make the same rows of records, and of each record some row; moves are found both ways."""
     pairs = [blob.partition(SEPARATOR)[::2] for blob in data.split(NEXT)]
     batch = archived([(key, value or None) for key, value in pairs])
-    slow = {name: rows.cast(DECODED[name]) for name, rows in plain.decode(batch, {}).items()}
+    tables, told = plain.decode(batch, {})
+    slow = {name: rows.cast(DECODED[name]) for name, rows in tables.items()}
     assert slow["records"].num_rows + slow["rejected"].num_rows == len(pairs)
     if not fast.is_compiled():
         return
-    for name, rows in fast.decode(batch, {}).items():
+    quick, quick_told = fast.decode(batch, {})
+    for name, rows in quick.items():
         assert rows.cast(DECODED[name]).equals(slow[name])
-    told = [one for one in slow["owners"]["owners"].to_pylist() if one is not None]
-    _same_moves(told[:-1], told[1:])
+    raw = [None if one is None else as_bytes(one) for one in told]
+    assert [None if one is None else as_bytes(one) for one in quick_told] == raw
+    given = [one for one in raw if one is not None]
+    _same_moves(given[:-1], given[1:])
 
 
 def check_moves(data: bytes) -> None:
@@ -285,8 +289,8 @@ def check_moves(data: bytes) -> None:
             with suppress(UnreadableError):
                 identity, _, partitions = blob.partition(b":")
                 listed = Reader(partitions).partition_list()
-                members.append((identity.decode(errors="replace"), dict(listed)))
-        told.append(encode_owners(members))
+                members.append((identity.decode(errors="replace"), encode_list(dict(listed))))
+        told.append(encode_owners(Owners(members)))
     _same_moves([told[0]], [told[1]])
     if owners.compiled() is not None:
         with suppress(ValueError):
@@ -402,7 +406,7 @@ def seed_moves() -> list[bytes]:
         [b"a:" + partition_list([("t", [0, 1])]), b"b:" + partition_list([("t", [2]), ("u", [0])])]
     )
     second = NEXT.join([b"a:" + partition_list([("t", [0, 2])]), b"c:" + partition_list([("t", [2, 2])])])
-    whole = encode_owners([("a", {"t": [0, 1]}), ("b", {"u": [5]})])
+    whole = encode_owners(Owners([("a", encode_list({"t": [0, 1]})), ("b", encode_list({"u": [5]}))]))
     return [first + SEPARATOR + second, second + SEPARATOR + first, whole + SEPARATOR + whole, SEPARATOR]
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from kafka_assignors.history.tables import fast, plain
+from kafka_assignors.history.tables.decoded import CLASSIC
 from kafka_assignors.history.tables.files import units
+from kafka_assignors.history.tables.owners import as_bytes
 from kafka_assignors.history.tables.sink import UNITS, as_archived
 from kafka_assignors.history.tables.tracker import Tracker, moves_of
 
@@ -94,11 +97,13 @@ def _between(batches: Iterator[Any]) -> Iterator[Any]:
 def _owners(batches: Iterator[Any], *, decoder: str) -> Iterator[Any]:
     decode = fast.decode if decoder == "fast" else plain.decode
     for unit in units(map(as_archived, batches), UNITS[decoder]):
-        owners = decode(unit, {})["owners"]
-        yield owners.set_column(0, "group", owners["group"].cast("string"))
+        decoded, owners = decode(unit, {})
+        records = decoded["classic"].cast(CLASSIC)
+        told = pa.array([None if one is None else as_bytes(one) for one in owners], pa.binary())
+        yield records.append_column("owners", told)
 
 
 def _in_order(batches: Iterator[Any]) -> Iterator[Any]:
     tracker = Tracker()
     for batch in batches:
-        yield tracker.add(batch)
+        yield tracker.add(batch, batch["owners"].to_pylist())

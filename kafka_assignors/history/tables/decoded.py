@@ -6,7 +6,7 @@ stands in a row is taken from the archive's columns here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors.arrays import IntArray
+    from kafka_assignors.history.tables.owners import Told
 
-OWNERS: Final = pa.schema(
+CLASSIC: Final = pa.schema(
     [
         pa.field("group", pa.string(), nullable=False),
         pa.field("partition", pa.int32(), nullable=False),
         pa.field("offset", pa.int64(), nullable=False),
         pa.field("time", TIME, nullable=False),
         pa.field("generation", pa.int32()),
-        pa.field("owners", pa.binary()),
     ]
 )
-"""One row for each record of a classic group: its owners, as `moves` reads them; null for a tombstone."""
+"""One row for each record of a classic group."""
 
 DECODED: Final = {
     "records": RECORDS,
@@ -45,9 +45,23 @@ DECODED: Final = {
     "assignments": ASSIGNMENTS,
     "claims": CLAIMS,
     "rejected": REJECTED,
-    "owners": OWNERS,
+    "classic": CLASSIC,
 }
 """The tables that a decoder makes rows of. Of `generations` there is a row for each record; see `job`."""
+
+
+class Decoded(NamedTuple):
+    """What came of a batch.
+
+    Attributes:
+        tables: A record batch for each of `DECODED`, in the order of the records and of what is in them.
+            Strings can be dictionary-encoded, else they have the tables' schemas.
+        owners: Who owned what after each record of `classic`; None for a tombstone.
+    """
+
+    tables: dict[str, Any]
+    owners: list[Told | None]
+
 
 UNKNOWN_TYPE: Final = -1
 """The archive's type of a record whose key does not tell one."""

@@ -13,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_assignors.history.tables import plain
-from kafka_assignors.history.tables.decoded import DECODED, all_microseconds, kept, table
-from kafka_assignors.history.tables.owners import compiled, int32s, strings
+from kafka_assignors.history.tables.decoded import DECODED, Decoded, all_microseconds, kept, table
+from kafka_assignors.history.tables.owners import as_bytes, compiled, int32s, strings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors.arrays import IntArray
+    from kafka_assignors.history.tables.owners import Told
 
 _GROUP_METADATA: Final = 2
 _SOURCES: Final = pa.array(["owned", "sticky"])
@@ -30,18 +31,20 @@ def is_compiled() -> bool:
     return compiled() is not None
 
 
-def decode(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """Decode a batch of the archive; see `plain.decode`. Strings come dictionary-encoded.
+def decode(batch: Any, names: Mapping[str, str]) -> Decoded:
+    """Decode a batch of the archive; see `plain.decode`. Strings come dictionary-encoded, owners as bytes.
 
     Raises:
         ImportError: It was not compiled.
     """
-    taken, decoded = _decode_at_once(batch)
+    taken, decoded, owners = _decode_at_once(batch)
     others = np.setdiff1d(kept(batch), taken, assume_unique=True)
     if others.size == 0:
-        return {name: table(name, batch, *rows) for name, rows in decoded.items()}
-    rest = plain.decode_numbered(batch, others, names)
+        return Decoded({name: table(name, batch, *rows) for name, rows in decoded.items()}, owners)
+    rest, more_owners = plain.decode_numbered(batch, others, names)
     merged = {}
+    in_order = np.argsort(np.concatenate((taken, rest["classic"][0])), kind="stable")
+    told = owners + [None if one is None else as_bytes(one) for one in more_owners]
     for name, (numbers, columns) in rest.items():
         if name in decoded:
             first, arrays = decoded[name]
@@ -53,15 +56,15 @@ def decode(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
             }
             numbers = np.sort(np.concatenate((first, numbers)), kind="stable")  # noqa: PLW2901
         merged[name] = table(name, batch, numbers, columns)
-    return merged
+    return Decoded(merged, [told[number] for number in in_order.tolist()])
 
 
 Rows = tuple["IntArray", dict[str, Any]]
 """For each row the number of its record in the batch, and what was decoded by column."""
 
 
-def _decode_at_once(batch: Any) -> tuple[IntArray, dict[str, Rows]]:
-    """The numbers of the records that were taken, and the rows of each table that they have some in."""
+def _decode_at_once(batch: Any) -> tuple[IntArray, dict[str, Rows], list[Told | None]]:
+    """The numbers of the records that were taken, the rows of each table, and the records' owners."""
     module = compiled()
     if module is None:
         raise ImportError("kafka_assignors.history.tables._decode was not compiled; use the plain decoder")
@@ -103,7 +106,7 @@ def _decode_at_once(batch: Any) -> tuple[IntArray, dict[str, Rows]]:
                 "version": pa.array(version, pa.int16()),
             },
         ),
-        "owners": (taken, {**of_group, "owners": _binary(*owners)}),
+        "classic": (taken, of_group),
     }
 
     of_record, member, instance, client, host, rack, session, rebalance = islice(take, 8)
@@ -152,7 +155,7 @@ def _decode_at_once(batch: Any) -> tuple[IntArray, dict[str, Rows]]:
     claims["source"] = _dictionary(_numbers(source), _SOURCES)
     claims["claimed_generation"] = int32s(claimed_generation)
     rows["rejected"] = (taken[:0], {"reason": pa.array([], pa.string())})
-    return taken, rows
+    return taken, rows, _binary(*owners).to_pylist()
 
 
 def _numbers(raw: bytes) -> Any:

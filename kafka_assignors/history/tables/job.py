@@ -19,6 +19,7 @@ from uuid import uuid4
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, TABLES
+from kafka_assignors.history.spark_schema import spark_schema
 from kafka_assignors.history.tables import between
 from kafka_assignors.history.tables.files import (
     folders,
@@ -28,12 +29,14 @@ from kafka_assignors.history.tables.files import (
     write_empty,
     write_text,
 )
+from kafka_assignors.history.tables.parts import records_of
 from kafka_assignors.history.tables.sink import (
     ALL_MOVES,
     EACH_GENERATION,
     RUNS_OF_GROUPS,
     choose,
     write_decoded,
+    write_decoded_files,
     write_table,
 )
 from kafka_assignors.history.tables.topic_names import topic_names
@@ -86,7 +89,8 @@ def make_tables(
 
     Args:
         spark: The session.
-        archive: An archive's folder, or rows in schema ARCHIVE.
+        archive: An archive's folder, as a path or URI that Spark and Arrow both can read; or rows in schema
+            ARCHIVE, which takes more time.
         out: The folder of the tables: a path or URI that Spark and Arrow both can write to.
         decoder: "fast"; "plain", which takes longer and needs no compiler; "auto", the first that is there.
         topics: Topics in schema TOPICS, for the records of KIP-848, which name topics by id. Those of the
@@ -108,7 +112,11 @@ def make_tables(
         with watched("looking up the names of topics"):
             names = topic_names(records, [topics, _topics(spark, archive)])
         with watched("decoding records"), _small_batches(spark):
-            written = write_decoded(records, folder, decoder=decoder, names=names)
+            written = (
+                write_decoded_files(spark, records_of(archive), folder, decoder=decoder, names=names)
+                if isinstance(archive, str)
+                else write_decoded(records, folder, decoder=decoder, names=names)
+            )
         rows = dict(written.rows)
         with watched("putting generations together"):
             rows["generations"] = _write_generations(spark, folder, rows.pop(EACH_GENERATION, 0))
@@ -183,8 +191,9 @@ def _manifest(out: str) -> dict[str, Any]:
 
 
 def _records(spark: SparkSession, archive: DataFrame | str) -> DataFrame:
-    rows = spark.read.parquet(posixpath.join(archive, "records")) if isinstance(archive, str) else archive
-    return rows.select(ARCHIVE.names)
+    if isinstance(archive, str):
+        archive = spark.read.schema(spark_schema(ARCHIVE)).parquet(records_of(archive))
+    return archive.select(ARCHIVE.names)
 
 
 def _topics(spark: SparkSession, archive: DataFrame | str) -> DataFrame | None:

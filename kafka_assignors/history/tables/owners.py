@@ -14,15 +14,12 @@ from __future__ import annotations
 
 import struct
 from importlib import import_module
-from itertools import repeat
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_assignors.history.tables.garbage import no_garbage_collection
-from kafka_assignors.protocol.bounded import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +36,10 @@ except ImportError:  # installed without a compiler
 def compiled() -> Any:
     """The compiled part; None if there is none."""
     return _compiled
+
+
+_MEMBER_BYTES: Final = 200
+"""Bytes that a member takes in memory, beside its list."""
 
 
 class Moves(NamedTuple):
@@ -59,160 +60,171 @@ class Moves(NamedTuple):
     target: Any
 
 
-def encode_owners(members: Iterable[tuple[str, Mapping[str, Sequence[int]]]]) -> bytes:
-    """The owners of a record.
+class Owners:
+    """What the members of a group were given.
+
+    Most members have what they had, so that only the others' lists need to be looked into.
 
     Args:
-        members: The identity of each member, and its partitions by topic.
+        members: The identity of each member that was given something, and the bytes of its partition list.
     """
-    return join_owners([encode_member(*member) for member in members])
+
+    __slots__ = ("_is_exclusive", "given", "size")
+
+    def __init__(self, members: Iterable[tuple[str, bytes]]) -> None:
+        self.given: dict[str, bytes] = {}
+        self.size = 0
+        for identity, listed in members:
+            twice = self.given.get(identity)
+            self.given[identity] = listed if twice is None else _together(twice, listed)
+            self.size += _MEMBER_BYTES + len(listed)
+        self._is_exclusive: bool | None = None
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether no partition is given to two members."""
+        if self._is_exclusive is None:
+            self._is_exclusive = _count(self.given) == len(_settled(self.given))
+        return self._is_exclusive
+
+    @is_exclusive.setter
+    def is_exclusive(self, is_exclusive: bool) -> None:
+        self._is_exclusive = is_exclusive
 
 
-def encode_member(
-    identity: str, partitions: Mapping[str, Sequence[int]], listed: bytes | None = None
-) -> bytes:
-    """One member's part of the owners of a record.
-
-    Args:
-        identity: Its identity.
-        partitions: Its partitions by topic. Without any there is no part of it.
-        listed: The same as a partition list, if they were read from one.
-    """
-    if not partitions:
-        return b""
-    return _string(identity) + (_partition_list(partitions) if listed is None else listed)
-
-
-def join_owners(members: Iterable[bytes]) -> bytes:
-    """The owners of a record, out of its members' parts."""
-    each = [part for part in members if part]
-    return struct.pack(f">i{len(each)}i", len(each), *map(len, each)) + b"".join(each)
-
-
-def _partition_list(partitions: Mapping[str, Sequence[int]]) -> bytes:
-    parts = [struct.pack(">i", len(partitions))]
+def encode_list(partitions: Mapping[str, Sequence[int]]) -> bytes:
+    """Partitions by topic as a partition list."""
+    parts = [_INT32.pack(len(partitions))]
     for topic, ids in partitions.items():
         parts += [_string(topic), struct.pack(f">i{len(ids)}i", len(ids), *ids)]
     return b"".join(parts)
 
 
+def _together(listed: bytes, more: bytes) -> bytes:
+    """What one identity was given twice, which no coordinator lets happen."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in (*_each(listed), *_each(more)):
+        topics.setdefault(topic, []).append(partition)
+    return encode_list(topics)
+
+
+def _each(listed: bytes) -> list[tuple[str, int]]:
+    """Topic and partition of each that is in a partition list."""
+    (topics,) = _INT32.unpack_from(listed)
+    at = 4
+    found: list[tuple[str, int]] = []
+    for _ in range(topics):
+        (size,) = _UINT16.unpack_from(listed, at)
+        place = at + 2 + size
+        (count,) = _INT32.unpack_from(listed, place)
+        topic = listed[at + 2 : place].decode()
+        at = place + 4 + 4 * count
+        found += [(topic, one) for one in struct.unpack_from(f">{count}i", listed, place + 4)]
+    return found
+
+
+def encode_owners(owners: Owners) -> bytes:
+    """The bytes of a record's owners."""
+    parts = [_string(identity) + listed for identity, listed in owners.given.items()]
+    return struct.pack(f">i{len(parts)}i", len(parts), *map(len, parts)) + b"".join(parts)
+
+
 def _string(text: str) -> bytes:
     raw = text.encode()
-    return struct.pack(">h", len(raw)) + raw
+    return _UINT16.pack(len(raw)) + raw
 
 
-def decode_owners(owners: bytes) -> dict[tuple[str, int], str]:
-    """The owner of each partition that has one."""
-    return _settled(_members(owners))
-
-
-def _members(owners: bytes) -> list[bytes]:
-    """The bytes of each member."""
-    (count,) = _INT32.unpack_from(owners)
-    sizes = struct.unpack_from(f">{count}i", owners, 4)
+def decode_owners(raw: bytes) -> Owners:
+    """The owners of a record, of its bytes."""
+    (count,) = _INT32.unpack_from(raw)
+    sizes = struct.unpack_from(f">{count}i", raw, 4)
     members, at = [], 4 + 4 * count
     for size in sizes:
-        members.append(owners[at : at + size])
+        place = at + 2 + _UINT16.unpack_from(raw, at)[0]
+        members.append((raw[at + 2 : place].decode(), raw[place : at + size]))
         at += size
-    return members
+    return Owners(members)
 
 
-_Given = tuple[str, frozenset[tuple[str, int]]]
-"""A member's identity, and its partitions."""
+def owner_of_each(owners: Owners) -> dict[tuple[str, int], str]:
+    """The owner of each partition that has one."""
+    return _settled(owners.given)
 
 
-class _GivenByMember(Bounded[bytes, _Given]):
-    """What the bytes of members say; most of them come again with the group's next record."""
-
-    def __missing__(self, member: bytes) -> _Given:
-        found = _read_given(member)
-        self.remember(member, found, len(member) + 1000 + 150 * len(found[1]))
-        return found
+def _settled(given: Mapping[str, bytes]) -> dict[tuple[str, int], str]:
+    return {one: identity for identity in sorted(given) for one in _each(given[identity])}
 
 
-_MOST_REMEMBERED: Final = 64 * 2**20
-_given: Final = _GivenByMember(_MOST_REMEMBERED)
+def _count(given: Mapping[str, bytes]) -> int:
+    return sum(len(_each(listed)) for listed in given.values())
 
 
-def _read_given(member: bytes) -> _Given:
-    size = _UINT16.unpack_from(member)[0]
-    at = 2 + size
-    identity = member[2:at].decode()
-    (topics,) = _INT32.unpack_from(member, at)
-    at += 4
-    partitions: set[tuple[str, int]] = set()
-    for _ in range(topics):
-        size = _UINT16.unpack_from(member, at)[0]
-        place = at + 2 + size
-        (count,) = _INT32.unpack_from(member, place)
-        at, name = place + 4 + 4 * count, member[at + 2 : place].decode()
-        partitions.update(
-            zip(repeat(name), struct.unpack_from(f">{count}i", member, place + 4), strict=False)
-        )
-    return identity, frozenset(partitions)
-
-
-def _settled(members: Iterable[bytes]) -> dict[tuple[str, int], str]:
-    settled: dict[tuple[str, int], str] = {}
-    for identity, partitions in sorted(map(_given.__getitem__, members), key=itemgetter(0)):
-        settled.update(dict.fromkeys(partitions, identity))
-    return settled
-
-
-_exclusive: Final = Bounded[bytes, None](_MOST_REMEMBERED)
-"""Owners of records in which no partition is given to two members. Of what follows on them only
-what was given anew can be somebody else's as well."""
-
-
-def _moved(before: bytes, after: bytes) -> list[tuple[str, int, str | None, str | None]]:
+def _moved(before: Owners, after: Owners) -> list[tuple[str, int, str | None, str | None]]:
     """Topic, partition, and who had it and has it, of each partition that moved.
 
     Most members have what they had: these need to be looked at only if another has any of it as well.
     """
-    if before == after:
-        return []
-    old, new = _members(before), _members(after)
-    same = {*old}.intersection(new)
-    changed_old = [member for member in old if member not in same]
-    changed_new = [member for member in new if member not in same]
-    nothing = frozenset[tuple[str, int]]()
-    lost = nothing.union(*[_given[member][1] for member in changed_old])
-    gained = nothing.union(*[_given[member][1] for member in changed_new])
-    touched = lost | gained
-    was_exclusive = before in _exclusive
-    suspect = gained - lost if was_exclusive else touched
-    shared = [one for one in same if not suspect.isdisjoint(_given[one][1])] if suspect else []
-    if not shared and _are_apart(changed_new if was_exclusive else new):
-        _exclusive.forget(before, len(before))
-        _exclusive.remember(after, None, len(after))
-    had = _settled(changed_old + shared)
-    has = _settled(changed_new + shared)
+    old, new = before.given, after.given
+    left = {member: listed for member, listed in old.items() if new.get(member) != listed}
+    came = {member: listed for member, listed in new.items() if old.get(member) != listed}
+    had, has = _settled(left), _settled(came)
+    # Where nothing was given to two members, those that stayed have nothing of what others had.
+    suspect = has.keys() - had.keys() if before.is_exclusive else has.keys() | had.keys()
+    shared = {}
+    if suspect:
+        stayed = {member: listed for member, listed in old.items() if member not in left}
+        shared = {
+            member: listed for member, listed in stayed.items() if not suspect.isdisjoint(_each(listed))
+        }
+    if before.is_exclusive:
+        after.is_exclusive = not shared and _count(came) == len(has)
+    touched = had.keys() | has.keys()
+    if shared:
+        had, has = _settled(left | shared), _settled(came | shared)
     moved = sorted([one for one in touched if had.get(one) != has.get(one)])
     return [(*one, had.get(one), has.get(one)) for one in moved]
 
 
-def _are_apart(members: list[bytes]) -> bool:
-    """Whether no partition is given to two of them."""
-    given = [_given[member][1] for member in members]
-    return sum(map(len, given)) == len(frozenset[tuple[str, int]]().union(*given))
+Told = Owners | bytes
+"""A record's owners, as the plain decoder tells them, or as the fast one and files do."""
 
 
-def find_moves(before: list[bytes], after: list[bytes], *, fast: bool = True) -> Moves:
+def as_bytes(told: Told) -> bytes:
+    """Owners as bytes, whichever way they were told."""
+    return encode_owners(told) if isinstance(told, Owners) else told
+
+
+def size_of(told: Told) -> int:
+    """Bytes that it takes to remember owners, about."""
+    return told.size if isinstance(told, Owners) else len(told)
+
+
+def find_moves(before: Sequence[Told], after: Sequence[Told], *, fast: bool = True) -> Moves:
     """The partitions whose owners differ, for each pair of records.
 
     Args:
         before: (K,) owners of one record each.
         after: (K,) owners of another one.
         fast: Whether the compiled part may do it, should it be there. The result is the same.
-
     """
     if fast and _compiled is not None:
-        return _at_once(before, after)
+        return _at_once([*map(as_bytes, before)], [*map(as_bytes, after)])
+    read = dict[int, Owners]()
+
+    def owners_of(told: Told) -> Owners:
+        """What is `after` in one pair is `before` in the next."""
+        if isinstance(told, Owners):
+            return told
+        found = read.get(id(told))
+        if found is None:
+            found = read[id(told)] = decode_owners(told)
+        return found
+
     with no_garbage_collection():
         rows = [
             (number, *move)
             for number, (old, new) in enumerate(zip(before, after, strict=True))
-            for move in _moved(old, new)
+            for move in _moved(owners_of(old), owners_of(new))
         ]
     pair, topic, partition, source, target = zip(*rows, strict=True) if rows else ((),) * 5
     return Moves(

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_assignors.history.tables.columns import arrays_of, cells_of, spread_lists
-from kafka_assignors.history.tables.decoded import kept, microseconds, table
+from kafka_assignors.history.tables.decoded import Decoded, kept, microseconds, table
 from kafka_assignors.history.tables.garbage import no_garbage_collection
-from kafka_assignors.history.tables.owners import encode_member, join_owners
+from kafka_assignors.history.tables.owners import Owners, encode_list
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.protocol.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kafka_assignors.arrays import IntArray
+    from kafka_assignors.history.tables.owners import Told
     from kafka_assignors.protocol.offsets_topic import Record, TopicPartitions
 
 CONSUMER: Final = "consumer"
@@ -77,7 +78,7 @@ _COLUMNS: Final = {
         "problem",
     ),
     "rejected": ("reason",),
-    "owners": ("owners",),
+    "classic": (),
 }
 """What decoding tells of each record, by table, beside the group and generation of the record."""
 _WITH_LISTS: Final = {
@@ -88,24 +89,20 @@ _WITH_LISTS: Final = {
 _OF_RECORD: Final = ("group", "generation", "type", "name", "member_id", "tombstone", "size")
 
 
-def decode(batch: Any, names: Mapping[str, str]) -> dict[str, Any]:
+def decode(batch: Any, names: Mapping[str, str]) -> Decoded:
     """Decode a batch of the archive.
 
     Args:
         batch: Rows in schema ARCHIVE.
         names: The names of topics by id, for the records of KIP-848.
-
-    Returns:
-        A record batch for each of `DECODED`, in the order of the records and of what is in them.
     """
-    return {
-        name: table(name, batch, *rows) for name, rows in decode_numbered(batch, kept(batch), names).items()
-    }
+    tables, owners = decode_numbered(batch, kept(batch), names)
+    return Decoded({name: table(name, batch, *rows) for name, rows in tables.items()}, owners)
 
 
 def decode_numbered(
     batch: Any, numbers: IntArray, names: Mapping[str, str]
-) -> dict[str, tuple[IntArray, dict[str, Any]]]:
+) -> tuple[dict[str, tuple[IntArray, dict[str, Any]]], list[Told | None]]:
     """Decode some records of a batch.
 
     Args:
@@ -114,12 +111,14 @@ def decode_numbered(
         names: As in `decode`.
 
     Returns:
-        For each table the number of each row's record in the batch, and what was decoded by column.
+        For each table the number of each row's record in the batch, and what was decoded by column; and the
+        owners of records, as in `Decoded`.
     """
     indices = pa.array(numbers, pa.int64())
     keys, values = batch["key"].take(indices).to_pylist(), batch["value"].take(indices).to_pylist()
     with no_garbage_collection():
-        return _tables(_rows(zip(numbers.tolist(), keys, values, strict=True), names))
+        rows = _rows(zip(numbers.tolist(), keys, values, strict=True), names)
+        return _tables(rows), rows.owners
 
 
 def _rows(records: Iterable[tuple[int, bytes | None, bytes | None]], names: Mapping[str, str]) -> _Rows:
@@ -157,9 +156,9 @@ def reason_of(error: RecordError) -> str:
 _Unread = tuple[None, None, None, None, None, None]
 _UNREAD: Final[_Unread] = (None, None, None, None, None, None)
 """In place of the fields of a subscription that is none, or cannot be read."""
-_Said = tuple[SubscriptionFields | _Unread, Partitions, bytes | None, str | None]
-"""The fields of a member's subscription, what it was given, the same as a list, and what cannot be read."""
-_SAID_NOTHING: Final[_Said] = (_UNREAD, {}, None, None)
+_Said = tuple[SubscriptionFields | _Unread, Partitions, str | None]
+"""The fields of a member's subscription, what it was given, and what cannot be read."""
+_SAID_NOTHING: Final[_Said] = (_UNREAD, {}, None)
 _NO_TOPIC: Final[Mapping[str | None, tuple[int, ...]]] = {None: ()}
 
 
@@ -171,6 +170,7 @@ class _Rows:
         self.found: dict[str, list[tuple[Any, ...]]] = {
             name: [] for name in ("records", *_COLUMNS, *_WITH_LISTS)
         }
+        self.owners: list[Told | None] = []
         # Those with many rows for each record.
         self._members, self._assignments, self._claims = (
             self.found[name] for name in ("members", "assignments", "claims")
@@ -216,7 +216,7 @@ class _Rows:
 
     @_add_details.register
     def _(self, _record: GroupMetadata, number: int, _size: int) -> None:
-        self._add("owners", number, None)
+        self._add_owners(number, None)
 
     def _add_group(self, number: int, group: str, fields: GroupFields, size: int) -> None:
         """Add the rows of a classic group's record, the most frequent one by far, and the largest."""
@@ -237,7 +237,7 @@ class _Rows:
         owners = []
         for member in members:
             member_id, instance_id, client_id, host, rebalance_timeout, session_timeout, said, given = member
-            subscribed, assigned, listed, problem = (
+            subscribed, assigned, problem = (
                 self._add_said(number, member_id, protocol, said, given) if is_consumer else _SAID_NOTHING
             )
             subscription_version, topics, user_data, _, _, rack_id = subscribed
@@ -257,8 +257,13 @@ class _Rows:
                     problem,
                 )
             )
-            owners.append(encode_member(instance_id or member_id, assigned, listed))
-        self._add("owners", number, join_owners(owners))
+            if assigned:
+                owners.append((instance_id or member_id, encode_list(assigned)))
+        self._add_owners(number, Owners(owners))
+
+    def _add_owners(self, number: int, owners: Told | None) -> None:
+        self._add("classic", number)
+        self.owners.append(owners)
 
     def _add_said(
         self, number: int, member_id: str, protocol: str | None, subscription: bytes, assignment: bytes
@@ -266,7 +271,7 @@ class _Rows:
         """Add what a consumer said that it had, and what it was given."""
         subscribed: SubscriptionFields | _Unread = _UNREAD
         assigned: Partitions = {}
-        listed = problem = None
+        problem = None
         try:
             subscribed = read_subscription(subscription)
             self._add_claims(number, member_id, "owned", subscribed[3], subscribed[4])
@@ -277,12 +282,12 @@ class _Rows:
             problem = reason_of(error)
         try:
             if assignment:
-                _, assigned, _, listed = read_assignment(assignment)
+                _, assigned, _ = read_assignment(assignment)
         except RecordError as error:
             problem = reason_of(error) if problem is None else f"{problem}; {reason_of(error)}"
         if assigned:
             self._assignments.append((number, member_id, "assigned", None, assigned))
-        return subscribed, assigned, listed, problem
+        return subscribed, assigned, problem
 
     def _add_claims(
         self, number: int, member_id: str, source: str, claims: Mapping[str, Any], generation: int

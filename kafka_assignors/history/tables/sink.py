@@ -22,12 +22,17 @@ from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, MOVES, TABLES
 from kafka_assignors.history.tables import fast, plain
 from kafka_assignors.history.tables.decoded import kept
 from kafka_assignors.history.tables.files import TableFiles, abort, commit, units
+from kafka_assignors.history.tables.parts import parts_of, read_parts
 from kafka_assignors.history.tables.tracker import RUNS, Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_assignors.history.tables.parts import Part
+
+    Read = Callable[[Iterator[Any]], Iterator[Any]]
 
 EACH_GENERATION: Final = "each_generation"
 """Where the rows of generations go first: one for each record."""
@@ -36,9 +41,10 @@ RUNS_OF_GROUPS: Final = "runs"
 ALL_MOVES: Final = "all_moves"
 """Where moves go that take the place of those that tasks found."""
 
-UNITS: Final = {"fast": 16 * 2**20, "plain": 2 * 2**20}
+UNITS: Final = {"fast": 8 * 2**20, "plain": 2 * 2**20}
 """Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
-Python's objects take many times as much as what they are made of."""
+Python's objects take many times as much as what they are made of. Memory for units twice as large comes fresh
+from the system each time, which costs as much again as reading them."""
 
 _WIDE: Final = frozenset({"members", "assignments", "claims"})
 """Tables with many rows for each record."""
@@ -79,17 +85,42 @@ class Written:
     rows: Mapping[str, int]
 
 
-def write_decoded(archive: DataFrame, folder: str, *, decoder: str, names: Mapping[str, str]) -> Written:
+def write_decoded(
+    archive: DataFrame, folder: str, *, decoder: str, names: Mapping[str, str], read: Read | None = None
+) -> Written:
     """Decode an archive, and write what can be told record by record.
 
     Args:
-        archive: Rows in schema ARCHIVE.
+        archive: Rows in schema ARCHIVE; or, with `read`, whatever that makes such rows of.
         folder: The folder of the tables, as a path or URI. Beside those of `TABLES`, less generations, there
             are then `EACH_GENERATION` and `RUNS_OF_GROUPS` in it.
         decoder: "fast" or "plain".
         names: The names of topics by id.
+        read: Called by each task with its rows.
     """
-    return _write(archive, folder, partial(_decode, decoder=decoder, names=names))
+    return _write(archive, folder, partial(_decode, decoder=decoder, names=names, read=read or iter))
+
+
+def write_decoded_files(
+    spark: SparkSession, records: str, folder: str, *, decoder: str, names: Mapping[str, str]
+) -> Written:
+    """As `write_decoded`, of the Parquet files in a folder, which the tasks read themselves.
+
+    Raises:
+        FileNotFoundError: There is no such folder.
+    """
+    parts = parts_of(records, spark.sparkContext.defaultParallelism)
+    if not parts:
+        return Written(read=0, rows={})
+    numbers = spark.range(0, len(parts), 1, len(parts))
+    read = partial(_read_numbered, records=records, parts=parts)
+    return write_decoded(numbers, folder, decoder=decoder, names=names, read=read)
+
+
+def _read_numbered(batches: Iterator[Any], *, records: str, parts: Sequence[Sequence[Part]]) -> Iterator[Any]:
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            yield from read_parts(records, parts[number])
 
 
 def write_table(rows: DataFrame, folder: str, table: str) -> int:
@@ -140,22 +171,24 @@ def _task(
     yield pa.RecordBatch.from_pydict({"name": [name], "read": [read], "rows": [json.dumps(files.rows)]})
 
 
-def _decode(files: TableFiles, batches: Iterator[Any], *, decoder: str, names: Mapping[str, str]) -> int:
+def _decode(
+    files: TableFiles, batches: Iterator[Any], *, decoder: str, names: Mapping[str, str], read: Read
+) -> int:
     is_fast = decoder == "fast"
     decode = fast.decode if is_fast else plain.decode
     tracker = Tracker(fast=is_fast)
-    read = 0
-    for unit in units(map(as_archived, batches), UNITS[decoder]):
-        decoded = decode(unit, names)
-        read += int(kept(unit).size)
-        files.write("moves", MOVES, tracker.add(decoded.pop("owners")))
+    count = 0
+    for unit in units(map(as_archived, read(batches)), UNITS[decoder]):
+        decoded, owners = decode(unit, names)
+        count += int(kept(unit).size)
+        files.write("moves", MOVES, tracker.add(decoded.pop("classic"), owners))
         files.write(RUNS_OF_GROUPS, RUNS, tracker.ended())
         files.write(EACH_GENERATION, GENERATIONS, decoded.pop("generations"))
         for table, rows in decoded.items():
             files.write(table, TABLES[table], rows)
     tracker.end()
     files.write(RUNS_OF_GROUPS, RUNS, tracker.ended())
-    return read
+    return count
 
 
 def _copy(files: TableFiles, batches: Iterator[Any], *, table: str) -> int:

@@ -9,13 +9,19 @@ with those of other streams' runs.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_assignors.history.schemas import MOVES, TIME
-from kafka_assignors.history.tables.owners import find_moves
+from kafka_assignors.history.tables.decoded import CLASSIC
+from kafka_assignors.history.tables.owners import as_bytes, find_moves, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kafka_assignors.history.tables.owners import Told
 
 RUNS: Final = pa.schema(
     [
@@ -42,7 +48,7 @@ class _Record(NamedTuple):
     offset: int
     time: int
     generation: int | None
-    owners: bytes | None
+    owners: Told | None
 
 
 class _Run(NamedTuple):
@@ -52,7 +58,7 @@ class _Run(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes that it takes to remember, about."""
-        return 500 + len(self.first.owners or b"") + len(self.last.owners or b"")
+        return 500 + size_of(self.first.owners or b"") + size_of(self.last.owners or b"")
 
 
 class Tracker:
@@ -70,19 +76,20 @@ class Tracker:
         self._size = 0
         self._ended: list[tuple[str, _Run]] = []
 
-    def add(self, owners: Any) -> Any:
+    def add(self, records: Any, owners: Iterable[Told | None]) -> Any:
         """Follow the groups through a batch.
 
         Args:
-            owners: A batch of `decoded.OWNERS`.
+            records: The batch, with the columns of `decoded.CLASSIC`.
+            owners: Who owned what after each of its records.
 
         Returns:
             The moves, a batch of MOVES, in the order of the records.
         """
         pairs: list[tuple[int, int]] = []
-        before: list[bytes] = []
-        after: list[bytes] = []
-        for number, (group, *cells) in enumerate(_rows(owners)):
+        before: list[Told] = []
+        after: list[Told] = []
+        for number, (group, *cells) in enumerate(zip(*_columns(records), owners, strict=True)):
             record = _Record(*cells)
             run = self._runs.pop(group, None)
             if run is not None:
@@ -101,7 +108,7 @@ class Tracker:
                 quiet, run = self._runs.popitem(last=False)
                 self._size -= run.size
                 self._ended.append((quiet, run))
-        return moves_of(owners, pairs, before, after, fast=self._fast)
+        return moves_of(records, pairs, before, after, fast=self._fast)
 
     def ended(self) -> Any:
         """The runs that have ended since they were last asked for, a batch of RUNS."""
@@ -110,11 +117,12 @@ class Tracker:
             # Most often the last record is the first; its owners need not be told twice.
             (
                 group,
-                *first,
+                *first[:-1],
+                _told(first),
                 last.partition,
                 last.offset,
                 last.generation,
-                None if last == first else last.owners,
+                None if last is first else _told(last),
             )
             for group, (first, last) in ended
         ]
@@ -135,12 +143,17 @@ def rows_of(schema: Any, rows: list[tuple[Any, ...]]) -> Any:
 
 
 def moves_of(
-    records: Any, pairs: list[tuple[int, int]], before: list[bytes], after: list[bytes], *, fast: bool
+    records: Any,
+    pairs: list[tuple[int, int]],
+    before: Sequence[Told],
+    after: Sequence[Told],
+    *,
+    fast: bool,
 ) -> Any:
     """The moves of pairs of records, a batch of MOVES.
 
     Args:
-        records: A batch with the columns of `decoded.OWNERS`.
+        records: A batch with the columns of `decoded.CLASSIC`.
         pairs: For each pair the number of its later record in there, and the generation of the earlier one.
         before: The owners of the earlier.
         after: The owners of the later.
@@ -164,7 +177,11 @@ def moves_of(
     return pa.RecordBatch.from_arrays(arrays, schema=MOVES)
 
 
-def _rows(owners: Any) -> Any:
-    columns = [owners[name] for name in ("group", "partition", "offset", "time", "generation", "owners")]
-    columns[0], columns[3] = columns[0].cast(pa.string()), columns[3].cast(pa.int64())
-    return zip(*(column.to_pylist() for column in columns), strict=True)
+def _told(record: _Record) -> bytes | None:
+    return None if record.owners is None else as_bytes(record.owners)
+
+
+def _columns(records: Any) -> list[list[Any]]:
+    group, partition, offset, time, generation = (records[field.name] for field in CLASSIC)
+    of_python = (group.cast(pa.string()), partition, offset, time.cast(pa.int64()), generation)
+    return [column.to_pylist() for column in of_python]

@@ -72,8 +72,8 @@ Partitions = Mapping[str, tuple[int, ...]]
 """Partition ids by topic."""
 SubscriptionFields = tuple[int, tuple[str, ...], bytes | None, Partitions, int, str | None]
 """What is in a `Subscription`, in its order."""
-AssignmentFields = tuple[int, Partitions, bytes | None, bytes | None]
-"""What is in an `Assignment`, in its order; and the bytes of its partition list, if no topic comes twice."""
+AssignmentFields = tuple[int, Partitions, bytes | None]
+"""What is in an `Assignment`, in its order."""
 Prior = tuple[Mapping[str, Collection[int]], int, int]
 """What is in a `StickyUserData`, in its order."""
 
@@ -115,7 +115,7 @@ def decode_assignment(data: bytes) -> Assignment | None:
     """
     if not data:
         return None
-    version, assigned, user_data, _ = read_assignment(data)
+    version, assigned, user_data = read_assignment(data)
     return Assignment(version=version, assigned_partitions=assigned, user_data=user_data)
 
 
@@ -250,7 +250,7 @@ def _assignment_at_once(data: bytes) -> AssignmentFields | None:
     start = end + 4
     if version < 0 or size < -1 or start + size > len(data):
         return None
-    return version, partitions, None if size < 0 else data[start : start + size], data[2:end]
+    return version, partitions, None if size < 0 else data[start : start + size]
 
 
 def _prior_at_once(data: bytes) -> Prior | None:
@@ -349,7 +349,7 @@ def _subscription(reader: Reader) -> SubscriptionFields:
 
 
 def _assignment(reader: Reader) -> AssignmentFields:
-    return reader.version(), _partitions(reader), _user_data(reader), None
+    return reader.version(), _partitions(reader), _user_data(reader)
 
 
 def _user_data(reader: Reader) -> bytes | None:
