@@ -14,7 +14,7 @@ import pytest
 
 from kafka_assignors.history.schemas import ARCHIVE, TABLES, TOPICS
 from kafka_assignors.history.snapshots import ArchivedRecord, classic_snapshot
-from kafka_assignors.history.tables import fast, files, sink
+from kafka_assignors.history.tables import fast, files, plain, sink
 from kafka_assignors.history.tables.job import Counts, NoTablesError, make_tables, read_counts, read_table
 from kafka_assignors.history.tables.tracker import Tracker
 from kafka_assignors.protocol.offsets_topic import (
@@ -129,6 +129,19 @@ def expected_moves(rows: Rows) -> Rows:
     return sorted(moves, key=lambda move: (move["partition"], move["offset"], repr(move)))
 
 
+def expected_generations(rows: Rows) -> Rows:
+    """The last row of each, with how many there are, and the time of the first."""
+    merged: dict[tuple[str, int], dict[str, Any]] = {}
+    each = plain.decode(batch_of(rows), {}).tables["generations"].cast(TABLES["generations"]).to_pylist()
+    for one in sorted(each, key=lambda one: (one["partition"], one["offset"])):
+        before = merged.get((one["group"], one["generation"]))
+        if before is not None:
+            one["records"] += before["records"]
+            one["first_time"] = min(one["first_time"], before["first_time"])
+        merged[one["group"], one["generation"]] = one
+    return sorted(merged.values(), key=lambda one: (one["partition"], one["offset"], repr(one)))
+
+
 @pytest.fixture(scope="module")
 def whole(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
@@ -154,6 +167,13 @@ class TestOneTask:
         rows, tables, _ = whole
         assert len(tables["moves"]) > 500
         assert tables["moves"] == expected_moves(rows)
+
+    def test_generations_are_the_records_that_tell_them_put_together(
+        self, whole: tuple[Rows, dict[str, Rows], Counts]
+    ) -> None:
+        rows, tables, _ = whole
+        assert tables["generations"] == expected_generations(rows)
+        assert {one["records"] for one in tables["generations"]} > {1, 2}
 
     def test_rejected_records_are_kept_as_they_were(
         self, whole: tuple[Rows, dict[str, Rows], Counts]
@@ -267,6 +287,42 @@ def test_a_generation_has_the_row_of_its_last_record(spark: SparkSession, tmp_pa
     ]
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param([[1, 2], [3, 4]], [(1, 1), (2, 1), (3, 1), (4, 1)], id="each once"),
+        pytest.param([[1, 1], [2]], [(1, 2), (2, 1)], id="twice in a task"),
+        pytest.param([[1, 2], [2, 3]], [(1, 1), (2, 2), (3, 1)], id="in two tasks"),
+        pytest.param([[3, 4], [None, 1], [2, 3]], [(1, 1), (2, 1), (3, 2), (4, 1)], id="begun anew"),
+        pytest.param([[3], [None], [2, None, 3]], [(2, 1), (3, 2)], id="begun anew twice"),
+        pytest.param([[None], [None, 1], [2]], [(1, 1), (2, 1)], id="gone at first"),
+    ],
+)
+def test_each_generation_has_one_row_whichever_tasks_saw_it(
+    spark: SparkSession, tmp_path: Path, told: list[list[int | None]], expected: list[tuple[int, int]]
+) -> None:
+    key, offset = group_metadata_key("g"), 0
+    parts: list[Rows] = [[] for _ in told]
+    for part, generations in zip(parts, told, strict=True):
+        for generation in generations:
+            value = None if generation is None else group(generation, member("a"))
+            part += [
+                row(key, value, offset=offset),
+                row(group_metadata_key("h"), group(offset + 1), offset=offset + 1),
+            ]
+            offset += 2
+    spark.conf.set("spark.sql.files.openCostInBytes", "4m")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "4m")
+    out = str(tmp_path / "tables")
+    archive = spark.read.parquet(write_archive(tmp_path, parts) + "/records")
+    assert archive.rdd.getNumPartitions() == len(parts)
+    make_tables(spark, archive, out)
+    rows = contents(out, spark, "generations")
+    found = [(one["generation"], one["records"]) for one in rows if one["group"] == "g"]
+    assert sorted(found) == expected
+    assert rows == expected_generations([one for part in parts for one in part])
+
+
 def test_names_of_topics_come_from_records_and_from_what_the_archive_knows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -367,8 +423,9 @@ def test_steps_are_told_before_they_are_done(spark: SparkSession, tmp_path: Path
     assert told == [
         "looking up the names of topics",
         "decoding records",
+        "joining what tasks saw apart",
         "putting generations together",
-        "finding moves between runs",
+        "putting moves in order",
     ]
 
 
@@ -377,8 +434,6 @@ def test_a_stream_forgets_quiet_groups_and_hands_on_their_runs() -> None:
     batch = batch_of(
         [row(key(f"g{number}"), group(1, member("a", {"t": [0]})), offset=number) for number in range(100)]
     )
-    from kafka_assignors.history.tables import plain  # noqa: PLC0415
-
     tracker = Tracker(most_bytes=10_000)
     tables, owners = plain.decode(batch, {})
     assert tracker.add(tables["classic"], owners).num_rows == 0

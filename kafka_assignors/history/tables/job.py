@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+from collections import Counter
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, TABLES
 from kafka_assignors.history.spark_schema import spark_schema
-from kafka_assignors.history.tables import between
+from kafka_assignors.history.tables.between import MIXED, moves_in_order, write_between
 from kafka_assignors.history.tables.files import (
     folders,
     move_files,
@@ -33,6 +34,7 @@ from kafka_assignors.history.tables.parts import records_of
 from kafka_assignors.history.tables.sink import (
     ALL_MOVES,
     EACH_GENERATION,
+    REPEATED,
     RUNS_OF_GROUPS,
     choose,
     write_decoded,
@@ -117,16 +119,19 @@ def make_tables(
                 if isinstance(archive, str)
                 else write_decoded(records, folder, decoder=decoder, names=names)
             )
-        rows = dict(written.rows)
+        rows = Counter(written.rows)
+        with watched("joining what tasks saw apart"):
+            if rows[RUNS_OF_GROUPS]:
+                rows.update(write_between(_read(spark, folder, RUNS_OF_GROUPS), folder))
         with watched("putting generations together"):
-            rows["generations"] = _write_generations(spark, folder, rows.pop(EACH_GENERATION, 0))
-        with watched("finding moves between runs"):
-            if rows.pop(RUNS_OF_GROUPS, 0):
-                rows["moves"] = _write_moves(spark, records, folder, rows.get("moves", 0), decoder)
-        for name in (EACH_GENERATION, RUNS_OF_GROUPS):
+            rows["generations"] = _write_generations(spark, folder, rows)
+        with watched("putting moves in order"):
+            if rows[MIXED]:
+                rows["moves"] = _write_moves(spark, records, folder, rows, decoder)
+        for name in (EACH_GENERATION, RUNS_OF_GROUPS, REPEATED, MIXED):
             remove_folder(folder, name)
         for name, schema in TABLES.items():
-            if not rows.setdefault(name, 0):
+            if not rows[name]:
                 write_empty(folder, name, schema)
         counts = Counts(
             read=written.read,
@@ -202,11 +207,23 @@ def _topics(spark: SparkSession, archive: DataFrame | str) -> DataFrame | None:
     return spark.read.parquet(posixpath.join(archive, "topics"))
 
 
-def _write_generations(spark: SparkSession, folder: str, count: int) -> int:
+def _read(spark: SparkSession, folder: str, name: str) -> DataFrame:
+    return spark.read.parquet(posixpath.join(folder, name))
+
+
+def _write_generations(spark: SparkSession, folder: str, rows: Mapping[str, int]) -> int:
     """One row of each generation out of one for each record."""
-    if not count:
-        return 0
-    each = spark.read.parquet(posixpath.join(folder, EACH_GENERATION))
+    if not rows[REPEATED]:
+        move_files(folder, EACH_GENERATION, "generations")
+        return rows[EACH_GENERATION]
+    each, repeated = _read(spark, folder, EACH_GENERATION), _read(spark, folder, REPEATED).distinct()
+    once = each.join(repeated, "group", "left_anti").select(GENERATIONS.names)
+    merged = _merged(each.join(repeated, "group", "left_semi"))
+    return write_table(once.unionByName(merged), folder, "generations")
+
+
+def _merged(each: DataFrame) -> DataFrame:
+    """The last row of each generation, with how many there are, and the time of the first."""
     first = ("partition", "offset")
     rest = [name for name in GENERATIONS.names if name not in {*first, "group", "generation"}]
     last = each.groupBy("group", "generation").agg(
@@ -217,21 +234,17 @@ def _write_generations(spark: SparkSession, folder: str, count: int) -> int:
     columns = {"group": F.col("group"), "generation": F.col("generation")}
     columns |= {name: F.col(f"last.{name}") for name in (*first, *rest)}
     columns |= {"records": F.col("count"), "first_time": F.col("began")}
-    rows = last.select([columns[name].alias(name) for name in GENERATIONS.names])
-    return write_table(rows, folder, "generations")
+    return last.select([columns[name].alias(name) for name in GENERATIONS.names])
 
 
-def _write_moves(spark: SparkSession, records: DataFrame, folder: str, within: int, decoder: str) -> int:
-    """Add the moves between runs to those within them; how many moves there are then."""
-    runs = spark.read.parquet(posixpath.join(folder, RUNS_OF_GROUPS))
-    mixed = between.mixed_groups(runs)
-    if mixed.isEmpty():
-        return within + write_table(between.moves_between(runs), folder, "moves")
-    # Of groups whose runs lie inside of each other nothing counts that was found within them.
-    moves = between.moves_between(runs.join(mixed, "group", "left_anti"))
-    moves = moves.unionByName(between.moves_in_order(records, mixed, decoder))
-    if within:
-        found = spark.read.parquet(posixpath.join(folder, "moves"))
+def _write_moves(
+    spark: SparkSession, records: DataFrame, folder: str, rows: Mapping[str, int], decoder: str
+) -> int:
+    """Of groups whose runs lie inside of each other nothing counts that was found so far."""
+    mixed = _read(spark, folder, MIXED).distinct()
+    moves = moves_in_order(records, mixed, decoder)
+    if rows["moves"]:
+        found = _read(spark, folder, "moves")
         moves = moves.unionByName(found.join(mixed, "group", "left_anti"))
     count = write_table(moves, folder, ALL_MOVES)
     remove_folder(folder, "moves")

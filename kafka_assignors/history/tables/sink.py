@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, MOVES, TABLES
@@ -38,6 +39,8 @@ EACH_GENERATION: Final = "each_generation"
 """Where the rows of generations go first: one for each record."""
 RUNS_OF_GROUPS: Final = "runs"
 """Where the ends of runs go; see `tracker`."""
+REPEATED: Final = "repeated"
+"""Where the groups go of whose generations there may be more than one row."""
 ALL_MOVES: Final = "all_moves"
 """Where moves go that take the place of those that tasks found."""
 
@@ -48,7 +51,8 @@ from the system each time, which costs as much again as reading them."""
 
 _WIDE: Final = frozenset({"members", "assignments", "claims"})
 """Tables with many rows for each record."""
-_SCHEMAS: Final = {**TABLES, EACH_GENERATION: GENERATIONS, RUNS_OF_GROUPS: RUNS, ALL_MOVES: MOVES}
+GROUP: Final = pa.schema([pa.field("group", pa.string(), nullable=False)])
+_SCHEMAS: Final = {**TABLES, ALL_MOVES: MOVES}
 
 
 def choose(decoder: str) -> str:
@@ -98,7 +102,7 @@ def write_decoded(
         names: The names of topics by id.
         read: Called by each task with its rows.
     """
-    return _write(archive, folder, partial(_decode, decoder=decoder, names=names, read=read or iter))
+    return write_files(archive, folder, partial(_decode, decoder=decoder, names=names, read=read or iter))
 
 
 def write_decoded_files(
@@ -129,11 +133,11 @@ def write_table(rows: DataFrame, folder: str, table: str) -> int:
     Returns:
         How many there were.
     """
-    return _write(rows, folder, partial(_copy, table=table)).read
+    return write_files(rows, folder, partial(_copy, table=table)).read
 
 
-def _write(rows: DataFrame, folder: str, write: Callable[[TableFiles, Iterator[Any]], int]) -> Written:
-    """Have tasks write files, and put those of the tasks that count in place.
+def write_files(rows: DataFrame, folder: str, write: Callable[[TableFiles, Iterator[Any]], int]) -> Written:
+    """Have tasks write the files of tables, and put those of the tasks that count in place.
 
     Args:
         rows: What the tasks get.
@@ -183,12 +187,20 @@ def _decode(
         count += int(kept(unit).size)
         files.write("moves", MOVES, tracker.add(decoded.pop("classic"), owners))
         files.write(RUNS_OF_GROUPS, RUNS, tracker.ended())
-        files.write(EACH_GENERATION, GENERATIONS, decoded.pop("generations"))
+        generations = decoded.pop("generations")
+        files.write(REPEATED, GROUP, _kip848_groups(generations))
+        files.write(EACH_GENERATION, GENERATIONS, generations)
         for table, rows in decoded.items():
             files.write(table, TABLES[table], rows)
     tracker.end()
     files.write(RUNS_OF_GROUPS, RUNS, tracker.ended())
     return count
+
+
+def _kip848_groups(generations: Any) -> Any:
+    """Of these the epoch stands in two records, and each begins a row."""
+    groups = generations.filter(pc.equal(generations["protocol_type"], plain.KIP848))["group"]
+    return pa.RecordBatch.from_arrays([groups.cast(pa.string()).unique()], schema=GROUP)
 
 
 def _copy(files: TableFiles, batches: Iterator[Any], *, table: str) -> int:

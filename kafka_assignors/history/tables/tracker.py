@@ -35,9 +35,13 @@ RUNS: Final = pa.schema(
         pa.field("last_offset", pa.int64(), nullable=False),
         pa.field("last_generation", pa.int32()),
         pa.field("last_owners", pa.binary()),
+        pa.field("lowest", pa.int32()),
+        pa.field("highest", pa.int32()),
+        pa.field("rises", pa.bool_(), nullable=False),
     ]
 )
-"""The first record of each run, and what is needed of its last; of a single one its owners are told once."""
+"""The first record of each run, and what is needed of its last; of a single one its owners are told once. And
+the lowest and highest generation of the run, and whether each is higher than those before it."""
 
 MOST_BYTES: Final = 64 * 2**20
 """Of owners that a stream remembers; groups beyond that, the longest quiet ones, end their runs."""
@@ -54,6 +58,23 @@ class _Record(NamedTuple):
 class _Run(NamedTuple):
     first: _Record
     last: _Record
+    lowest: int | None
+    highest: int | None
+    rises: bool
+
+    @classmethod
+    def beginning(cls, record: _Record) -> _Run:
+        return cls(record, record, record.generation, record.generation, rises=True)
+
+    def with_next(self, record: _Record) -> _Run:
+        generation, lowest, highest = record.generation, self.lowest, self.highest
+        if generation is None:  # the group was gone, and begins anew
+            return self._replace(last=record)
+        if lowest is None or highest is None:
+            return _Run(self.first, record, generation, generation, self.rises)
+        if generation > highest:
+            return _Run(self.first, record, lowest, generation, self.rises)
+        return _Run(self.first, record, min(lowest, generation), highest, rises=False)
 
     @property
     def size(self) -> int:
@@ -102,7 +123,7 @@ class Tracker:
                     pairs.append((number, last.generation))
                     before.append(last.owners)
                     after.append(record.owners)
-            self._runs[group] = run = _Run(record if run is None else run.first, record)
+            self._runs[group] = run = _Run.beginning(record) if run is None else run.with_next(record)
             self._size += run.size
             while self._size > self._most_bytes:
                 quiet, run = self._runs.popitem(last=False)
@@ -123,8 +144,9 @@ class Tracker:
                 last.offset,
                 last.generation,
                 None if last is first else _told(last),
+                *generations,
             )
-            for group, (first, last) in ended
+            for group, (first, last, *generations) in ended
         ]
         return rows_of(RUNS, rows)
 
