@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,6 @@ from tests.kip848_log import TOPIC_IDS, Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 pytestmark = pytest.mark.timeout(600)  # starts Spark twice, and a cluster
 
@@ -168,13 +168,22 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
         yield running
 
 
-def test_a_cluster_makes_what_one_process_makes(cluster: SparkCluster, tmp_path: Path) -> None:
-    archive = make_archive(tmp_path / "archive")
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    return make_archive(tmp_path_factory.mktemp("history") / "archive")
+
+
+@pytest.fixture(scope="module")
+def here(cluster: SparkCluster, archive: Archive, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """What one process makes."""
     alone = {**cluster.environment, "SPARK_CONF_DIR": os.devnull}
-    with ThreadPoolExecutor() as pool:
-        on_cluster = pool.submit(make, archive, tmp_path / "there", cluster.url, cluster.environment)
-        here = make(archive, tmp_path / "here", "local[2]", alone)
-        there = on_cluster.result()
+    return make(archive, tmp_path_factory.mktemp("here"), "local[2]", alone)
+
+
+def test_a_cluster_makes_what_one_process_makes(
+    cluster: SparkCluster, archive: Archive, here: Made, tmp_path: Path
+) -> None:
+    there = make(archive, tmp_path, cluster.url, cluster.environment)
 
     assert {name: len(rows) for name, rows in here.tables.items() if not rows} == {}
     assert len(here.tables["records"]) > 500
@@ -184,6 +193,37 @@ def test_a_cluster_makes_what_one_process_makes(cluster: SparkCluster, tmp_path:
         assert there.tables[name] == rows, name
     assert there.what_if == here.what_if
 
-    (application,) = cluster.applications()
-    # There are tasks enough for both: each file is decoded by one.
+    application = cluster.applications()[-1]
+    # There are tasks enough for both.
     assert all(cluster.tasks(worker, application) > 0 for worker in cluster.workers)
+
+
+def test_what_is_submitted_runs_on_the_cluster(
+    cluster: SparkCluster, archive: Archive, here: Made, tmp_path: Path
+) -> None:
+    script = tmp_path / "history.py"
+    script.write_text(script_in_docs(), encoding="utf-8")
+    before = len(cluster.applications())
+    done = subprocess.run(
+        [
+            Path(cluster.environment["SPARK_HOME"]) / "bin" / "spark-submit",
+            *("--master", cluster.url, script, "tables", archive.path, tmp_path / "tables", "--json"),
+        ],
+        env={**cluster.environment},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (counts,) = in_turn(done.stdout)
+    assert counts == here.counts
+    (application,) = cluster.applications()[before:]
+    assert sum(cluster.tasks(worker, application) for worker in cluster.workers) > FILES
+
+
+def script_in_docs() -> str:
+    """The lines that the documentation has users submit."""
+    page = (Path(__file__).parent.parent / "docs" / "history.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```python\n# history\.py\n(.*?)```", page, flags=re.DOTALL)
+    return str(script)

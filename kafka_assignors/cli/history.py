@@ -115,10 +115,13 @@ def _tables(options: argparse.Namespace) -> int:
     archive = Archive(options.archive)
     spark = spark_session(options.master)
     topics = spark.createDataFrame(archive.topics(), spark_schema(TOPICS))
+    is_whole = not (options.since or options.until or options.groups)
     with show_jobs(spark, "decoding"):
         counts = make_tables(
             spark,
-            archive.read(spark, since=options.since, until=options.until, groups=options.groups),
+            str(archive.path)
+            if is_whole
+            else archive.read(spark, since=options.since, until=options.until, groups=options.groups),
             str(options.out.absolute()),
             decoder=options.decoder,
             topics=topics,

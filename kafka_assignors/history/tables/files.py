@@ -33,10 +33,10 @@ def open_folder(path: str) -> tuple[Any, str]:
     for scheme in ("s3a://", "s3n://"):  # Hadoop's names of what Arrow calls s3
         if path.startswith(scheme):
             path = "s3://" + path.removeprefix(scheme)
-    if "://" not in path and not path.startswith("file:"):
-        return fs.LocalFileSystem(), posixpath.abspath(path)
-    if path.startswith("file:") and not path.startswith("file://"):
-        path = "file://" + path.removeprefix("file:")
+    if path.startswith("file:") or "://" not in path:
+        # As Hadoop has it, the rest is a path and nothing in it is escaped.
+        inner = path.removeprefix("file:")
+        return fs.LocalFileSystem(), posixpath.abspath(inner.removeprefix("//") if inner != path else path)
     filesystem, inner = fs.FileSystem.from_uri(path)
     return filesystem, inner
 

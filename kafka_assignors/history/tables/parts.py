@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _LARGEST: Final = 128 * 2**20
-_SMALLEST: Final = 4 * 2**20
-"""Bytes of files that a task reads, as Spark has it."""
+_SMALLEST: Final = 2**20
+"""Bytes of files that a task reads."""
+_OPENING: Final = 2**20
+"""What it costs to open a file, in bytes that could be read: as with Spark, which counts more."""
 _ROWS_AT_ONCE: Final = 64
 """A batch of them takes no more than 64 times the largest record, which brokers hold below 1 MB or so."""
 
@@ -63,17 +65,17 @@ def parts_of(folder: str, tasks: int) -> list[list[Part]]:
         ),
         key=lambda info: _natural(info.path),
     )
-    share = sum(info.size for info in files) // max(1, tasks)
+    share = sum(info.size + _OPENING for info in files) // max(1, tasks)
     largest = min(_LARGEST, max(_SMALLEST, share))
     parts: list[list[Part]] = []
     taken = largest + 1
     for info in files:
         for part, size in _pieces(filesystem, info, largest):
-            if taken + size > largest:
+            if taken + size + _OPENING > largest:
                 parts.append([])
                 taken = 0
             parts[-1].append(part)
-            taken += size
+            taken += size + _OPENING
     return parts
 
 
