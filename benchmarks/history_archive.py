@@ -113,15 +113,16 @@ class _Group:
         )
 
 
-def _records(partition: int, count: int) -> Iterator[tuple[bytes, bytes]]:
-    """Key and value of a partition's records: one generation of each group after the other."""
-    groups = [
-        _Group(f"group-{partition:02d}-{number:04d}", Random(f"{partition} {number}"))
-        for number in range(-(-count // GENERATIONS))
-    ]
+def records_of_groups(name: str, how_many: int, count: int) -> Iterator[tuple[bytes, bytes]]:
+    """Key and value of so many records: one generation of each group after the other."""
+    groups = [_Group(f"group-{name}-{number:04d}", Random(f"{name} {number}")) for number in range(how_many)]
     for number in range(count):
         group = groups[number % len(groups)]
         yield group_metadata_key(group.name), group.next_record()
+
+
+def _records(partition: int, count: int) -> Iterator[tuple[bytes, bytes]]:
+    return records_of_groups(f"{partition:02d}", -(-count // GENERATIONS), count)
 
 
 def write_archive(folder: Path, count: int) -> int:

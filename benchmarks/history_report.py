@@ -20,7 +20,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.sample_history import MIDNIGHT, sample_report, summary_of
-from kafka_assignors.history.report import GroupHistory, Move, Reason, Rebalance, ReportData, write_report
+from kafka_assignors.coordinator.reasons import Change
+from kafka_assignors.history.rebalances import OwnerMove, Rebalance
+from kafka_assignors.history.report import GroupHistory, ReportData, write_report
 from kafka_assignors.history.snapshots import Snapshot, SnapshotMember
 
 if TYPE_CHECKING:
@@ -150,11 +152,11 @@ def _random_group(group: str, count: int, *, shuffled: bool) -> GroupHistory:
             here.append(random.choice(others))
         before, owners = owners, _shared(partitions, here, {} if shuffled else owners, random)
         ended = MIDNIGHT + timedelta(seconds=seconds)
-        moves = [
-            Move(topic=one[0], partition=one[1], source=before.get(one), target=owner)
+        moves = tuple(
+            OwnerMove(topic=one[0], partition=one[1], source=before.get(one), target=owner)
             for one, owner in owners.items()
             if before.get(one) != owner
-        ]
+        )
         members = tuple(
             SnapshotMember(
                 member_id=f"{client}-{generation}",
@@ -176,16 +178,17 @@ def _random_group(group: str, count: int, *, shuffled: bool) -> GroupHistory:
         )
         rows.append(
             Rebalance(
+                group=group,
                 first_generation=generation,
                 generation=generation,
                 began=ended - timedelta(seconds=3),
                 ended=ended,
                 seconds=3.0,
                 strategy="range",
-                reasons=[
-                    Reason(kind="member joined", member=client, text=f"{client}/10.0.0.1 joined")
+                reasons=tuple(
+                    Change(kind="member joined", member=client, text=f"{client}/10.0.0.1 joined")
                     for client in here[-1:]
-                ],
+                ),
                 members=len(here),
                 joined=1,
                 gone=0,

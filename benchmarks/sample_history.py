@@ -16,16 +16,9 @@ from kafka import TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
 from kafka_assignors.coordinator import MemberSettings, Simulation
-from kafka_assignors.coordinator.reasons import find_changes
-from kafka_assignors.history.report import (
-    GroupHistory,
-    GroupSummary,
-    Move,
-    Reason,
-    Rebalance,
-    ReportData,
-    WhatIf,
-)
+from kafka_assignors.coordinator.reasons import Change, find_changes
+from kafka_assignors.history.rebalances import OwnerMove, Rebalance
+from kafka_assignors.history.report import GroupHistory, GroupSummary, ReportData, WhatIf
 from kafka_assignors.history.snapshots import ArchivedRecord, Snapshot, classic_snapshot
 from kafka_assignors.timelines.best import best_plan
 
@@ -187,8 +180,8 @@ class Day:
     def _add_rebalance(self, before: Snapshot | None, known: int, began: float, caused: float) -> None:
         after = self.snapshots[-1]
         old = {} if before is None else before.owners
-        moves = [
-            Move(
+        moves = tuple(
+            OwnerMove(
                 topic=topic,
                 partition=number,
                 source=old.get((topic, number)),
@@ -196,20 +189,20 @@ class Day:
             )
             for topic, number in sorted(self._partitions)
             if old.get((topic, number)) != after.owners.get((topic, number))
-        ]
+        )
         identities = {one.identity for one in after.members}
         had = {one.identity for one in before.members} if before else set()
         loads = [len(one.assignment) for one in after.members]
         gaps = self._simulation.timeline.gaps()
         now = self._simulation.now
         changes = [
-            Reason(kind=change.kind, member=change.member, text=change.text)
+            change
             for first, second in zip(
                 self.snapshots[max(known - 1, 0) :], self.snapshots[max(known, 1) :], strict=False
             )
             for change in find_changes(first, second)
         ] or [
-            Reason(
+            Change(
                 kind="member joined",
                 member=one.client_id + one.host,
                 text=f"{one.client_id}{one.host} joined",
@@ -218,13 +211,14 @@ class Day:
         ]
         self.rebalances.append(
             Rebalance(
+                group=self.group,
                 first_generation=self.snapshots[known].generation,
                 generation=after.generation,
                 began=MIDNIGHT + timedelta(seconds=caused + self._later),
                 ended=MIDNIGHT + timedelta(seconds=now + self._later),
                 seconds=now - caused,
                 strategy=after.strategy,
-                reasons=changes,
+                reasons=tuple(changes),
                 members=len(after.members),
                 joined=len(identities - had),
                 gone=len(had - identities),
@@ -394,7 +388,7 @@ def summary_of(group: str, rebalances: Sequence[Rebalance], snapshots: Iterable[
         members=rebalances[-1].members if rebalances else 0,
         seen_members=len(seen),
         flapping=[name for name, often in comings.items() if often > 10],  # noqa: PLR2004 - of that day
-        reasons=dict(reasons),
+        reasons={str(kind): count for kind, count in reasons.items()},
     )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors.coordinator.reasons import Change
+from kafka_assignors.history.rebalances import OwnerMove, Rebalance
 from kafka_assignors.history.report import (
     GroupHistory,
     GroupSummary,
-    Move,
-    Reason,
-    Rebalance,
     ReportData,
     WhatIf,
 )
@@ -23,18 +22,19 @@ MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
 HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'{{ 7 * 7 }}"
 
 
-def joined(member: str) -> Reason:
-    return Reason(kind="member joined", member=member, text=f"{member} joined")
+def joined(member: str) -> Change:
+    return Change(kind="member joined", member=member, text=f"{member} joined")
 
 
-def gone(member: str) -> Reason:
-    return Reason(kind="member gone", member=member, text=f"{member} left, or was lost")
+def gone(member: str) -> Change:
+    return Change(kind="member gone", member=member, text=f"{member} left, or was lost")
 
 
-def rebalance(minute: float, *reasons: Reason, **changes: Any) -> Rebalance:
+def rebalance(minute: float, *reasons: Change, **changes: Any) -> Rebalance:
     """A rebalance that ends so many minutes after midnight."""
     ended = MIDNIGHT + timedelta(minutes=minute)
     values: dict[str, Any] = {
+        "group": "orders",
         "first_generation": 1,
         "generation": 1,
         "began": ended - timedelta(seconds=3),
@@ -52,7 +52,7 @@ def rebalance(minute: float, *reasons: Reason, **changes: Any) -> Rebalance:
         "imbalance": 0,
         "best_imbalance": 0,
         "unowned_seconds": 12.0,
-        "moves": (Move(topic="t", partition=0, source="a", target="b"),),
+        "moves": (OwnerMove(topic="t", partition=0, source="a", target="b"),),
     }
     return Rebalance(**{**values, **changes})
 
@@ -165,14 +165,15 @@ def hostile_report() -> ReportData:
         "host": HOSTILE,
         "assignment": frozenset({(HOSTILE, 0), (HOSTILE, 1)}),
     }
+    kind: Any = HOSTILE
     history = GroupHistory(
         group=HOSTILE,
         rebalances=[
             rebalance(
                 60,
-                Reason(kind=HOSTILE, member=HOSTILE, text=HOSTILE),
+                Change(kind=kind, member=HOSTILE, text=HOSTILE),
                 strategy=HOSTILE,
-                moves=(Move(topic=HOSTILE, partition=0, source=HOSTILE, target=HOSTILE),),
+                moves=(OwnerMove(topic=HOSTILE, partition=0, source=HOSTILE, target=HOSTILE),),
             )
         ],
         snapshots=[snapshot(60, {"a": ()}, **member)],

@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from benchmarks.history_report import random_report
 from benchmarks.sample_history import sample_report
 from kafka_assignors.coordinator.advice import REASONS, reason_words
-from kafka_assignors.coordinator.reasons import Kind
+from kafka_assignors.coordinator.reasons import Change, Kind
 from kafka_assignors.history import schemas
+from kafka_assignors.history.rebalances import Rebalance
 from kafka_assignors.history.report import (
     GroupHistory,
     GroupSummary,
     Limits,
-    Reason,
-    Rebalance,
     WhatIf,
     render,
     shown_groups,
@@ -279,8 +278,8 @@ def test_the_headline_names_the_most_restless() -> None:
         # The first was gone too long ago; the second was not.
         ([rebalance(0, gone("a/1")), rebalance(20, gone("a/2")), rebalance(21, joined("a/3"))], 2),
         ([rebalance(1, joined("a/2")), rebalance(0, gone("a/1"))], 2),
-        ([rebalance(0, Reason(kind="member restarted", member="a/1", text="a/1 restarted"))], 1),
-        ([rebalance(0, Reason(kind="member lost", member="a/1", text="")), rebalance(1, joined("a/1"))], 2),
+        ([rebalance(0, Change(kind="member restarted", member="a/1", text="a/1 restarted"))], 1),
+        ([rebalance(0, Change(kind="member lost", member="a/1", text="")), rebalance(1, joined("a/1"))], 2),
     ],
 )
 def test_a_restart_is_a_consumer_of_the_same_name_soon_after(
@@ -373,16 +372,7 @@ def test_rows_of_the_tables_become_objects() -> None:
         schema=schemas.GROUPS,
     )
     assert GroupSummary.from_row(groups.to_pylist()[0]) == summary("orders", flapping=["a"])
-    reasons = [{"kind": "member joined", "member": "a/1", "text": "a/1 joined"}]
-    moves = [{"topic": "t", "partition": 0, "source": "a", "target": "b"}]
-    row = {
-        name: getattr(rebalance(1), name)
-        for name in schemas.REBALANCES.names
-        if name not in {"group", "reasons", "moves"}
-    }
-    rows = pa.Table.from_pylist(
-        [{**row, "group": "orders", "reasons": reasons, "moves": moves}], schema=schemas.REBALANCES
-    )
+    rows = pa.Table.from_pylist([rebalance(1).row()], schema=schemas.REBALANCES)
     assert Rebalance.from_row(rows.to_pylist()[0]) == rebalance(1)
     row = {name: getattr(what_if("sticky"), name) for name in schemas.WHAT_IF.names}
     rows = pa.Table.from_pylist([row], schema=schemas.WHAT_IF)

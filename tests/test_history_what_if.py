@@ -19,10 +19,11 @@ from kafka_assignors import (
 from kafka_assignors.cli.history_what_if_text import what_if_lines
 from kafka_assignors.coordinator import Simulation
 from kafka_assignors.group import Group
+from kafka_assignors.history.schemas import ACTUAL
 from kafka_assignors.history.snapshots import ArchivedRecord, Snapshot, SnapshotMember, classic_snapshot
 from kafka_assignors.history.what_if.assignors import NAMES, leader_of
 from kafka_assignors.history.what_if.course import UNKNOWN_SECONDS, Course
-from kafka_assignors.history.what_if.replay import ACTUAL, Rebalanced, Replay, replay, replay_course
+from kafka_assignors.history.what_if.replay import Rebalanced, Replay, replay, replay_course
 from kafka_assignors.history.what_if.saved import savings
 from kafka_assignors.history.what_if.scenarios import AS_IT_WAS, Scenario
 from kafka_assignors.members import Member

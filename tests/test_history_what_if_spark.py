@@ -12,10 +12,10 @@ import pytest
 
 from benchmarks.history_what_if import life
 from kafka_assignors.history.kip848_snapshots import uuid_text
-from kafka_assignors.history.schemas import ARCHIVE, WHAT_IF
+from kafka_assignors.history.schemas import ACTUAL, ARCHIVE, WHAT_IF
 from kafka_assignors.history.snapshots import ArchivedRecord, read_snapshots
 from kafka_assignors.history.what_if.job import row_of, what_if
-from kafka_assignors.history.what_if.replay import ACTUAL, replay
+from kafka_assignors.history.what_if.replay import replay
 from kafka_assignors.history.what_if.scenarios import Scenario
 from kafka_assignors.protocol.offsets_topic import group_metadata_key
 from tests.kip848_log import TOPIC_IDS, Log

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors.cli.output import table
-from kafka_assignors.history.what_if.replay import ACTUAL
+from kafka_assignors.history.schemas import ACTUAL
 from kafka_assignors.history.what_if.saved import savings
 
 if TYPE_CHECKING:

@@ -10,16 +10,17 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from kafka_assignors.history.metrics import groups_of, measure, rebalances_of, record_of
+from kafka_assignors.history.rebalances import Rebalance
 from kafka_assignors.history.report import (
     GroupHistory,
     GroupSummary,
     Limits,
-    Rebalance,
     ReportData,
     WhatIf,
     shown_groups,
     write_report,
 )
+from kafka_assignors.history.schemas import AS_IT_WAS
 from kafka_assignors.history.snapshots import read_snapshots
 from kafka_assignors.history.what_if.job import what_if
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", "kip848:uniform")
 """What groups are replayed with unless told otherwise."""
 
-SCENARIOS: Final = ("as it was", "static members")
+SCENARIOS: Final = (AS_IT_WAS, "static members")
 """How they are replayed unless told otherwise."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from kafka_assignors.coordinator.reasons import Change, began_us, cannot_be_lost, find_changes, hands_over
 from kafka_assignors.history.best import find_best
@@ -76,6 +76,33 @@ class Rebalance:
         ]
         values["moves"] = [move._asdict() for move in self.moves]
         return values
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """A row of the table as an object.
+
+        Raises:
+            ValueError: A time is without a time zone.
+        """
+        values = with_zones(row, "began", "ended")
+        values["reasons"] = tuple(Change(**reason) for reason in row["reasons"])
+        values["moves"] = tuple(OwnerMove(**move) for move in row["moves"])
+        return cls(**values)
+
+
+def with_zones(row: Mapping[str, Any], *times: str) -> dict[str, Any]:
+    """A row, if its times tell their zone.
+
+    Raises:
+        ValueError: One does not.
+    """
+    for name in times:
+        if row[name].tzinfo is None:
+            raise ValueError(
+                f"{name} of group {row['group']!r} is {row[name]}, without a time zone; times are in UTC:"
+                " give it .replace(tzinfo=UTC)"
+            )
+    return dict(row)
 
 
 def find_rebalances(

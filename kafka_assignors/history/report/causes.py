@@ -10,7 +10,7 @@ from kafka_assignors.coordinator.advice import ReasonWords
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kafka_assignors.history.report.model import Rebalance
+    from kafka_assignors.history.rebalances import Rebalance
 
 _GONE: Final = frozenset({"member gone", "member left", "member lost"})
 _RESTARTED: Final = frozenset({"member restarted", "static member came back"})

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafka_assignors.history.report.model import GroupHistory, Limits, Rebalance
+    from kafka_assignors.history.rebalances import Rebalance
+    from kafka_assignors.history.report.model import GroupHistory, Limits
     from kafka_assignors.history.snapshots import Snapshot, SnapshotMember
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

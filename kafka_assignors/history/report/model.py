@@ -7,75 +7,16 @@ or an entry of `to_pylist()` of pyarrow; its names are those of `schemas.GROUPS`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from kafka_assignors.history.rebalances import with_zones
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from kafka_assignors.history.rebalances import Rebalance
     from kafka_assignors.history.snapshots import Snapshot
-
-ACTUAL: Final = "actual"
-"""The assignor's name in the what-if row of what happened."""
-
-AS_IT_WAS: Final = "as it was"
-"""The scenario in which nothing but the assignor is another."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
-    """Why a group rebalanced: see `schemas.REASON`."""
-
-    kind: str
-    member: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """A partition that changed its owner; None where nobody had, or has, it."""
-
-    topic: str
-    partition: int
-    source: str | None
-    target: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebalance:
-    """A row of `schemas.REBALANCES`, whose comments say what the fields are; times are in UTC."""
-
-    first_generation: int
-    generation: int
-    began: datetime
-    ended: datetime
-    seconds: float
-    strategy: str | None
-    reasons: Sequence[Reason]
-    members: int
-    joined: int
-    gone: int
-    returned: int
-    partitions: int
-    moved: int
-    least_moved: int | None
-    imbalance: int
-    best_imbalance: int | None
-    unowned_seconds: float
-    moves: Sequence[Move] = ()
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """The row as an object.
-
-        Raises:
-            ValueError: A time is without a time zone.
-        """
-        values = _with_zones(row, "began", "ended")
-        del values["group"]
-        values["reasons"] = tuple(Reason(**reason) for reason in row["reasons"])
-        values["moves"] = tuple(Move(**move) for move in row["moves"])
-        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +44,7 @@ class GroupSummary:
         Raises:
             ValueError: A time is without a time zone.
         """
-        values = _with_zones(row, "since", "until")
+        values = with_zones(row, "since", "until")
         # A map is a dictionary to PySpark, and a list of pairs to pyarrow.
         values["reasons"] = dict(row["reasons"])
         return cls(**values)
@@ -207,13 +148,3 @@ def by_restlessness(groups: Iterable[GroupSummary]) -> list[GroupSummary]:
 def shown_groups(groups: Iterable[GroupSummary], limits: Limits | None = None) -> list[str]:
     """The groups that get a part of their own: those whose `GroupHistory` a report wants."""
     return [one.group for one in by_restlessness(groups)[: (limits or Limits()).groups]]
-
-
-def _with_zones(row: Mapping[str, Any], *times: str) -> dict[str, Any]:
-    for name in times:
-        if row[name].tzinfo is None:
-            raise ValueError(
-                f"{name} of group {row['group']!r} is {row[name]}, without a time zone; times are in UTC:"
-                " give it .replace(tzinfo=UTC)"
-            )
-    return dict(row)

@@ -12,9 +12,10 @@ from kafka_assignors.coordinator.advice import reason_words
 from kafka_assignors.history.report import causes, savings, sentences, words
 from kafka_assignors.history.report.columns import columns, listed_rebalances
 from kafka_assignors.history.report.layout import COLOURS
-from kafka_assignors.history.report.model import ACTUAL, Limits, by_restlessness
+from kafka_assignors.history.report.model import Limits, by_restlessness
 from kafka_assignors.history.report.strip_svg import bar_step, strip
 from kafka_assignors.history.report.timeline_svg import timeline, told
+from kafka_assignors.history.schemas import ACTUAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from kafka_assignors.history.rebalances import Rebalance
     from kafka_assignors.history.report.model import (
         GroupHistory,
         GroupSummary,
-        Rebalance,
         ReportData,
         WhatIf,
     )

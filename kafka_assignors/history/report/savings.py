@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors.history.report import words
-from kafka_assignors.history.report.model import ACTUAL, AS_IT_WAS
+from kafka_assignors.history.schemas import ACTUAL, AS_IT_WAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from kafka_assignors.history.report.model import GroupSummary, Rebalance
+    from kafka_assignors.history.rebalances import Rebalance
+    from kafka_assignors.history.report.model import GroupSummary
 
 
 def group_sentences(

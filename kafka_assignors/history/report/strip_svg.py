@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from kafka_assignors.history.report.model import Rebalance
+    from kafka_assignors.history.rebalances import Rebalance
 
 _BARS: Final = 60
 _HEIGHT: Final = 24

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, TABLES
+from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, TABLES, TOPICS
 from kafka_assignors.history.spark_schema import spark_schema
 from kafka_assignors.history.tables.between import MIXED, moves_in_order, write_between
 from kafka_assignors.history.tables.files import (
@@ -204,7 +204,7 @@ def _records(spark: SparkSession, archive: DataFrame | str) -> DataFrame:
 def _topics(spark: SparkSession, archive: DataFrame | str) -> DataFrame | None:
     if not isinstance(archive, str) or "topics" not in folders(archive):
         return None
-    return spark.read.parquet(posixpath.join(archive, "topics"))
+    return spark.read.schema(spark_schema(TOPICS)).parquet(posixpath.join(archive, "topics"))
 
 
 def _read(spark: SparkSession, folder: str, name: str) -> DataFrame:

@@ -19,11 +19,11 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kafka_assignors.history.schemas import KEPT_TYPES, WHAT_IF
+from kafka_assignors.history.schemas import ACTUAL, KEPT_TYPES, WHAT_IF
 from kafka_assignors.history.snapshots import ArchivedRecord, SnapshotReader
 from kafka_assignors.history.what_if.assignors import leader_of
 from kafka_assignors.history.what_if.course import CourseBuilder
-from kafka_assignors.history.what_if.replay import ACTUAL, Replay, replay_course
+from kafka_assignors.history.what_if.replay import Replay, replay_course
 from kafka_assignors.history.what_if.scenarios import AS_IT_WAS, Scenario
 
 if TYPE_CHECKING:

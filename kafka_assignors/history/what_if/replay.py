@@ -24,11 +24,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafka_assignors.arrays import NOBODY, IntArray
+from kafka_assignors.history.schemas import ACTUAL
 from kafka_assignors.history.what_if.assignors import Situation, leader_of
 from kafka_assignors.history.what_if.course import Course
 from kafka_assignors.history.what_if.scenarios import AS_IT_WAS, Scenario
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from kafka_assignors.history.what_if.course import Step
 
 log = logging.getLogger(__name__)
-
-ACTUAL: Final = "actual"
-"""What stands for the assignor where it is what happened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

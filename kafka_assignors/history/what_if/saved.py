@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.history.what_if.replay import ACTUAL
+from kafka_assignors.history.schemas import ACTUAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -35,13 +35,14 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafka_assignors.history import schemas
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from kafka_assignors.history.what_if.course import Course, Participant, Step
 
 _STATIC: Final = "static members"
-_AS_IT_WAS: Final = "as it was"
 _DEFAULT_SESSION_MS: Final = 45_000
 _TIMEOUT: Final = re.compile(r"session\.timeout\.ms=(\d{1,9})")
 
@@ -73,9 +74,9 @@ class Scenario:
                 timeout = int(match.group(1))
             elif text == _STATIC:
                 static = True
-            elif text != _AS_IT_WAS or name.strip() != _AS_IT_WAS:
+            elif text != schemas.AS_IT_WAS or name.strip() != schemas.AS_IT_WAS:
                 raise ValueError(
-                    f"there is no scenario {name!r}; choose {_AS_IT_WAS!r}, {_STATIC!r},"
+                    f"there is no scenario {name!r}; choose {schemas.AS_IT_WAS!r}, {_STATIC!r},"
                     f" 'session.timeout.ms=N', or '{_STATIC}, session.timeout.ms=N'"
                 )
         return cls(static=static, session_timeout_ms=timeout)
@@ -86,7 +87,7 @@ class Scenario:
         parts = [_STATIC] if self.static else []
         if self.session_timeout_ms is not None:
             parts.append(f"session.timeout.ms={self.session_timeout_ms}")
-        return ", ".join(parts) or _AS_IT_WAS
+        return ", ".join(parts) or schemas.AS_IT_WAS
 
     def apply(self, course: Course) -> Course:
         """The course as it would have been; as it was, with the absences of static members."""
