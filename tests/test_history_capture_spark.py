@@ -10,6 +10,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -195,6 +196,21 @@ def test_each_day_of_a_batch_is_one_file_of_the_archive_s_schema(spark: SparkSes
     table = pa.concat_tables([pq.ParquetFile(file).read() for file in files])
     assert table.schema.names == ARCHIVE.names
     assert table["offset"].to_pylist() == [*range(60)]
+
+
+def test_a_day_with_much_in_it_can_be_shared_out(spark: SparkSession, tmp_path: Path) -> None:
+    seeded = Random(1)
+    rows = [
+        record(offset, key_of("g"), value=seeded.randbytes(8_000), timestamp=NOON) for offset in range(1_200)
+    ]
+    archive = Archive.create(tmp_path / "archive")
+    archive.write(frame(spark, rows), "topic", "0")
+    (path,) = (tmp_path / "archive" / "records").rglob("*.parquet")
+    metadata = pq.read_metadata(path)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    assert {groups[0].column(0).compression} == {"ZSTD"}
+    assert len(groups) >= 4
+    assert max(one.total_byte_size for one in groups) < 3 * 2**20
 
 
 def test_an_archive_without_records_has_none(spark: SparkSession, tmp_path: Path) -> None:

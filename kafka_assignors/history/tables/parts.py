@@ -24,6 +24,8 @@ _SMALLEST: Final = 2**20
 """Bytes of files that a task reads."""
 _OPENING: Final = 2**20
 """What it costs to open a file, in bytes that could be read: as with Spark, which counts more."""
+_TASKS_EACH: Final = 2
+"""Tasks one after another, so that one that takes longer than others is made up for."""
 _ROWS_AT_ONCE: Final = 64
 """A batch of them takes no more than 64 times the largest record, which brokers hold below 1 MB or so."""
 
@@ -65,7 +67,7 @@ def parts_of(folder: str, tasks: int) -> list[list[Part]]:
         ),
         key=lambda info: _natural(info.path),
     )
-    share = sum(info.size + _OPENING for info in files) // max(1, tasks)
+    share = sum(info.size + _OPENING for info in files) // max(1, _TASKS_EACH * tasks)
     largest = min(_LARGEST, max(_SMALLEST, share))
     parts: list[list[Part]] = []
     taken = largest + 1
