@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import struct
 from importlib import import_module
+from itertools import chain, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_assignors.history.tables.garbage import no_garbage_collection
+from kafka_assignors.protocol.bounded import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,19 +75,18 @@ class Owners:
     __slots__ = ("_is_exclusive", "given", "size")
 
     def __init__(self, members: Iterable[tuple[str, bytes]]) -> None:
-        self.given: dict[str, bytes] = {}
-        self.size = 0
-        for identity, listed in members:
-            twice = self.given.get(identity)
-            self.given[identity] = listed if twice is None else _together(twice, listed)
-            self.size += _MEMBER_BYTES + len(listed)
+        pairs = [*members]
+        self.given = dict(pairs)
+        if len(self.given) < len(pairs):
+            self.given = _put_together(pairs)
+        self.size = _MEMBER_BYTES * len(self.given) + sum(map(len, self.given.values()))
         self._is_exclusive: bool | None = None
 
     @property
     def is_exclusive(self) -> bool:
         """Whether no partition is given to two members."""
         if self._is_exclusive is None:
-            self._is_exclusive = _count(self.given) == len(_settled(self.given))
+            _, self._is_exclusive = _settled(self.given)
         return self._is_exclusive
 
     @is_exclusive.setter
@@ -100,19 +102,54 @@ def encode_list(partitions: Mapping[str, Sequence[int]]) -> bytes:
     return b"".join(parts)
 
 
+def _put_together(members: list[tuple[str, bytes]]) -> dict[str, bytes]:
+    """What each was given, where one was given something twice, which no coordinator lets happen."""
+    given: dict[str, bytes] = {}
+    for identity, listed in members:
+        twice = given.get(identity)
+        given[identity] = listed if twice is None else _together(twice, listed)
+    return given
+
+
 def _together(listed: bytes, more: bytes) -> bytes:
-    """What one identity was given twice, which no coordinator lets happen."""
     topics: dict[str, list[int]] = {}
     for topic, partition in (*_each(listed), *_each(more)):
         topics.setdefault(topic, []).append(partition)
     return encode_list(topics)
 
 
-def _each(listed: bytes) -> list[tuple[str, int]]:
+_Place = tuple[str, int]
+"""A topic and one of its partitions."""
+_Move = tuple[str, int, str | None, str | None]
+"""A topic, its partition, who had it and who has it."""
+
+
+class _List(NamedTuple):
+    """What is in a partition list."""
+
+    each: list[_Place]
+    different: frozenset[_Place]
+
+
+_read: Final = Bounded[bytes, _List](16 * 2**20)
+"""Partition lists that were read before: what a member has after one record it had before the next."""
+_PLACE_BYTES: Final = 150
+
+
+def _list_of(listed: bytes) -> _List:
+    found = _read.get(listed)
+    if found is None:
+        each = _each(listed)
+        found = _List(each, frozenset(each))
+        _read.remember(listed, found, _MEMBER_BYTES + len(listed) + _PLACE_BYTES * len(each))
+    return found
+
+
+def _each(listed: bytes) -> list[_Place]:
     """Topic and partition of each that is in a partition list."""
     (topics,) = _INT32.unpack_from(listed)
     at = 4
-    found: list[tuple[str, int]] = []
+    found: list[_Place] = []
     for _ in range(topics):
         (size,) = _UINT16.unpack_from(listed, at)
         place = at + 2 + size
@@ -148,45 +185,81 @@ def decode_owners(raw: bytes) -> Owners:
 
 def owner_of_each(owners: Owners) -> dict[tuple[str, int], str]:
     """The owner of each partition that has one."""
-    return _settled(owners.given)
+    return _settled(owners.given)[0]
 
 
-def _settled(given: Mapping[str, bytes]) -> dict[tuple[str, int], str]:
-    return {one: identity for identity in sorted(given) for one in _each(given[identity])}
+def _settled(given: Mapping[str, bytes]) -> tuple[dict[_Place, str], bool]:
+    """The owner of each partition, and whether each was given just once."""
+    found: dict[_Place, str] = {}
+    count = 0
+    for identity in sorted(given):
+        each = _list_of(given[identity]).each
+        count += len(each)
+        found.update(zip(each, repeat(identity)))
+    return found, count == len(found)
 
 
-def _count(given: Mapping[str, bytes]) -> int:
-    return sum(len(_each(listed)) for listed in given.values())
-
-
-def _moved(before: Owners, after: Owners) -> list[tuple[str, int, str | None, str | None]]:
-    """Topic, partition, and who had it and has it, of each partition that moved.
+def _moved(before: Owners, after: Owners) -> list[_Move]:
+    """The partitions that moved, in order.
 
     Most members have what they had: these need to be looked at only if another has any of it as well.
     """
     old, new = before.given, after.given
     left = {member: listed for member, listed in old.items() if new.get(member) != listed}
     came = {member: listed for member, listed in new.items() if old.get(member) != listed}
-    had, has = _settled(left), _settled(came)
+    passed_on = _passed_on(left, came) if before.is_exclusive else None
+    if passed_on is not None:
+        after.is_exclusive = True
+        return passed_on
+    (had, _), (has, is_exclusive) = _settled(left), _settled(came)
     # Where nothing was given to two members, those that stayed have nothing of what others had.
     suspect = has.keys() - had.keys() if before.is_exclusive else has.keys() | had.keys()
-    shared = {}
-    if suspect:
-        stayed = {member: listed for member, listed in old.items() if member not in left}
-        shared = {
-            member: listed for member, listed in stayed.items() if not suspect.isdisjoint(_each(listed))
-        }
+    stayed = {member: listed for member, listed in old.items() if member not in left}
+    shared = {
+        member: listed
+        for member, listed in stayed.items()
+        if suspect and not suspect.isdisjoint(_list_of(listed).different)
+    }
     if before.is_exclusive:
-        after.is_exclusive = not shared and _count(came) == len(has)
-    touched = had.keys() | has.keys()
+        after.is_exclusive = not shared and is_exclusive
     if shared:
-        had, has = _settled(left | shared), _settled(came | shared)
-    moved = sorted([one for one in touched if had.get(one) != has.get(one)])
-    return [(*one, had.get(one), has.get(one)) for one in moved]
+        (had, _), (has, _) = _settled(left | shared), _settled(came | shared)
+    moved: list[_Move] = [(*one, owner, has.get(one)) for one, owner in had.items() if has.get(one) != owner]
+    moved += [(*one, None, has[one]) for one in has.keys() - had.keys()]
+    return sorted(moved, key=_PLACE)
+
+
+_PLACE: Final = itemgetter(0, 1)
+
+
+def _passed_on(left: Mapping[str, bytes], came: Mapping[str, bytes]) -> list[_Move] | None:
+    """The partitions that moved, if nobody was given anything but what another had and has no more.
+
+    Args:
+        left: What members had that now have something else. Nothing of it was given to two members.
+        came: What members have that had something else.
+    """
+    lost: dict[_Place, str] = {}
+    for member, listed in left.items():
+        kept = _list_of(came[member]).different if member in came else _NOTHING
+        lost.update(zip(_list_of(listed).different - kept, repeat(member)))
+    gained: dict[_Place, str] = {}
+    count = 0
+    for member, listed in came.items():
+        had = _list_of(left[member]).different if member in left else _NOTHING
+        taken = _list_of(listed).different - had
+        count += len(taken)
+        gained.update(zip(taken, repeat(member)))
+    if len(gained) < count or not gained.keys() <= lost.keys():
+        return None
+    return sorted([(*one, member, gained.get(one)) for one, member in lost.items()], key=_PLACE)
+
+
+_NOTHING: Final[frozenset[_Place]] = frozenset()
 
 
 Told = Owners | bytes
-"""A record's owners, as the plain decoder tells them, or as the fast one and files do."""
+"""A record's owners, as Python's decoders tell them, or as the compiled one and files do."""
 
 
 def as_bytes(told: Told) -> bytes:
@@ -221,14 +294,11 @@ def find_moves(before: Sequence[Told], after: Sequence[Told], *, fast: bool = Tr
         return found
 
     with no_garbage_collection():
-        rows = [
-            (number, *move)
-            for number, (old, new) in enumerate(zip(before, after, strict=True))
-            for move in _moved(owners_of(old), owners_of(new))
-        ]
-    pair, topic, partition, source, target = zip(*rows, strict=True) if rows else ((),) * 5
+        moves = [_moved(owners_of(old), owners_of(new)) for old, new in zip(before, after, strict=True)]
+    rows = [*chain.from_iterable(moves)]
+    topic, partition, source, target = ([row[cell] for row in rows] for cell in range(4))
     return Moves(
-        pa.array(pair, pa.int32()),
+        pa.array(np.repeat(np.arange(len(moves), dtype=np.int32), [*map(len, moves)])),
         pa.array(topic, pa.string()),
         pa.array(partition, pa.int32()),
         pa.array(source, pa.string()),
