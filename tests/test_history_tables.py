@@ -1,4 +1,4 @@
-"""Records of the archive to rows of the tables, both ways."""
+"""Records of the archive to rows of the tables, every way."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.history.schemas import ARCHIVE, TABLES
-from kafka_assignors.history.tables import fast, owners, plain
+from kafka_assignors.history.tables import fast, one_by_one, owners, plain
+from kafka_assignors.history.tables.cursors import Data, Span
 from kafka_assignors.history.tables.decoded import DECODED
 from kafka_assignors.history.tables.owners import Owners, Told, decode_owners, owner_of_each
-from kafka_assignors.protocol.offsets_topic import encode_group_metadata, group_metadata_key
+from kafka_assignors.protocol.offsets_topic import (
+    MemberMetadata,
+    encode_group_metadata,
+    group_metadata_key,
+)
 from kafka_assignors.protocol.user_data import encode_generation, encode_sticky
 from tests.archives import archived, batch_of, counted, group, member, random_records, row, time_of
 from tests.offsets_topic import WRITTEN, groups
@@ -25,11 +30,17 @@ TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """UUID 1 as Java prints it."""
 KEY = group_metadata_key("g")
 
+AT_ONCE = [fast, plain] if fast.is_compiled() else [plain]
+
 compiled = pytest.mark.skipif(not fast.is_compiled(), reason="_decode was not compiled")
 
 
 @pytest.fixture(
-    params=[pytest.param(fast.decode, marks=compiled, id="fast"), pytest.param(plain.decode, id="plain")]
+    params=[
+        pytest.param(fast.decode, marks=compiled, id="fast"),
+        pytest.param(plain.decode, id="plain"),
+        pytest.param(one_by_one.decode, id="one by one"),
+    ]
 )
 def decode(request: pytest.FixtureRequest) -> Any:
     """The tables that a batch is decoded to, and beside them who owned what, under "owners"."""
@@ -356,17 +367,17 @@ class TestRejected:
         assert {name: batch.num_rows for name, batch in decoded.items()} == dict.fromkeys(DECODED, 0)
 
 
-@compiled
-class TestBothWays:
-    def both(self, batch: Any, names: dict[str, str] | None = None) -> dict[str, Any]:
-        (quick_tables, quick_owners), (slow_tables, slow_owners) = (
-            module.decode(batch, names or {}) for module in (fast, plain)
-        )
-        assert given_in(quick_owners) == given_in(slow_owners)
-        quick, slow = in_schema(quick_tables), in_schema(slow_tables)
-        for name, expected in slow.items():
-            assert quick[name].equals(expected), name
-            quick[name].validate(full=True)
+class TestEveryWay:
+    def every(self, batch: Any, names: dict[str, str] | None = None) -> dict[str, Any]:
+        slow_tables, slow_owners = one_by_one.decode(batch, names or {})
+        slow = in_schema(slow_tables)
+        for module in AT_ONCE:
+            tables, owners = module.decode(batch, names or {})
+            assert given_in(owners) == given_in(slow_owners)
+            quick = in_schema(tables)
+            for name, expected in slow.items():
+                assert quick[name].equals(expected), (module.__name__, name)
+                quick[name].validate(full=True)
         read = int(np.sum([one is not None for one in batch["key"].to_pylist()])) + sum(
             key is None and kind == -1
             for key, kind in zip(batch["key"].to_pylist(), batch["type"].to_pylist(), strict=True)
@@ -377,10 +388,10 @@ class TestBothWays:
     @pytest.mark.parametrize("seed", range(40))
     def test_random_and_damaged_records_give_the_same_rows(self, seed: int) -> None:
         batch = archived(random_records(Random(seed), 120))
-        decoded = self.both(batch, {TOPIC_ID: "t"})
+        decoded = self.every(batch, {TOPIC_ID: "t"})
         assert min(decoded[name].num_rows for name in DECODED) > 0
         # A batch need not begin where its buffers do.
-        self.both(batch.slice(37, 50))
+        self.every(batch.slice(37, 50))
 
     @given(
         st.lists(
@@ -388,28 +399,198 @@ class TestBothWays:
         )
     )
     def test_any_groups_give_the_same_rows(self, values: list[bytes]) -> None:
-        self.both(archived([(KEY, value) for value in values]))
+        self.every(archived([(KEY, value) for value in values]))
 
     @given(st.binary(max_size=80), st.binary(max_size=80))
     def test_any_bytes_give_the_same_rows(self, key: bytes, value: bytes) -> None:
-        self.both(archived([(key, value), (KEY, value)]))
+        self.every(archived([(key, value), (KEY, value)]))
 
     def test_records_cut_short_anywhere_give_the_same_rows(self) -> None:
         said = subscription(3, ["t", "ü"], user_data=encode_sticky({"t": [1]}, 4), generation=3, rack="r")
         value = group(6, member("m", {"t": [2, 1]}, instance_id="i", said=said), protocol="sticky")
-        self.both(archived([(KEY, value[:end]) for end in range(len(value) + 1)]))
+        self.every(archived([(KEY, value[:end]) for end in range(len(value) + 1)]))
+
+    def test_what_members_say_and_get_damaged_anywhere_gives_the_same_rows(self) -> None:
+        prior = encode_sticky({"t": [1], "ü": []}, 4)
+        whole = member("m", {"t": [2, 1], "u": []}).assignment
+        values = []
+        for version in range(4):
+            said = subscription(
+                version, ["t"], user_data=prior, owned=partition_list([("t", [3])]), generation=3, rack="r"
+            )
+            cut = [(said[:end], whole) for end in range(len(said))]
+            cut += [(said, whole[:end]) for end in range(len(whole) + 1)]
+            cut += [
+                (subscription(version, ["t"], user_data=prior[:end]), whole) for end in range(len(prior) + 1)
+            ]
+            cut += [(b"\xff\xff" + said[2:], whole), (said, b"\xff\xff" + whole[2:])]
+            for one, assigned in cut:
+                # What comes next in the record could be taken for the end of what was cut.
+                some = [
+                    MemberMetadata(
+                        member_id="m",
+                        client_id="c",
+                        client_host="h",
+                        rebalance_timeout=1,
+                        session_timeout=2,
+                        subscription=one,
+                        assignment=assigned,
+                    ),
+                    member("n", {"t": [7]}),
+                ]
+                values += [group(6, *some, protocol=name) for name in ("sticky", "cooperative-sticky")]
+        self.every(archived([(KEY, value) for value in values]))
 
     def test_records_as_brokers_write_them_are_taken_at_once(self) -> None:
         values = [group(1, member("m", {"t": [0]}), version=version) for version in range(4)]
-        taken, _, _ = fast._decode_at_once(archived([(KEY, value) for value in values]))
-        assert taken.tolist() == [0, 1, 2, 3]
+        for module in AT_ONCE:
+            taken = module.take(archived([(KEY, value) for value in values]))
+            assert taken.records.whose.tolist() == [0, 1, 2, 3]
 
+    def test_whatever_members_say_that_is_normal_is_taken_at_once(self) -> None:
+        prior = encode_sticky({"t": [1], "ü": []}, 4)
+        for protocol, user_data in (
+            ("range", b"anything"),
+            ("sticky", prior),
+            ("sticky", prior[:-4]),
+            ("sticky", encode_sticky({"t": [1]}, 4, weight=9)),
+            ("sticky", b"\0\1" + prior),
+            ("cooperative-sticky", encode_generation(4)),
+            ("cooperative-sticky", encode_generation(4, 9)),
+            ("cooperative-sticky", encode_sticky({}, 4)),
+            ("cooperative-sticky", None),
+        ):
+            values = [
+                group(
+                    6,
+                    member(
+                        "m",
+                        {"t": [0], "ü": [1, 2]},
+                        instance_id="i",
+                        said=subscription(
+                            version,
+                            ["t", "ü"],
+                            user_data=user_data,
+                            owned=partition_list([("t", [1])]),
+                            generation=5,
+                            rack="r",
+                        ),
+                    ),
+                    member("n"),
+                    protocol=protocol,
+                )
+                for version in range(5)
+            ]
+            batch = archived([(KEY, value) for value in values])
+            self.every(batch)
+            for module in AT_ONCE:
+                assert module.take(batch).records.whose.tolist() == [0, 1, 2, 3, 4]
+
+    def test_an_odd_record_leaves_the_others_to_be_taken_at_once(self) -> None:
+        normal = group(1, member("m", {"t": [0]}))
+        odd = [
+            normal[:-1],
+            group(1, member("m", said=b"\0")),
+            group(1, member("m", said=subscription(1, ["t"], user_data=b"\1")), protocol="sticky"),
+            group(1, member("m", {"t": [0]})).replace(b"client-m", b"client-\xff"),
+            group(
+                1, member("m", said=subscription(1, ["t"], owned=partition_list([("u", [0]), ("u", [1])])))
+            ),
+        ]
+        pairs = [(KEY, value) for one in odd for value in (normal, one)]
+        batch = archived([*pairs, (KEY, None), (None, None), (KEY, normal)])
+        self.every(batch)
+        for module in AT_ONCE:
+            assert module.take(batch).records.whose.tolist() == [0, 2, 4, 6, 8, 12]
+
+    def test_a_group_larger_than_all_others_gives_the_same_rows(self) -> None:
+        def of_size(count: int) -> bytes:
+            return group(1, *(member(f"m{number}", {"t": [number]}) for number in range(count)))
+
+        values = [of_size(2), of_size(2_000), *(of_size(number % 7) for number in range(60))]
+        batch = archived([(KEY, value) for value in values])
+        self.every(batch)
+        # To step through all members of one group takes longer than to read it by itself.
+        assert plain.take(batch).records.whose.tolist() == [0, *range(2, len(values))]
+
+    @pytest.mark.parametrize("where", ["subscribed", "owned", "assigned"])
+    def test_a_member_with_more_topics_than_all_others_gives_the_same_rows(self, where: str) -> None:
+        def of_topics(count: int) -> bytes:
+            topics = [f"t{number}" for number in range(count)]
+            said = subscription(
+                1,
+                topics if where == "subscribed" else [],
+                owned=partition_list([(topic, [1]) for topic in topics] if where == "owned" else []),
+            )
+            assigned = {topic: [2] for topic in topics} if where == "assigned" else {}
+            return group(1, member("m", assigned, said=said), member("n", said=said))
+
+        values = [of_topics(2), of_topics(2_000), *(of_topics(number % 7) for number in range(60))]
+        batch = archived([(KEY, value) for value in values])
+        self.every(batch)
+        assert plain.take(batch).records.whose.tolist() == [0, *range(2, len(values))]
+
+    def test_members_of_one_group_subscribe_to_the_same_topics_or_to_others(self) -> None:
+        long = "t" * 400
+        said = [["t", "u"], ["t", "u"], ["u", "t"], ["t"], [], ["t", "u", "v"], ["t", "u"]]
+        values = [
+            group(
+                1, *(member(f"m{number}", said=subscription(1, topics)) for number, topics in enumerate(some))
+            )
+            for some in (said, said[::-1], said[2:], [[long], [], ["t"], [long]])
+        ]
+        batch = archived([(KEY, value) for value in values])
+        self.every(batch)
+        assert plain.take(batch).records.whose.tolist() == [0, 1, 2, 3]
+
+    @pytest.mark.parametrize("count", [2**31 - 1, 50_000, 1_000, 100, -1, -(2**31)])
+    @pytest.mark.parametrize(
+        "place", ["members", "topics", "owned topics", "owned partitions", "assigned topics"]
+    )
+    def test_counts_that_lie_give_the_same_rows(self, place: str, count: int) -> None:
+        lie = count.to_bytes(4, signed=True)
+        said = subscription(1, ["t"], owned=partition_list([("t", [3])]))
+        one = member("m", {"t": [5]}, said=said)
+        value = group(1, one)
+        before = {
+            "members": value.index(b"\0\1m", value.index(b"\0\1m") + 3),
+            "topics": value.index(said) + 6,
+            "owned topics": value.index(said) + 17,
+            "owned partitions": value.index(said) + 24,
+            "assigned topics": value.index(one.assignment) + 6,
+        }[place]
+        assert value[before - 4 : before] == b"\0\0\0\1"
+        lying = value[: before - 4] + lie + value[before:]
+        padded = lying + bytes(60_000)
+        self.every(archived([(KEY, value), (KEY, lying), (KEY, padded)]))
+
+    @pytest.mark.parametrize("pair", [(None, None), (KEY, None), (None, group(1))])
+    def test_a_batch_of_nulls_gives_the_same_rows(self, pair: tuple[bytes | None, bytes | None]) -> None:
+        for batch in (archived([pair] * 3), archived([pair]).slice(1), archived([])):
+            self.every(batch)
+
+    @compiled
     def test_buffers_that_do_not_fit_are_refused(self) -> None:
         module = owners.compiled()
         bounds = np.array([0, 9], dtype=np.int32)
         column = (0, None, bounds, b"123")
         with pytest.raises(ValueError, match="the buffers are no Arrow array"):
             module.decode(1, column, column)
+
+
+def test_what_is_no_arrow_array_of_bytes_is_refused_by_numpy() -> None:
+    bounds = np.array([0, 9, 3], dtype=np.int32)
+    array = pa.Array.from_buffers(pa.binary(), 2, [None, pa.py_buffer(bounds), pa.py_buffer(b"123")])
+    with pytest.raises(pa.ArrowInvalid, match="Offset invariant failure"):
+        Data(array)
+
+
+@pytest.mark.parametrize(("start", "size"), [([2, 0], [1, 1]), ([0, 1], [2, 1]), ([-1], [1]), ([0], [100])])
+def test_bytes_are_sliced_in_ascending_order_alone(start: list[int], size: list[int]) -> None:
+    data = Data(pa.array([b"123456789"], pa.binary()))
+    assert data.slices(Span(np.array([0, 3, 4]), np.array([2, -1, 1]))).to_pylist() == [b"12", None, b"5"]
+    with pytest.raises(ValueError, match="the spans are not in ascending order"):
+        data.slices(Span(np.array(start), np.array(size)))
 
 
 def test_tables_are_documented() -> None:

@@ -13,7 +13,7 @@ import pytest
 from kafka.protocol.api_data import ApiData
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors.history.tables import fast, plain
+from kafka_assignors.history.tables import fast, one_by_one, plain
 from kafka_assignors.history.tables.decoded import DECODED
 from kafka_assignors.protocol.offsets_topic import group_metadata_key
 from kafka_assignors.testing.brokers.jars import kafka_jars
@@ -71,6 +71,7 @@ def _write_package(folder: Path) -> None:
             id="fast",
         ),
         pytest.param(plain.decode, id="plain"),
+        pytest.param(one_by_one.decode, id="one by one"),
     ]
 )
 def decode(request: pytest.FixtureRequest) -> Any:
@@ -111,7 +112,7 @@ def test_classic_groups_in_every_version(classes: dict[str, Any], decode: Any) -
             pairs.append((raw, value))
     assert len(pairs) > 250
     assert {value.version for _, value in pairs} == {0, 1, 2, 3, 4}
-    decoded = decode(archived([(KEY, raw) for raw, _ in pairs]), {})
+    decoded = decode(archived([(KEY, raw) for raw, _ in pairs]), {}).tables
     generations: Rows = []
     members: Rows = []
     assignments: Rows = []
@@ -198,7 +199,7 @@ def test_records_of_kip_848(classes: dict[str, Any], decode: Any) -> None:
         for key, value, record in WRITTEN
         if int(key[:4], 16) in by_type and getattr(record.value, "classic_member_metadata", None) is None
     ]
-    decoded = decode(archived(ours), {})
+    decoded = decode(archived(ours), {}).tables
     generations: Rows = []
     members: Rows = []
     assignments: Rows = []

@@ -1,4 +1,5 @@
-/* The compiled counterpart of kafka_assignors.history.tables.plain, where it stands what the tables mean.
+/* The compiled counterpart of kafka_assignors.history.tables.one_by_one, where it stands what the tables
+ * mean.
  *
  * It takes the records of consumers' classic groups, as brokers up to 4.3 write them, with nothing odd in them; what
  * else there is it leaves alone, and Python reads it. The bytes come from anybody: nothing is read that was not

@@ -1,4 +1,4 @@
-"""Rows of the plain decoder to arrays: an object that stands in many rows is made one of once.
+"""Rows that were made one by one to arrays: an object that stands in many rows is made one of once.
 
 Partition lists become a row for each topic here, so that there need not be one of Python's for each.
 """

@@ -1,6 +1,6 @@
 """What comes of a batch of the archive: a batch for each table, and what moves are worked out of.
 
-Both decoders tell what is in the records, and for each row the number of its record in the batch; what else
+All decoders tell what is in the records, and for each row the number of its record in the batch; what else
 stands in a row is taken from the archive's columns here.
 """
 

@@ -1,368 +1,261 @@
-"""The tables' rows of a batch of the archive, record by record: what the tables mean.
+"""The tables' rows of a batch of the archive, by numpy: all of its records at the same time.
 
-`fast` makes the same of most records at a fraction of the time, where it could be compiled.
+It takes the records that `fast` takes, and needs no compiler.
 """
 
 from __future__ import annotations
 
-import base64
-from functools import singledispatchmethod
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_assignors.history.tables.columns import arrays_of, cells_of, spread_lists
-from kafka_assignors.history.tables.decoded import Decoded, kept, microseconds, table
+from kafka_assignors.history.tables import at_once
+from kafka_assignors.history.tables.at_once import SOURCES, Rows, Taken, dictionary_of, lists_of
+from kafka_assignors.history.tables.classic import read_groups
+from kafka_assignors.history.tables.cursors import Data, Span, only, picked
+from kafka_assignors.history.tables.decoded import all_microseconds
 from kafka_assignors.history.tables.garbage import no_garbage_collection
-from kafka_assignors.history.tables.owners import Owners, encode_list
+from kafka_assignors.history.tables.owners import Owners
 from kafka_assignors.members import NO_GENERATION
-from kafka_assignors.protocol.offsets_topic import (
-    ConsumerGroupCurrentMemberAssignment,
-    ConsumerGroupMemberMetadata,
-    ConsumerGroupMetadata,
-    ConsumerGroupTargetAssignmentMember,
-    ConsumerGroupTargetAssignmentMetadata,
-    GroupMetadata,
-    RecordError,
-    UnknownRecord,
-    decode_record,
-    record_type,
-)
-from kafka_assignors.protocol.offsets_topic.consumer_protocol import (
-    Partitions,
-    SubscriptionFields,
-    read_assignment,
-    read_prior_assignment,
-    read_subscription,
-)
-from kafka_assignors.protocol.offsets_topic.group_metadata import GroupFields, read_group_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from uuid import UUID
+    from collections.abc import Mapping
 
     from kafka_assignors.arrays import IntArray
+    from kafka_assignors.history.tables.classic import Groups, Topics
+    from kafka_assignors.history.tables.cursors import Each
+    from kafka_assignors.history.tables.decoded import Decoded
     from kafka_assignors.history.tables.owners import Told
-    from kafka_assignors.protocol.offsets_topic import Record, TopicPartitions
 
-CONSUMER: Final = "consumer"
-"""The protocol type of groups whose members say and get what consumers do."""
-KIP848: Final = "kip848"
-
-_CLASSIC_TYPE: Final = 2
-_CLASSIC: Final = _CLASSIC_TYPE.to_bytes(2)
-_REBALANCE_TIMEOUT_SINCE: Final = 1
-
-_COLUMNS: Final = {
-    "generations": (
-        "protocol_type",
-        "protocol",
-        "leader",
-        "members",
-        "state_time",
-        "size",
-        "version",
-    ),
-    "members": (
-        "member_id",
-        "instance_id",
-        "client_id",
-        "host",
-        "rack",
-        "topics",
-        "session_timeout_ms",
-        "rebalance_timeout_ms",
-        "subscription_version",
-        "user_data",
-        "problem",
-    ),
-    "rejected": ("reason",),
-    "classic": (),
-}
-"""What decoding tells of each record, by table, beside the group and generation of the record."""
-_WITH_LISTS: Final = {
-    "assignments": ("member_id", "stage", "topic_id"),
-    "claims": ("member_id", "source", "claimed_generation"),
-}
-"""The same of tables that have a row for each topic; what was decoded ends with partition ids by topic."""
-_OF_RECORD: Final = ("group", "generation", "type", "name", "member_id", "tombstone", "size")
+_ID: Final = np.dtype(">i4")
+_OWNED, _STICKY = range(len(SOURCES))
 
 
 def decode(batch: Any, names: Mapping[str, str]) -> Decoded:
-    """Decode a batch of the archive.
+    """Decode a batch of the archive; see `at_once.decode`."""
+    return at_once.decode(batch, names, take)
+
+
+def take(batch: Any) -> Taken:
+    """Decode the records of a batch that are as most of them are."""
+    key, value = batch["key"], batch["value"]
+    rows = np.flatnonzero(np.asarray(key.is_valid()) & np.asarray(value.is_valid()))
+    keys, values = Data(key), Data(value)
+    groups = read_groups(keys, values, rows)
+    columns = _Columns(keys, values, groups)
+    taken = columns.taken()
+    if columns.odd.any():
+        taken = _Columns(keys, values, only(groups, ~columns.odd)).taken()
+    return taken
+
+
+class _Columns:
+    """The columns of records.
 
     Args:
-        batch: Rows in schema ARCHIVE.
-        names: The names of topics by id, for the records of KIP-848.
+        keys: The keys of a batch.
+        values: Their values.
+        groups: What was read of them.
+
+    Attributes:
+        odd: (K,) whether a record has a text that is none, or a topic twice in a list. It is known once they
+            are taken.
     """
-    tables, owners = decode_numbered(batch, kept(batch), names)
-    return Decoded({name: table(name, batch, *rows) for name, rows in tables.items()}, owners)
 
+    def __init__(self, keys: Data, values: Data, groups: Groups) -> None:
+        self._keys = keys
+        self._values = values
+        self._rows = groups.rows
+        self._fields = groups.records
+        self._record, self._said = groups.members
+        self.odd = np.zeros(self._rows.size, dtype=np.bool_)
 
-def decode_numbered(
-    batch: Any, numbers: IntArray, names: Mapping[str, str]
-) -> tuple[dict[str, tuple[IntArray, dict[str, Any]]], list[Told | None]]:
-    """Decode some records of a batch.
+    def taken(self) -> Taken:
+        """All of them."""
+        return Taken(self._records(), self._members(), self._assignments(), self._claims(), self._owners())
 
-    Args:
-        batch: Rows in schema ARCHIVE.
-        numbers: The numbers of the records in it.
-        names: As in `decode`.
+    def _texts(self, array: Any, record: IntArray) -> Any:
+        """An array of bytes as a dictionary-encoded one of strings.
 
-    Returns:
-        For each table the number of each row's record in the batch, and what was decoded by column; and the
-        owners of records, as in `Decoded`.
-    """
-    indices = pa.array(numbers, pa.int64())
-    keys, values = batch["key"].take(indices).to_pylist(), batch["value"].take(indices).to_pylist()
-    with no_garbage_collection():
-        rows = _rows(zip(numbers.tolist(), keys, values, strict=True), names)
-        return _tables(rows), rows.owners
+        Args:
+            array: (R,) what should be UTF-8.
+            record: (R,) whose it is.
+        """
+        encoded = array.dictionary_encode()
+        try:
+            return pa.DictionaryArray.from_arrays(encoded.indices, encoded.dictionary.cast(pa.string()))
+        except pa.ArrowInvalid:
+            bad = [number for number, raw in enumerate(encoded.dictionary.to_pylist()) if not _is_utf8(raw)]
+            self.odd[record[np.isin(_indices(encoded), bad)]] = True
+            return encoded
 
+    def _records(self) -> Rows:
+        records = self._fields
+        each = np.arange(self._rows.size)
+        return Rows(
+            self._rows,
+            {
+                "group": self._texts(self._keys.slices(records.group), each),
+                "generation": pa.array(records.generation, pa.int32()),
+                "version": pa.array(records.version, pa.int16()),
+                "protocol": self._texts(self._values.slices(records.protocol), each),
+                "leader": self._texts(self._values.slices(records.leader), each),
+                "members": pa.array(records.members, pa.int32()),
+                "state_time": all_microseconds(records.state_time),
+            },
+        )
 
-def _rows(records: Iterable[tuple[int, bytes | None, bytes | None]], names: Mapping[str, str]) -> _Rows:
-    rows = _Rows(names)
-    for number, key, value in records:
-        rows.add_record(number, key, value)
-    return rows
-
-
-def _tables(rows: _Rows) -> dict[str, tuple[IntArray, dict[str, Any]]]:
-    found = rows.found
-    records, of_records = arrays_of("records", _OF_RECORD, cells_of(_OF_RECORD, found["records"]))
-    decoded = {"records": (records, of_records)}
-    for name, columns in _COLUMNS.items():
-        decoded[name] = arrays_of(name, columns, cells_of(columns, found[name]))
-    with_lists = {name: cells_of((*columns, "lists"), found[name]) for name, columns in _WITH_LISTS.items()}
-    spread = spread_lists({name: cells.pop() for name, cells in with_lists.items()})
-    for name, cells in with_lists.items():
-        numbers, arrays = arrays_of(name, _WITH_LISTS[name], cells)
-        row, lists = spread[name]
-        arrays = {column: array.take(pa.array(row)) for column, array in arrays.items()} | lists
-        decoded[name] = numbers[row], arrays
-    for name in {*decoded} - {"records", "rejected"}:
-        numbers, arrays = decoded[name]
-        place = pa.array(np.searchsorted(records, numbers))
-        arrays |= {column: of_records[column].take(place) for column in ("group", "generation")}
-    return decoded
-
-
-def reason_of(error: RecordError) -> str:
-    """Why something cannot be read, in words that Arrow can hold."""
-    return str(error).encode(errors="backslashreplace").decode()
-
-
-_Unread = tuple[None, None, None, None, None, None]
-_UNREAD: Final[_Unread] = (None, None, None, None, None, None)
-"""In place of the fields of a subscription that is none, or cannot be read."""
-_Said = tuple[SubscriptionFields | _Unread, Partitions, str | None]
-"""The fields of a member's subscription, what it was given, and what cannot be read."""
-_SAID_NOTHING: Final[_Said] = (_UNREAD, {}, None)
-_NO_TOPIC: Final[Mapping[str | None, tuple[int, ...]]] = {None: ()}
-
-
-class _Rows:
-    """The rows of records, each headed by its record's number."""
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
-        self.found: dict[str, list[tuple[Any, ...]]] = {
-            name: [] for name in ("records", *_COLUMNS, *_WITH_LISTS)
+    def _members(self) -> Rows:
+        members, said, _, _ = self._said
+        texts = {
+            "member_id": members.id,
+            "instance_id": _not_empty(members.instance),
+            "client_id": members.client,
+            "host": members.host,
+            "rack": _not_empty(said.rack),
         }
-        self.owners: list[Told | None] = []
-        # Those with many rows for each record.
-        self._members, self._assignments, self._claims = (
-            self.found[name] for name in ("members", "assignments", "claims")
+        topics = self._texts(self._values.slices(said.topics.what), self._record[said.topics.whose])
+        counts = np.bincount(said.topics.whose, minlength=self._record.size)
+        bounds = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+        return Rows(
+            self._record,
+            {
+                **{
+                    name: self._texts(self._values.slices(span), self._record) for name, span in texts.items()
+                },
+                "topics": lists_of(bounds, topics).take(pa.array(np.arange(counts.size) - said.same_as)),
+                "session_timeout_ms": pa.array(members.session_timeout, pa.int32()),
+                "rebalance_timeout_ms": pa.array(members.rebalance_timeout, pa.int32()),
+                "subscription_version": pa.array(said.version, pa.int16()),
+                "user_data": self._values.slices(said.user_data),
+            },
         )
 
-    def add_record(self, number: int, key: bytes | None, value: bytes | None) -> None:
-        """Add the rows of a record to the tables that it has some in."""
-        try:
-            record = decode_record(key, value if key is None or not key.startswith(_CLASSIC) else None)
-            if value is not None and isinstance(record, GroupMetadata):
-                self._add_group(
-                    number, record.group_id, read_group_metadata(value), len(key or b"") + len(value)
-                )
-                return
-        except RecordError as error:
-            self._add("rejected", number, reason_of(error))
-            return
-        assert key is not None  # noqa: S101 - a null is refused above
-        if isinstance(record, UnknownRecord):
-            known = f" ({record.name})" if record.name else ""
-            self._add("rejected", number, f"records of type {record.type}{known} are not read here")
-            return
-        size = len(key) + len(value or b"")
-        self._add(
-            "records",
-            number,
-            record.group_id,
-            _generation(record),
-            record_type(key),
-            type(record).__name__,
-            getattr(record, "member_id", None),
-            record.value is None,
-            size,
+    def _assignments(self) -> Rows:
+        given, (_, (whose, topics)) = self._said.assigned
+        member = given[whose]
+        return Rows(member, self._topics(member, self._record[member], *self._slices(topics)))
+
+    def _claims(self) -> Rows:
+        said, (told, sticky) = self._said.subscriptions, self._said.sticky
+        claims = [
+            self._claimed(_OWNED, np.arange(said.generation.size), said.owned, said.generation),
+            self._claimed(_STICKY, told, sticky.topics, sticky.generation),
+        ]
+        member, source, generation = (
+            np.concatenate(columns) for columns in zip(*(claim[:3] for claim in claims), strict=True)
         )
-        self._add_details(record, number, size)
-
-    def _add(self, name: str, *row: Any) -> None:
-        self.found[name].append(row)
-
-    @singledispatchmethod
-    def _add_details(self, record: Record, number: int, size: int) -> None:
-        """What of a record stands in the other tables."""
-
-    @_add_details.register
-    def _(self, _record: GroupMetadata, number: int, _size: int) -> None:
-        self._add_owners(number, None)
-
-    def _add_group(self, number: int, group: str, fields: GroupFields, size: int) -> None:
-        """Add the rows of a classic group's record, the most frequent one by far, and the largest."""
-        version, protocol_type, generation, protocol, leader, state_timestamp, members = fields
-        self._add("records", number, group, generation, _CLASSIC_TYPE, "GroupMetadata", None, False, size)
-        self._add(
-            "generations",
-            number,
-            protocol_type,
-            protocol,
-            leader,
-            len(members),
-            microseconds(state_timestamp),
-            size,
-            version,
+        order = np.argsort(member * len(SOURCES) + source, kind="stable")
+        indices = pa.array(order)
+        names, partitions = (
+            pa.concat_arrays([*columns]).take(indices)
+            for columns in zip(*(claim[3:] for claim in claims), strict=True)
         )
-        is_consumer, has_timeout = protocol_type == CONSUMER, version >= _REBALANCE_TIMEOUT_SINCE
-        owners = []
-        for member in members:
-            member_id, instance_id, client_id, host, rebalance_timeout, session_timeout, said, given = member
-            subscribed, assigned, problem = (
-                self._add_said(number, member_id, protocol, said, given) if is_consumer else _SAID_NOTHING
-            )
-            subscription_version, topics, user_data, _, _, rack_id = subscribed
-            self._members.append(
-                (
-                    number,
-                    member_id,
-                    instance_id or None,
-                    client_id,
-                    host,
-                    rack_id or None,
-                    topics,
-                    session_timeout,
-                    rebalance_timeout if has_timeout else None,
-                    subscription_version,
-                    user_data,
-                    problem,
-                )
-            )
-            if assigned:
-                owners.append((instance_id or member_id, encode_list(assigned)))
-        self._add_owners(number, Owners(owners))
+        member, source = member[order], source[order]
+        columns = self._topics(member * len(SOURCES) + source, self._record[member], names, partitions)
+        columns["source"] = dictionary_of(source, SOURCES)
+        columns["claimed_generation"] = pa.array(generation[order], pa.int32())
+        return Rows(member, columns)
 
-    def _add_owners(self, number: int, owners: Told | None) -> None:
-        self._add("classic", number)
-        self.owners.append(owners)
+    def _claimed(
+        self, source: int, members: IntArray, topics: Each[Topics], generations: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray, Any, Any]:
+        """Of each row of claims the member, the source and the generation, the topic and the partitions.
 
-    def _add_said(
-        self, number: int, member_id: str, protocol: str | None, subscription: bytes, assignment: bytes
-    ) -> _Said:
-        """Add what a consumer said that it had, and what it was given."""
-        subscribed: SubscriptionFields | _Unread = _UNREAD
-        assigned: Partitions = {}
-        problem = None
-        try:
-            subscribed = read_subscription(subscription)
-            self._add_claims(number, member_id, "owned", subscribed[3], subscribed[4])
-            prior = read_prior_assignment(protocol, subscribed[2])
-            if prior is not None:
-                self._add_claims(number, member_id, "sticky", prior[0], prior[1])
-        except RecordError as error:
-            problem = reason_of(error)
-        try:
-            if assignment:
-                _, assigned, _ = read_assignment(assignment)
-        except RecordError as error:
-            problem = reason_of(error) if problem is None else f"{problem}; {reason_of(error)}"
-        if assigned:
-            self._assignments.append((number, member_id, "assigned", None, assigned))
-        return subscribed, assigned, problem
+        A generation without topics gets a row of its own.
+        """
+        counts = np.bincount(topics.whose, minlength=members.size)
+        alone = np.flatnonzero((counts == 0) & (generations != NO_GENERATION))
+        whose = np.concatenate((topics.whose, alone))
+        names, partitions = self._slices(topics.what)
+        if alone.size:
+            none = pa.nulls(alone.size, pa.binary())
+            names, partitions = (pa.concat_arrays([array, none]) for array in (names, partitions))
+        return members[whose], np.full(whose.size, source), generations[whose], names, partitions
 
-    def _add_claims(
-        self, number: int, member_id: str, source: str, claims: Mapping[str, Any], generation: int
-    ) -> None:
-        if claims:
-            self._claims.append((number, member_id, source, generation, claims))
-        elif generation != NO_GENERATION:
-            self._claims.append((number, member_id, source, generation, _NO_TOPIC))
+    def _slices(self, topics: Topics) -> tuple[Any, Any]:
+        return self._values.slices(topics.name), self._values.slices(topics.partitions)
 
-    @_add_details.register
-    def _(self, record: ConsumerGroupMetadata, number: int, size: int) -> None:
-        if record.value is not None:
-            self._add_epoch(number, None, size)
+    def _topics(self, lists: IntArray, record: IntArray, names: Any, partitions: Any) -> dict[str, Any]:
+        """Topics of partition lists and their partitions; a list with a topic twice is odd.
 
-    @_add_details.register
-    def _(self, record: ConsumerGroupTargetAssignmentMetadata, number: int, size: int) -> None:
-        if record.value is not None:
-            made = microseconds(record.value.assignment_timestamp or -1)
-            self._add_epoch(number, made, size)
+        Args:
+            lists: (R,) numbers of the lists, in ascending order.
+            record: (R,) whose they are.
+            names: (R,) bytes of each topic's name.
+            partitions: (R,) bytes of its partition ids.
+        """
+        topics = self._texts(names, record)
+        self.odd[record[_twice(lists, _indices(topics))]] = True
+        return {"topic": topics, "partitions": _ids(partitions)}
 
-    def _add_epoch(self, number: int, made: int | None, size: int) -> None:
-        self._add("generations", number, KIP848, None, None, None, made, size, 0)
-
-    @_add_details.register
-    def _(self, record: ConsumerGroupMemberMetadata, number: int, _size: int) -> None:
-        said = record.value
-        if said is None:
-            return
-        classic = said.classic_member_metadata
-        self._add(
-            "members",
-            number,
-            record.member_id,
-            said.instance_id or None,
-            said.client_id,
-            said.client_host,
-            said.rack_id or None,
-            said.subscribed_topic_names,
-            classic and classic.session_timeout_ms,
-            said.rebalance_timeout_ms,
-            None,
-            None,
-            None,
+    def _owners(self) -> list[Told | None]:
+        given, (lists, (whose, _)) = self._said.assigned
+        has_topics = np.bincount(whose, minlength=given.size) > 0
+        given = given[has_topics]
+        members = picked(self._said.members, given)
+        is_static = members.instance.size > 0
+        identity = Span(
+            *(np.where(is_static, *both) for both in zip(members.instance, members.id, strict=True))
         )
-
-    @_add_details.register
-    def _(self, record: ConsumerGroupTargetAssignmentMember, number: int, _size: int) -> None:
-        if record.value is not None:
-            self._add_partitions(number, record.member_id, "target", record.value.topic_partitions)
-
-    @_add_details.register
-    def _(self, record: ConsumerGroupCurrentMemberAssignment, number: int, _size: int) -> None:
-        has = record.value
-        if has is not None:
-            self._add_partitions(number, record.member_id, "current", has.assigned_partitions)
-            self._add_partitions(number, record.member_id, "revoking", has.partitions_pending_revocation)
-
-    def _add_partitions(
-        self, number: int, member_id: str, stage: str, listed: Iterable[TopicPartitions]
-    ) -> None:
-        for one in listed:
-            topic_id = uuid_text(one.topic_id)
-            topic = self._names.get(topic_id)
-            self._assignments.append((number, member_id, stage, topic_id, {topic: one.partitions}))
+        record = self._record[given]
+        identities = _objects(self._texts(self._values.slices(identity), record))
+        # Most members have what they had: the same object takes no more memory.
+        listed = _objects(self._values.slices(picked(lists, has_topics)).dictionary_encode())
+        bounds = np.searchsorted(record, np.arange(self._rows.size + 1)).tolist()
+        with no_garbage_collection():
+            return [
+                Owners(zip(identities[start:end], listed[start:end], strict=True))
+                for start, end in pairwise(bounds)
+            ]
 
 
-def _generation(record: Record) -> int | None:
-    """The generation that a record tells, or the epoch."""
-    for name in ("generation", "epoch", "assignment_epoch", "member_epoch"):
-        told = getattr(record.value, name, None)
-        if told is not None:
-            return int(told)
-    return None
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        pa.scalar(raw, pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
-def uuid_text(uuid: UUID) -> str:
-    """A topic's id as Java prints it."""
-    return base64.urlsafe_b64encode(uuid.bytes).rstrip(b"=").decode()
+def _not_empty(span: Span) -> Span:
+    """Nulls instead of what is empty."""
+    return Span(span.start, np.where(span.size == 0, -1, span.size))
+
+
+def _indices(encoded: Any) -> Any:
+    """Which string of the dictionary each is; -1 for null."""
+    return np.asarray(encoded.indices.fill_null(-1))
+
+
+def _objects(encoded: Any) -> list[Any]:
+    """Python's objects: of each value of the dictionary one."""
+    return encoded.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
+
+
+def _twice(lists: IntArray, topics: IntArray) -> IntArray:
+    """The rows whose topic stood in its list before.
+
+    Args:
+        lists: (R,) numbers of lists, in ascending order.
+        topics: (R,) numbers of topics.
+    """
+    follows = lists[1:] == lists[:-1]
+    if not follows.any():
+        return np.flatnonzero(follows)
+    of_several = np.flatnonzero(np.append(follows, False) | np.append(False, follows))
+    key = lists[of_several] * (int(topics.max()) + 1) + topics[of_several]
+    order = np.argsort(key, kind="stable")
+    again = np.flatnonzero(np.diff(key[order]) == 0) + 1
+    return of_several[order[again]]
+
+
+def _ids(partitions: Any) -> Any:
+    """An array of lists, of the bytes of each."""
+    _, bounds, raw = partitions.buffers()
+    ends = np.zeros(1) if len(partitions) == 0 else np.frombuffer(bounds, np.int32)[partitions.offset :]
+    ends = ends[: len(partitions) + 1].astype(np.int32)
+    ids = np.zeros(0, _ID) if raw is None else np.frombuffer(raw, _ID, ends[-1] // _ID.itemsize)
+    return lists_of(ends // _ID.itemsize, pa.array(ids.astype(np.int32)))

@@ -44,10 +44,10 @@ REPEATED: Final = "repeated"
 ALL_MOVES: Final = "all_moves"
 """Where moves go that take the place of those that tasks found."""
 
-UNITS: Final = {"fast": 8 * 2**20, "plain": 2 * 2**20}
+UNITS: Final = {"fast": 8 * 2**20, "plain": 8 * 2**20}
 """Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
-Python's objects take many times as much as what they are made of. Memory for units twice as large comes fresh
-from the system each time, which costs as much again as reading them."""
+Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
+them; of units a quarter as large, each step of numpy takes in too few records."""
 
 _WIDE: Final = frozenset({"members", "assignments", "claims"})
 """Tables with many rows for each record."""

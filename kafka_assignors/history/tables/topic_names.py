@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from kafka_assignors.history.tables.plain import uuid_text
+from kafka_assignors.history.tables.one_by_one import uuid_text
 from kafka_assignors.protocol.offsets_topic import (
     ConsumerGroupPartitionMetadata,
     RecordError,
