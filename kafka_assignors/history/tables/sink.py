@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, MOVES, TABLES
-from kafka_assignors.history.tables import fast, plain
+from kafka_assignors.history.tables import fast, one_by_one, plain
 from kafka_assignors.history.tables.decoded import kept
 from kafka_assignors.history.tables.files import TableFiles, abort, commit, units
 from kafka_assignors.history.tables.parts import parts_of, read_parts
@@ -199,7 +199,7 @@ def _decode(
 
 def _kip848_groups(generations: Any) -> Any:
     """Of these the epoch stands in two records, and each begins a row."""
-    groups = generations.filter(pc.equal(generations["protocol_type"], plain.KIP848))["group"]
+    groups = generations.filter(pc.equal(generations["protocol_type"], one_by_one.KIP848))["group"]
     return pa.RecordBatch.from_arrays([groups.cast(pa.string()).unique()], schema=GROUP)
 
 
