@@ -18,7 +18,8 @@ from kafka_assignors.history.tables import fast, plain
 from kafka_assignors.history.tables.decoded import CLASSIC
 from kafka_assignors.history.tables.files import units
 from kafka_assignors.history.tables.owners import as_bytes
-from kafka_assignors.history.tables.sink import GROUP, REPEATED, UNITS, as_archived, write_files
+from kafka_assignors.history.tables.sink import GROUP, REPEATED, UNITS, write_files
+from kafka_assignors.history.tables.sources import source_of_rows
 from kafka_assignors.history.tables.tracker import Tracker, moves_of, rows_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kafka_assignors.history.tables.files import TableFiles
+    from kafka_assignors.history.tables.sink import Read
 
 MIXED: Final = "mixed"
 """Where the groups go that have runs inside of each other."""
@@ -145,9 +147,8 @@ def moves_in_order(records: DataFrame, groups: DataFrame, decoder: str) -> DataF
         groups: The groups, in column `group`.
         decoder: "fast" or "plain".
     """
-    owners = records.where(F.col("type") == _GROUP_METADATA).mapInArrow(
-        partial(_owners, decoder=decoder), _OWNERS_DDL
-    )
+    source = source_of_rows(records.where(F.col("type") == _GROUP_METADATA))
+    owners = source.rows.mapInArrow(partial(_owners, read=source.read, decoder=decoder), _OWNERS_DDL)
     ordered = (
         owners.join(groups, "group", "left_semi")
         .dropDuplicates(["partition", "offset"])
@@ -157,9 +158,9 @@ def moves_in_order(records: DataFrame, groups: DataFrame, decoder: str) -> DataF
     return ordered.mapInArrow(_in_order, _MOVES_DDL)
 
 
-def _owners(batches: Iterator[Any], *, decoder: str) -> Iterator[Any]:
+def _owners(batches: Iterator[Any], *, read: Read, decoder: str) -> Iterator[Any]:
     decode = fast.decode if decoder == "fast" else plain.decode
-    for unit in units(map(as_archived, batches), UNITS[decoder]):
+    for unit in units(read(batches), UNITS[decoder]):
         decoded, owners = decode(unit, {})
         records = decoded["classic"].cast(CLASSIC)
         told = pa.array([None if one is None else as_bytes(one) for one in owners], pa.binary())

@@ -30,7 +30,6 @@ from kafka_assignors.history.tables.files import (
     write_empty,
     write_text,
 )
-from kafka_assignors.history.tables.parts import records_of
 from kafka_assignors.history.tables.sink import (
     ALL_MOVES,
     EACH_GENERATION,
@@ -38,9 +37,9 @@ from kafka_assignors.history.tables.sink import (
     RUNS_OF_GROUPS,
     choose,
     write_decoded,
-    write_decoded_files,
     write_table,
 )
+from kafka_assignors.history.tables.sources import records_of, source_of_files, source_of_rows
 from kafka_assignors.history.tables.topic_names import topic_names
 
 if TYPE_CHECKING:
@@ -114,11 +113,12 @@ def make_tables(
         with watched("looking up the names of topics"):
             names = topic_names(records, [topics, _topics(spark, archive)])
         with watched("decoding records"), _small_batches(spark):
-            written = (
-                write_decoded_files(spark, records_of(archive), folder, decoder=decoder, names=names)
+            source = (
+                source_of_files(spark, records_of(archive))
                 if isinstance(archive, str)
-                else write_decoded(records, folder, decoder=decoder, names=names)
+                else source_of_rows(records)
             )
+            written = write_decoded(source, folder, decoder=decoder, names=names)
         rows = Counter(written.rows)
         with watched("joining what tasks saw apart"):
             if rows[RUNS_OF_GROUPS]:

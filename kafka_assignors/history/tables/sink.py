@@ -19,19 +19,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, MOVES, TABLES
+from kafka_assignors.history.schemas import GENERATIONS, MOVES, TABLES
 from kafka_assignors.history.tables import fast, one_by_one, plain
 from kafka_assignors.history.tables.decoded import kept
 from kafka_assignors.history.tables.files import TableFiles, abort, commit, units
-from kafka_assignors.history.tables.parts import parts_of, read_parts
+from kafka_assignors.history.tables.sources import in_schema
 from kafka_assignors.history.tables.tracker import RUNS, Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from kafka_assignors.history.tables.parts import Part
+    from kafka_assignors.history.tables.sources import Source
 
     Read = Callable[[Iterator[Any]], Iterator[Any]]
 
@@ -89,42 +89,18 @@ class Written:
     rows: Mapping[str, int]
 
 
-def write_decoded(
-    archive: DataFrame, folder: str, *, decoder: str, names: Mapping[str, str], read: Read | None = None
-) -> Written:
+def write_decoded(source: Source, folder: str, *, decoder: str, names: Mapping[str, str]) -> Written:
     """Decode an archive, and write what can be told record by record.
 
     Args:
-        archive: Rows in schema ARCHIVE; or, with `read`, whatever that makes such rows of.
+        source: Its records.
         folder: The folder of the tables, as a path or URI. Beside those of `TABLES`, less generations, there
-            are then `EACH_GENERATION` and `RUNS_OF_GROUPS` in it.
+            are then `EACH_GENERATION`, `RUNS_OF_GROUPS` and `REPEATED` in it.
         decoder: "fast" or "plain".
         names: The names of topics by id.
-        read: Called by each task with its rows.
     """
-    return write_files(archive, folder, partial(_decode, decoder=decoder, names=names, read=read or iter))
-
-
-def write_decoded_files(
-    spark: SparkSession, records: str, folder: str, *, decoder: str, names: Mapping[str, str]
-) -> Written:
-    """As `write_decoded`, of the Parquet files in a folder, which the tasks read themselves.
-
-    Raises:
-        FileNotFoundError: There is no such folder.
-    """
-    parts = parts_of(records, spark.sparkContext.defaultParallelism)
-    if not parts:
-        return Written(read=0, rows={})
-    numbers = spark.range(0, len(parts), 1, len(parts))
-    read = partial(_read_numbered, records=records, parts=parts)
-    return write_decoded(numbers, folder, decoder=decoder, names=names, read=read)
-
-
-def _read_numbered(batches: Iterator[Any], *, records: str, parts: Sequence[Sequence[Part]]) -> Iterator[Any]:
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            yield from read_parts(records, parts[number])
+    decode = partial(_decode, read=source.read, decoder=decoder, names=names)
+    return write_files(source.rows, folder, decode)
 
 
 def write_table(rows: DataFrame, folder: str, table: str) -> int:
@@ -176,13 +152,13 @@ def _task(
 
 
 def _decode(
-    files: TableFiles, batches: Iterator[Any], *, decoder: str, names: Mapping[str, str], read: Read
+    files: TableFiles, batches: Iterator[Any], *, read: Read, decoder: str, names: Mapping[str, str]
 ) -> int:
     is_fast = decoder == "fast"
     decode = fast.decode if is_fast else plain.decode
     tracker = Tracker(fast=is_fast)
     count = 0
-    for unit in units(map(as_archived, read(batches)), UNITS[decoder]):
+    for unit in units(read(batches), UNITS[decoder]):
         decoded, owners = decode(unit, names)
         count += int(kept(unit).size)
         files.write("moves", MOVES, tracker.add(decoded.pop("classic"), owners))
@@ -209,14 +185,3 @@ def _copy(files: TableFiles, batches: Iterator[Any], *, table: str) -> int:
         files.write(table, _SCHEMAS[table], in_schema(batch, _SCHEMAS[table]))
         read += batch.num_rows
     return read
-
-
-def as_archived(batch: Any) -> Any:
-    """A batch from Spark in schema ARCHIVE."""
-    return in_schema(batch, ARCHIVE)
-
-
-def in_schema(batch: Any, schema: Any) -> Any:
-    """A batch from Spark in a schema of ours: its times have the session's zone, its fields any order."""
-    arrays = [batch[field.name].cast(field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_assignors.history.schemas import ARCHIVE
-from kafka_assignors.history.tables import parts
+from kafka_assignors.history.tables import sources
 from kafka_assignors.history.tables.files import open_folder
-from kafka_assignors.history.tables.parts import Part, parts_of, read_parts
+from kafka_assignors.history.tables.sources import Part, parts_of, read_parts
 from kafka_assignors.protocol.offsets_topic import group_metadata_key
 from tests.archives import batch_of, group, row
 
@@ -54,8 +54,8 @@ def test_a_large_file_is_shared_out_by_row_groups(tmp_path: Path, monkeypatch: p
     size = (tmp_path / "a.parquet").stat().st_size
     folder = str(tmp_path)
     assert parts_of(folder, 1000) == [[Part(str(tmp_path / "a.parquet"))]]
-    monkeypatch.setattr(parts, "_OPENING", 0)
-    monkeypatch.setattr(parts, "_SMALLEST", size // 2)
+    monkeypatch.setattr(sources, "_OPENING", 0)
+    monkeypatch.setattr(sources, "_SMALLEST", size // 2)
     found = parts_of(folder, 1000)
     assert [offsets_in(folder, some) for some in found] == [[*range(60)], [*range(60, 100)]]
 

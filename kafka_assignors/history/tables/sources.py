@@ -1,4 +1,4 @@
-"""The files of an archive in parts, which tasks read themselves, with Arrow.
+"""Where tasks get the records of an archive from: rows of Spark's, or files that they read themselves.
 
 That 1,000,000 records of 7 KB are read by Spark, in the JVM, and handed on to Python took 22 s of CPU; this
 way it takes 6 s.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -17,7 +19,9 @@ from kafka_assignors.history.schemas import ARCHIVE
 from kafka_assignors.history.tables.files import open_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
 
 _LARGEST: Final = 128 * 2**20
 _SMALLEST: Final = 2**20
@@ -28,6 +32,50 @@ _TASKS_EACH: Final = 2
 """Tasks one after another, so that one that takes longer than others is made up for."""
 _ROWS_AT_ONCE: Final = 64
 """A batch of them takes no more than 64 times the largest record, which brokers hold below 1 MB or so."""
+
+
+class Source(NamedTuple):
+    """Records for tasks.
+
+    Attributes:
+        rows: What Spark hands to the tasks.
+        read: Makes batches in schema ARCHIVE of batches of these.
+    """
+
+    rows: DataFrame
+    read: Callable[[Iterator[Any]], Iterator[Any]]
+
+
+def source_of_rows(rows: DataFrame) -> Source:
+    """Rows in schema ARCHIVE, which Spark reads."""
+    return Source(rows, _as_archived)
+
+
+def source_of_files(spark: SparkSession, folder: str) -> Source:
+    """The Parquet files in a folder and below it, which the tasks read.
+
+    Raises:
+        FileNotFoundError: There is no such folder.
+    """
+    parts = parts_of(folder, spark.sparkContext.defaultParallelism)
+    numbers = spark.range(0, len(parts), 1, max(1, len(parts)))
+    return Source(numbers, partial(_read_numbered, folder=folder, parts=parts))
+
+
+def _as_archived(batches: Iterator[Any]) -> Iterator[Any]:
+    return (in_schema(batch, ARCHIVE) for batch in batches)
+
+
+def in_schema(batch: Any, schema: Any) -> Any:
+    """A batch from Spark in a schema of ours: its times have the session's zone, its fields any order."""
+    arrays = [batch[field.name].cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _read_numbered(batches: Iterator[Any], *, folder: str, parts: Sequence[Sequence[Part]]) -> Iterator[Any]:
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            yield from read_parts(folder, parts[number])
 
 
 class Part(NamedTuple):
@@ -45,7 +93,7 @@ class Part(NamedTuple):
 
 
 def parts_of(folder: str, tasks: int) -> list[list[Part]]:
-    """The Parquet files in a folder and below it, for as many tasks as make for even work.
+    """Share out the Parquet files in a folder and below it.
 
     Args:
         folder: The folder, as a path or URI.
@@ -102,7 +150,7 @@ def _pieces(filesystem: Any, info: Any, largest: int) -> Iterable[tuple[Part, in
 
 
 def read_parts(folder: str, parts: Sequence[Part]) -> Iterator[Any]:
-    """The rows of some parts, in batches of schema ARCHIVE or one that can be cast to it.
+    """The rows of some parts, in batches of schema ARCHIVE.
 
     Args:
         folder: The folder that `parts_of` was given.
@@ -115,8 +163,10 @@ def read_parts(folder: str, parts: Sequence[Part]) -> Iterator[Any]:
             pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as file,
         ):
             groups = range(first, file.num_row_groups if after is None else after)
-            yield from file.iter_batches(
-                _ROWS_AT_ONCE, row_groups=[*groups], columns=ARCHIVE.names, use_threads=False
+            yield from _as_archived(
+                file.iter_batches(
+                    _ROWS_AT_ONCE, row_groups=[*groups], columns=ARCHIVE.names, use_threads=False
+                )
             )
 
 
