@@ -124,6 +124,7 @@ class TestClassicGroups:
                 "host": "/10.0.0.1",
                 "rack": "r",
                 "topics": ["t", "u"],
+                "topic_regex": None,
                 "session_timeout_ms": 45_000,
                 "rebalance_timeout_ms": 300_000,
                 "subscription_version": 3,
@@ -291,12 +292,13 @@ class TestKip848:
             "instance_id",
             "rack",
             "topics",
+            "topic_regex",
             "session_timeout_ms",
             "rebalance_timeout_ms",
         )
         assert cells(decoded, "members", *columns) == [
-            (None, "m", "i", "r", ["t", "u"], None, 300),
-            (None, "m", None, None, [], 45, 300),
+            (None, "m", "i", "r", ["t", "u"], None, None, 300),
+            (None, "m", None, None, [], "t.*", 45, 300),
         ]
 
     @pytest.mark.parametrize("names", [{}, {TOPIC_ID: "t"}])

@@ -131,6 +131,12 @@ MEMBERS: Final = _schema(
         True,
         "its topics; null if unreadable",
     ),
+    (
+        "topic_regex",
+        pa.string(),
+        True,
+        "of KIP-848, the expression (RE2) that it subscribes by; null if by none, and of others",
+    ),
     ("session_timeout_ms", pa.int32(), True, "how long it may be silent; null of KIP-848"),
     (
         "rebalance_timeout_ms",

@@ -140,6 +140,7 @@ def _rows(batch: Any, taken: Taken) -> dict[str, Rows]:
                 **whose,
                 **of_member,
                 "rebalance_timeout_ms": timeout,
+                "topic_regex": pa.nulls(member_record.size, pa.string()),
                 "problem": pa.nulls(member_record.size, pa.string()),
             },
         ),
