@@ -443,6 +443,17 @@ class TestEveryWay:
                 values += [group(6, *some, protocol=name) for name in ("sticky", "cooperative-sticky")]
         self.every(archived([(KEY, value) for value in values]))
 
+    def test_a_member_that_stands_twice_in_a_record_has_both_unless_they_cannot_be_read(self) -> None:
+        twice = group(1, member("m", {"t": [0]}), member("m", {"t": [1], "u": [2]}))
+        bad = twice.replace(b"\0\1t\0\0\0\1\0\0\0\1", b"\0\1\x9c\0\0\0\1\0\0\0\1")
+        assert bad != twice
+        self.every(archived([(KEY, twice), (KEY, bad), (KEY, twice)]))
+        for module in (one_by_one, *AT_ONCE):
+            owners = module.decode(archived([(KEY, twice)]), {}).owners
+            (told,) = given_in(owners)
+            assert told is not None
+            assert owner_of_each(as_owners(owners[0])) == dict.fromkeys([("t", 0), ("t", 1), ("u", 2)], "m")
+
     def test_records_as_brokers_write_them_are_taken_at_once(self) -> None:
         values = [group(1, member("m", {"t": [0]}), version=version) for version in range(4)]
         for module in AT_ONCE:

@@ -46,8 +46,9 @@ def take(batch: Any) -> Taken:
     groups = read_groups(keys, values, rows)
     columns = _Columns(keys, values, groups)
     taken = columns.taken()
-    if columns.odd.any():
+    if taken is None:
         taken = _Columns(keys, values, only(groups, ~columns.odd)).taken()
+    assert taken is not None  # noqa: S101 - what was odd is no longer there
     return taken
 
 
@@ -72,9 +73,11 @@ class _Columns:
         self._record, self._said = groups.members
         self.odd = np.zeros(self._rows.size, dtype=np.bool_)
 
-    def taken(self) -> Taken:
-        """All of them."""
-        return Taken(self._records(), self._members(), self._assignments(), self._claims(), self._owners())
+    def taken(self) -> Taken | None:
+        """All of them; None if a record is odd."""
+        tables = self._records(), self._members(), self._assignments(), self._claims()
+        # Lists of partitions can be looked into from here on.
+        return None if self.odd.any() else Taken(*tables, self._owners())
 
     def _texts(self, array: Any, record: IntArray) -> Any:
         """An array of bytes as a dictionary-encoded one of strings.
