@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -23,10 +22,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
 from benchmarks import machine
 from benchmarks.history_archive import MEMBERS, TOPICS, records_of_groups
+from benchmarks.local_spark import local_spark
 from kafka_assignors.history.archive import Archive
 from kafka_assignors.history.dump import import_dump
 from kafka_assignors.history.metrics import write_metrics
@@ -97,30 +96,6 @@ def _write(writer: pq.ParquetWriter, rows: list[tuple[bytes, bytes, int, int, in
         writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=writer.schema))
 
 
-@contextmanager
-def _session(events: Path) -> Iterator[SparkSession]:
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark: SparkSession = (
-        SparkSession.Builder()
-        .master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "16")
-        .config("spark.driver.memory", "3g")
-        .config("spark.eventLog.enabled", "true")
-        .config("spark.eventLog.dir", f"file://{events}")
-        .config("spark.eventLog.rolling.enabled", "false")
-        .config("spark.eventLog.compress", "false")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
 def _tasks(events: Path) -> dict[int, list[tuple[float, float]]]:
     """When each task began and ended, by stage."""
     (log,) = events.iterdir()
@@ -149,7 +124,13 @@ def measure(folder: Path, generations: int) -> tuple[int, list[Step]]:
         times[name] = began, time.time()
         sys.stderr.write(f"{name}: {time.time() - began:.0f} s\n")
 
-    with _session(events) as spark:
+    log_events = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file://{events}",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+    }
+    with local_spark(settings=log_events) as spark:
         archive = Archive.create(folder / "archive")
         with step("import"):
             import_dump(spark, dump, archive)

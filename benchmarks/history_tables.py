@@ -18,7 +18,6 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,10 +28,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from benchmarks import machine
 from benchmarks.history_archive import GENERATIONS, MEMBERS, TOPICS, write_archive
+from benchmarks.local_spark import local_spark
 from kafka_assignors.history.tables.job import make_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 RESULT: Final = Path(__file__).parent / "results" / "history_tables.md"
 LIMITS: Final = {"fast": 5.0, "plain": 20.0}
@@ -114,26 +114,6 @@ def _measure(job: Callable[[], object]) -> Cost:
     return Cost(wall=cost[0], cpu=cost[1], memory=largest)
 
 
-@contextmanager
-def _session() -> Iterator[SparkSession]:
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark: SparkSession = (
-        SparkSession.Builder()
-        .master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.driver.memory", "2g")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
 def _jobs(spark: SparkSession, archive: Path, out: Path) -> dict[str, Callable[[], object]]:
     def read() -> object:
         rows = spark.read.parquet(str(archive / "records"))
@@ -189,7 +169,7 @@ def _report(archive: Path, costs: dict[str, Cost], *, warm: bool) -> str:
 
 def _run_job(name: str, archive: Path, *, warm: bool) -> Cost:
     """Run a job in this process."""
-    with tempfile.TemporaryDirectory() as temporary, _session() as spark:
+    with tempfile.TemporaryDirectory() as temporary, local_spark() as spark:
         folder = Path(temporary)
         if warm:
             write_archive(folder / "small", _SMALL)

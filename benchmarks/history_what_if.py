@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine
+from benchmarks.local_spark import local_spark
 from kafka_assignors import StickyAssignor
 from kafka_assignors.assignors.adapter import Claim
 from kafka_assignors.history.schemas import ARCHIVE
@@ -184,22 +185,6 @@ def write_archive(path: Path, groups: int, generations: int, bar: Progress) -> i
     return written
 
 
-def start_spark(cores: int) -> SparkSession:
-    """A local Spark whose workers run this Python."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - after its environment
-
-    return (
-        SparkSession.builder.master(f"local[{cores}]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "2g")
-        .config("spark.sql.shuffle.partitions", str(4 * cores))
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-
-
 def measure(
     spark: SparkSession, archive: Path, what: str, assignors: Sequence[str], *, split: bool
 ) -> Result:
@@ -319,11 +304,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder, bar:
         archive = Path(folder) / "archive.parquet"
         written = write_archive(archive, options.groups, options.generations, bar)
-        spark = start_spark(options.cores)
-        results = [measure(spark, archive, ", ".join(assignors), assignors, split=False)]
-        if options.compare:
-            results.append(measure(spark, archive, "the same, split", assignors, split=True))
-        spark.stop()
+        with local_spark(options.cores) as spark:
+            results = [measure(spark, archive, ", ".join(assignors), assignors, split=False)]
+            if options.compare:
+                results.append(measure(spark, archive, "the same, split", assignors, split=True))
     command = f"python -m benchmarks.history_what_if --groups {options.groups}"
     facts = {
         "groups": f"{options.groups:,}",

@@ -8,12 +8,12 @@ from random import Random
 import pytest
 
 from kafka_assignors.history.tables import fast
+from kafka_assignors.history.tables.moves import find_moves
 from kafka_assignors.history.tables.owners import (
     Owners,
     decode_owners,
     encode_list,
     encode_owners,
-    find_moves,
     owner_of_each,
 )
 from kafka_assignors.protocol.bounded import Bounded

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.history.schemas import ARCHIVE, TABLES
-from kafka_assignors.history.tables import fast, one_by_one, owners, plain
+from kafka_assignors.history.tables import fast, native, one_by_one, plain
 from kafka_assignors.history.tables.cursors import Data, Span
 from kafka_assignors.history.tables.decoded import DECODED
 from kafka_assignors.history.tables.owners import Owners, Told, decode_owners, owner_of_each
@@ -584,7 +584,7 @@ class TestEveryWay:
 
     @compiled
     def test_buffers_that_do_not_fit_are_refused(self) -> None:
-        module = owners.compiled()
+        module = native.compiled()
         bounds = np.array([0, 9], dtype=np.int32)
         column = (0, None, bounds, b"123")
         with pytest.raises(ValueError, match="the buffers are no Arrow array"):

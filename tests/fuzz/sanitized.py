@@ -134,13 +134,13 @@ def _sanitized(module: str, folder: str) -> Any:
 
 
 def _child(name: str, seconds: int, corpus: str, folder: str, last: str) -> None:
-    from kafka_assignors.history.tables import owners  # noqa: PLC0415 - only under the sanitizer
+    from kafka_assignors.history.tables import native  # noqa: PLC0415 - only under the sanitizer
     from kafka_assignors.protocol import codec  # noqa: PLC0415
     from tests.fuzz.targets import TARGETS  # noqa: PLC0415
 
     logging.disable(logging.WARNING)
     codec._compiled = _sanitized("_codec", folder)
-    owners._compiled = _sanitized("_decode", folder)
+    native._compiled = _sanitized("_decode", folder)
     target = TARGETS[name]
     inputs = [*target.seeds(), *(path.read_bytes() for path in sorted(Path(corpus).iterdir()))]
     with Path(last).open("r+b") as file, mmap.mmap(file.fileno(), 0) as note:

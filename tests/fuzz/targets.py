@@ -16,8 +16,9 @@ from kafka.util import ensure_valid_topic_name
 
 from kafka_assignors.cli.group_file import read_group
 from kafka_assignors.cli.tree import FileError
-from kafka_assignors.history.tables import fast, one_by_one, owners, plain
+from kafka_assignors.history.tables import fast, native, one_by_one, plain
 from kafka_assignors.history.tables.decoded import DECODED
+from kafka_assignors.history.tables.moves import find_moves
 from kafka_assignors.history.tables.owners import (
     Owners,
     Told,
@@ -25,7 +26,6 @@ from kafka_assignors.history.tables.owners import (
     decode_owners,
     encode_list,
     encode_owners,
-    find_moves,
 )
 from kafka_assignors.leader import lead
 from kafka_assignors.members import MAX_WEIGHT
@@ -303,9 +303,9 @@ def check_moves(data: bytes) -> None:
                 members.append((identity.decode(errors="replace"), encode_list(dict(listed))))
         told.append(encode_owners(Owners(members)))
     _same_moves([told[0]], [told[1]])
-    if owners.compiled() is not None:
+    if native.compiled() is not None:
         with suppress(ValueError):
-            owners.compiled().moves([before], [after])
+            native.compiled().moves([before], [after])
 
 
 def _same_moves(before: list[bytes], after: list[bytes]) -> None:

@@ -678,7 +678,7 @@ static int put_moves(Table *t, const Strings *topics, int64_t pair, Buffer *colu
     return TAKEN;
 }
 
-PyDoc_STRVAR(moves_doc, "moves(before, after)\n--\n\nSee kafka_assignors.history.tables.owners.");
+PyDoc_STRVAR(moves_doc, "moves(before, after)\n--\n\nSee kafka_assignors.history.tables.moves.");
 
 static PyObject *moves(PyObject *module, PyObject *arguments)
 {

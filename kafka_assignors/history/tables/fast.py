@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka_assignors.history.tables import at_once
 from kafka_assignors.history.tables.at_once import SOURCES, Rows, Taken, dictionary_of, lists_of
 from kafka_assignors.history.tables.decoded import all_microseconds
-from kafka_assignors.history.tables.owners import compiled, int32s, strings
+from kafka_assignors.history.tables.native import compiled, int32s, strings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

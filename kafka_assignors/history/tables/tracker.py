@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from kafka_assignors.history.schemas import MOVES, TIME
 from kafka_assignors.history.tables.decoded import CLASSIC
-from kafka_assignors.history.tables.owners import as_bytes, find_moves, size_of
+from kafka_assignors.history.tables.moves import find_moves
+from kafka_assignors.history.tables.owners import as_bytes, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
