@@ -247,6 +247,25 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     assert_is_the_log(spark, archive, after)
 
 
+def test_what_was_captured_in_many_batches_can_be_merged_and_goes_on(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    archive = Archive.create(tmp_path / "archive")
+    put(cluster, [(group_metadata_key(f"merged-{number}"), a_generation(number)) for number in range(400)])
+    first = capture(spark, cluster.bootstrap_servers, archive, max_records=100)
+    assert first.batches >= 4
+    assert archive.merge(spark) == first.batches - 1
+    assert batches(archive.path) == 2
+    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+
+    put(cluster, [(group_metadata_key(f"merged-{number}"), None) for number in range(200)])
+    second = capture(spark, cluster.bootstrap_servers, archive, max_records=100)
+    assert second.counts.read >= 200
+    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+    assert archive.merge(spark) == second.batches
+    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+
+
 def test_topics_are_noted_by_name_and_id_when_they_change(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -134,6 +134,14 @@ def test_tables_are_decoded_and_what_cannot_be_is_counted(
     assert len(rows) == counts["decoded"]
 
 
+def test_there_is_nothing_to_merge_in_an_archive_of_dumps(
+    archive: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "merge", archive) == {"merged": 0}
+    assert main(["history", "merge", archive]) == 0
+    assert capsys.readouterr().out == f"{archive}: nothing to merge\n"
+
+
 def test_a_report_is_a_page_on_all_groups(
     archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,9 +6,11 @@ import base64
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -18,12 +20,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
+from kafka_assignors.history import exchange
 from kafka_assignors.history.archive import TOPIC_SOURCE, Archive, Counts, group_of
 from kafka_assignors.history.dump import WrongDumpError, import_dump
 from kafka_assignors.history.info import describe
 from kafka_assignors.history.schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history.session import spark_session
 from kafka_assignors.history.spark_schema import spark_schema
+from kafka_assignors.history.tables.job import make_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -211,6 +215,82 @@ def test_a_day_with_much_in_it_can_be_shared_out(spark: SparkSession, tmp_path: 
     assert {groups[0].column(0).compression} == {"ZSTD"}
     assert len(groups) >= 4
     assert max(one.total_byte_size for one in groups) < 3 * 2**20
+
+
+def captured(spark: SparkSession, folder: Path, *, run: str = "01234567", batches: int = 4) -> Archive:
+    """An archive of some batches, with a record and a count in each, and a dump."""
+    archive = Archive.create(folder)
+    for number in range(batches):
+        rows = [record(2 * number, key_of("g")), counted(2 * number + 1, 1, 10)]
+        archive.write(frame(spark, rows), TOPIC_SOURCE, f"{run}-{number:08}")
+    archive.write(frame(spark, [record(100, key_of("h"))]), "dump-1", "0")
+    return archive
+
+
+def batches_in(archive: Archive) -> list[str]:
+    found = (archive.path / "records").glob("source=*/batch=*")
+    return sorted(re.sub("merged-.*", "merged", path.name.removeprefix("batch=")) for path in found)
+
+
+class TestMerging:
+    def test_batches_are_one_but_for_the_newest_of_each_checkpoint(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        archive = captured(spark, tmp_path)
+        archive.write(frame(spark, [record(20, key_of("g"))]), TOPIC_SOURCE, "89abcdef-00000000")
+        rows, counts = offsets(archive.read(spark)), archive.counts(spark)
+        assert archive.merge(spark) == 3
+        assert batches_in(archive) == ["0", "0-merged", "01234567-00000003", "89abcdef-00000000"]
+        assert offsets(archive.read(spark)) == rows
+        assert archive.counts(spark) == counts
+        assert archive.frontier(spark) == {0: 21}
+        assert len([*archive.path.glob("records/source=topic/batch=0-merged-*/day=*/*.parquet")]) == 1
+        assert archive.merge(spark) == 0
+        assert not (archive.path / "exchange.json").exists()
+
+    @pytest.mark.parametrize(
+        ("ended", "again"),
+        [
+            pytest.param((Archive, "write", 1), 3, id="before the new batch has its place"),
+            pytest.param((exchange, "remove_folder", 1), 0, id="before an old one is removed"),
+            pytest.param((exchange, "remove_folder", 2), 0, id="between two old ones"),
+            pytest.param((exchange, "remove_file", 1), 0, id="after the last"),
+        ],
+    )
+    def test_each_record_is_there_once_whenever_a_merge_is_ended(
+        self,
+        spark: SparkSession,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        ended: tuple[object, str, int],
+        again: int,
+    ) -> None:
+        archive = captured(spark, tmp_path)
+        rows, counts = offsets(archive.read(spark)), archive.counts(spark)
+        owner, step, call = ended
+        really, calls = getattr(owner, step), count(1)
+
+        def end(*given: Any) -> None:
+            if next(calls) == call:
+                raise KeyboardInterrupt
+            really(*given)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, step, end)
+            with pytest.raises(KeyboardInterrupt):
+                archive.merge(spark)
+        assert (archive.path / "exchange.json").exists()
+        assert offsets(archive.read(spark)) == rows
+        assert archive.counts(spark) == counts
+        for path in (str(archive.path), f"file://{archive.path}"):
+            made = make_tables(spark, path, str(tmp_path / "tables"))
+            assert (made.read, made.rows["records"], made.rows["rejected"]) == (5, 0, 5)
+        with archive.writing():
+            assert not (archive.path / "exchange.json").exists()
+        assert offsets(archive.read(spark)) == rows
+        assert archive.merge(spark) == again
+        assert batches_in(archive) == ["0", "0-merged", "01234567-00000003"]
+        assert archive.counts(spark) == counts
 
 
 def test_an_archive_without_records_has_none(spark: SparkSession, tmp_path: Path) -> None:

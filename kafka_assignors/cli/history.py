@@ -111,6 +111,18 @@ def _info(options: argparse.Namespace) -> int:
     return 0
 
 
+def _merge(options: argparse.Namespace) -> int:
+    archive = Archive(options.archive)
+    spark = spark_session(options.master)
+    with show_jobs(spark, "merging"):
+        merged = archive.merge(spark)
+    if options.json:
+        _print_json({"merged": merged})
+    else:
+        show(text.merged_line(archive, merged))
+    return 0
+
+
 def _tables(options: argparse.Namespace) -> int:
     archive = Archive(options.archive)
     spark = spark_session(options.master)
@@ -204,6 +216,7 @@ _RUN = {
     "capture": _capture,
     "import": _import,
     "info": _info,
+    "merge": _merge,
     "metrics": _metrics,
     "report": _report,
     "tables": _tables,

@@ -37,6 +37,7 @@ def add_history(
         _add_capture,
         _add_import,
         _add_info,
+        _add_merge,
         _add_tables,
         _add_metrics,
         _add_what_if,
@@ -123,6 +124,12 @@ def _add_info(verbs: Any) -> argparse.ArgumentParser:
     parser = add_verb(verbs, "info", "show what an archive has")
     add_selection(parser)
     return parser
+
+
+def _add_merge(verbs: Any) -> argparse.ArgumentParser:
+    return add_verb(
+        verbs, "merge", "make one batch of files of those that captures wrote, as continuous ones write many"
+    )
 
 
 def _add_tables(verbs: Any) -> argparse.ArgumentParser:

@@ -53,6 +53,11 @@ def info_lines(archive: Archive, found: Info) -> Iterator[str]:
         yield f"and {len(found.groups) - len(shown):,} groups more: see --json"
 
 
+def merged_line(archive: Archive, merged: int) -> str:
+    """What a merge did."""
+    return f"{archive.path}: {merged:,} batches are one" if merged else f"{archive.path}: nothing to merge"
+
+
 def tables_lines(out: Path, counts: TableCounts) -> Iterator[str]:
     """What is in the tables."""
     yield (

@@ -4,6 +4,7 @@
     records/source=S/batch=B/day=YYYY-MM-DD/*.parquet   schema ARCHIVE; S is topic, or dump-... of a dump
     topics/*.parquet                                    schema TOPICS
     staging/, checkpoint/, lock                         of captures
+    exchange.json                                       while batches are merged: see `exchange`
 
 A batch is written under `staging` and gets its place by a rename: what is under `records` is whole, and a
 batch that is written again after a crash is there once.
@@ -28,6 +29,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC
+from kafka_assignors.history import exchange
 from kafka_assignors.history.log import Topic
 from kafka_assignors.history.schemas import ARCHIVE, TOPICS
 from kafka_assignors.history.spark_schema import spark_schema
@@ -193,6 +195,7 @@ class Archive:
                     f"another capture or import is writing into {self.path}: wait for it, or end it"
                 ) from error
             shutil.rmtree(self.path / _STAGING, ignore_errors=True)
+            exchange.finish(str(self.path))
             yield
 
     def has(self, source: str, batch: str) -> bool:
@@ -238,7 +241,43 @@ class Archive:
     def rows(self, spark: SparkSession) -> DataFrame:
         """All that is there: the columns of ARCHIVE, and source, batch and day."""
         schema = spark_schema(ARCHIVE).add("source", "string").add("batch", "string").add("day", "date")
-        return spark.read.schema(schema).parquet(_uri(self.path / _RECORDS))
+        while True:
+            passed_over = exchange.passed_over(str(self.path))
+            rows = spark.read.schema(schema).parquet(_uri(self.path / _RECORDS))  # which lists the files
+            if exchange.passed_over(str(self.path)) == passed_over:
+                return rows.where(~F.col("batch").isin(*passed_over)) if passed_over else rows
+
+    def merge(self, spark: SparkSession) -> int:
+        """Make one batch of those that were captured, but for the newest, which may be written again.
+
+        Batches that were merged before stay as they are. What began to read the archive before may then miss
+        files, and fails.
+
+        Returns:
+            How many batches were merged; 0 if there were fewer than two.
+
+        Raises:
+            ArchiveBusyError: Another process is writing into the archive.
+        """
+        with self.writing():
+            old = self._to_be_merged()
+            if len(old) < 2:  # noqa: PLR2004 - fewer are merged already
+                return 0
+            rows = self.rows(spark).where((F.col("source") == TOPIC_SOURCE) & F.col("batch").isin(old))
+            new = f"{_MERGED}{uuid4().hex[:8]}"
+            source = self._place(TOPIC_SOURCE, new).parent.relative_to(self.path)
+            exchange.begin(str(self.path), exchange.Exchange(str(source), new, tuple(old)))
+            self.write(rows.select(*ARCHIVE.names), TOPIC_SOURCE, new)
+            exchange.finish(str(self.path))
+            return len(old)
+
+    def _to_be_merged(self) -> list[str]:
+        """The batches that were captured, without the newest of each checkpoint."""
+        source = self.path / _RECORDS / f"source={TOPIC_SOURCE}"
+        names = sorted(folder.name.removeprefix("batch=") for folder in source.glob("batch=*"))
+        captured = [name for name in names if not name.startswith(_MERGED)]
+        newest = {name.rpartition("-")[0]: name for name in captured}
+        return [name for name in captured if name not in newest.values()]
 
     def read(
         self,
@@ -420,4 +459,6 @@ def _put(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 _DESCRIPTION: Final = "archive.json"
 _RECORDS: Final = "records"
 _STAGING: Final = "staging"
+_MERGED: Final = "0-merged-"
+"""What the names of merged batches begin with, so that they come before all others."""
 _TOPICS: Final = "topics"

@@ -206,6 +206,12 @@ def read_text(folder: str, name: str) -> str | None:
         return None
 
 
+def remove_file(folder: str, name: str) -> None:
+    """Remove a file in a folder."""
+    filesystem, path = open_folder(folder)
+    filesystem.delete_file(posixpath.join(path, name))
+
+
 def move_files(folder: str, source: str, target: str) -> None:
     """Move the files of one table to another."""
     filesystem, path = open_folder(folder)

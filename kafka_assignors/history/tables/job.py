@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from kafka_assignors.history.exchange import passed_over
 from kafka_assignors.history.schemas import ARCHIVE, GENERATIONS, TABLES, TOPICS
 from kafka_assignors.history.spark_schema import spark_schema
 from kafka_assignors.history.tables.between import MIXED, moves_in_order, write_between
@@ -39,7 +40,7 @@ from kafka_assignors.history.tables.sink import (
     write_decoded,
     write_table,
 )
-from kafka_assignors.history.tables.sources import records_of, source_of_files, source_of_rows
+from kafka_assignors.history.tables.sources import records_of, source_of_archive, source_of_rows
 from kafka_assignors.history.tables.topic_names import topic_names
 
 if TYPE_CHECKING:
@@ -114,9 +115,7 @@ def make_tables(
             names = topic_names(records, [topics, _topics(spark, archive)])
         with watched("decoding records"), _small_batches(spark):
             source = (
-                source_of_files(spark, records_of(archive))
-                if isinstance(archive, str)
-                else source_of_rows(records)
+                source_of_archive(spark, archive) if isinstance(archive, str) else source_of_rows(records)
             )
             written = write_decoded(source, folder, decoder=decoder, names=names)
         rows = Counter(written.rows)
@@ -197,7 +196,10 @@ def _manifest(out: str) -> dict[str, Any]:
 
 def _records(spark: SparkSession, archive: DataFrame | str) -> DataFrame:
     if isinstance(archive, str):
+        old = passed_over(archive)
         archive = spark.read.schema(spark_schema(ARCHIVE)).parquet(records_of(archive))
+        if old:
+            archive = archive.where(~F.col("batch").cast("string").isin(*old))
     return archive.select(ARCHIVE.names)
 
 

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from kafka_assignors.history.exchange import passed_over
 from kafka_assignors.history.schemas import ARCHIVE
 from kafka_assignors.history.tables.files import open_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -51,13 +52,14 @@ def source_of_rows(rows: DataFrame) -> Source:
     return Source(rows, _as_archived)
 
 
-def source_of_files(spark: SparkSession, folder: str) -> Source:
-    """The Parquet files in a folder and below it, which the tasks read.
+def source_of_archive(spark: SparkSession, archive: str) -> Source:
+    """The files of an archive, which the tasks read.
 
     Raises:
-        FileNotFoundError: There is no such folder.
+        FileNotFoundError: It has no folder of records.
     """
-    parts = parts_of(folder, spark.sparkContext.defaultParallelism)
+    folder = records_of(archive)
+    parts = parts_of(folder, spark.sparkContext.defaultParallelism, without=passed_over(archive))
     numbers = spark.range(0, len(parts), 1, max(1, len(parts)))
     return Source(numbers, partial(_read_numbered, folder=folder, parts=parts))
 
@@ -92,12 +94,13 @@ class Part(NamedTuple):
     after: int | None = None
 
 
-def parts_of(folder: str, tasks: int) -> list[list[Part]]:
+def parts_of(folder: str, tasks: int, *, without: Collection[str] = ()) -> list[list[Part]]:
     """Share out the Parquet files in a folder and below it.
 
     Args:
         folder: The folder, as a path or URI.
         tasks: How many run at the same time.
+        without: Batches that are left out.
 
     Returns:
         What each task reads. Files come in the order of their names, numbers in them as numbers, so that the
@@ -107,11 +110,13 @@ def parts_of(folder: str, tasks: int) -> list[list[Part]]:
         FileNotFoundError: There is no such folder.
     """
     filesystem, path = open_folder(folder)
+    without_batches = {f"batch={name}" for name in without}
     files = sorted(
         (
             info
             for info in filesystem.get_file_info(fs.FileSelector(path, recursive=True))
             if info.type == fs.FileType.File and _is_data(info.base_name)
+            if without_batches.isdisjoint(info.path.split("/"))
         ),
         key=lambda info: _natural(info.path),
     )
