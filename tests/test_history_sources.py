@@ -44,6 +44,8 @@ def test_what_is_no_data_is_passed_over(tmp_path: Path) -> None:
     write(tmp_path, "batch=1/a.parquet", range(2))
     write(tmp_path, "batch=1/_metadata.parquet", range(2))
     write(tmp_path, "batch=1/.a.parquet", range(2))
+    write(tmp_path, ".stversions/batch=1/a.parquet", range(2))
+    write(tmp_path, "_temporary/0/a.parquet", range(2))
     (tmp_path / "batch=1" / "_SUCCESS").touch()
     (tmp_path / "batch=1" / ".a.parquet.crc").write_bytes(b"crc")
     assert parts_of(str(tmp_path), 2) == [[Part(str(tmp_path / "batch=1" / "a.parquet"))]]
@@ -75,7 +77,14 @@ def test_an_empty_folder_has_nothing_to_read_and_none_is_an_error(tmp_path: Path
         parts_of(str(tmp_path / "nowhere"), 2)
 
 
-@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+def test_batches_can_be_left_out(tmp_path: Path) -> None:
+    for number in range(4):
+        write(tmp_path, f"source=topic/batch={number}/a.parquet", range(number, number + 1))
+    found = parts_of(str(tmp_path), 1, without=["0", "2"])
+    assert [offset for some in found for offset in offsets_in(str(tmp_path), some)] == [1, 3]
+
+
+@pytest.mark.parametrize("prefix", ["", "file:", "file://", "file://localhost"])
 def test_a_folder_may_be_named_as_spark_takes_it(tmp_path: Path, prefix: str) -> None:
     folder = tmp_path / "a folder of 100%25"
     write(folder, "a.parquet", range(3))
@@ -84,3 +93,9 @@ def test_a_folder_may_be_named_as_spark_takes_it(tmp_path: Path, prefix: str) ->
     assert path == str(folder)
     (some,) = parts_of(f"{prefix}{folder}", 2)
     assert offsets_in(f"{prefix}{folder}", some) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["plain", "two words", "100%", "a%20b", "[ä]"])
+def test_what_would_be_escaped_in_a_uri_stays_as_it_is_in_a_bucket(name: str) -> None:
+    filesystem, path = open_folder(f"s3a://bucket/{name}?region=eu-central-1")
+    assert (filesystem.type_name, path) == ("s3", f"bucket/{name}")

@@ -363,6 +363,25 @@ class TestRejected:
         assert cells(decoded, "records", "offset") == [(0,)]
         assert rows(decoded, "rejected") == []
 
+    def test_a_text_that_is_longer_than_kafka_s_are_is_none(self, decode: Any) -> None:
+        whole = group(1, member("m" * 9, {"t": [0]}), version=4)
+        # In v4 a string's length is a varint: one more than it has.
+        values = [
+            whole.replace(b"\x0a" + b"m" * 9, length + b"m" * size)
+            for size, length in (
+                (9, b"\x0a"),
+                (32_767, b"\x80\x80\x02"),
+                (32_768, b"\x81\x80\x02"),
+                (70_000, b"\xf1\xa2\x04"),
+            )
+        ]
+        decoded = decode(archived([(KEY, value) for value in values]), {})
+        assert [len(name) for (name,) in cells(decoded, "members", "member_id")] == [9, 32_767]
+        assert [reason.partition(": ")[2] for (reason,) in cells(decoded, "rejected", "reason")] == [
+            f"{what} has {size:,} bytes: Kafka's strings have 32,767 at most"
+            for what, size in (("the leader", 32_768), ("the leader", 70_000))
+        ]
+
     def test_an_empty_batch_has_no_rows(self, decode: Any) -> None:
         decoded = decode(pa.RecordBatch.from_pylist([], schema=ARCHIVE), {})
         assert decoded.pop("owners") == []

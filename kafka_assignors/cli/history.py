@@ -126,17 +126,18 @@ def _merge(options: argparse.Namespace) -> int:
 def _tables(options: argparse.Namespace) -> int:
     archive = Archive(options.archive)
     spark = spark_session(options.master)
+    # Without a scheme, a cluster's own default file system would be meant.
+    records: DataFrame | str = f"file://{archive.path}"
+    if options.since or options.until or options.groups:
+        records = archive.read(spark, since=options.since, until=options.until, groups=options.groups)
     topics = spark.createDataFrame(archive.topics(), spark_schema(TOPICS))
-    is_whole = not (options.since or options.until or options.groups)
     with show_jobs(spark, "decoding"):
         counts = make_tables(
             spark,
-            str(archive.path)
-            if is_whole
-            else archive.read(spark, since=options.since, until=options.until, groups=options.groups),
-            str(options.out.absolute()),
+            records,
+            f"file://{options.out.absolute()}",
             decoder=options.decoder,
-            topics=topics,
+            topics=None if isinstance(records, str) else topics,
         )
     if options.json:
         _print_json(asdict(counts))

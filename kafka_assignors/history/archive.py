@@ -51,8 +51,8 @@ KEPT: Final = "(key IS NOT NULL OR type = -1)"
 """What is true of rows of ARCHIVE that are records, and not only their number; in SQL."""
 
 _ROW_GROUP: Final = 2 * 2**20
-"""Bytes of a row group, compressed (to a tenth or so): what one task reads at least. As Parquet has it by
-default, a day of one restless group would be one task's."""
+"""Bytes of a row group, compressed (to a tenth or so); a file is shared out among tasks by its row groups. As
+Parquet has it by default, a day of one restless group would be one task's."""
 _DAYS_AT_ONCE: Final = 4  # tasks that write a batch; each day of it is one file
 
 

@@ -11,15 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+import pyarrow.compute as pc
 
 from kafka_assignors.history.schemas import MOVES
 from kafka_assignors.history.tables import fast, plain
 from kafka_assignors.history.tables.decoded import CLASSIC
 from kafka_assignors.history.tables.files import units
 from kafka_assignors.history.tables.owners import as_bytes
-from kafka_assignors.history.tables.sink import GROUP, REPEATED, UNITS, write_files
-from kafka_assignors.history.tables.sources import source_of_rows
+from kafka_assignors.history.tables.sink import GROUP, REPEATED, UNIT, write_files
 from kafka_assignors.history.tables.tracker import Tracker, moves_of, rows_of
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history.tables.files import TableFiles
     from kafka_assignors.history.tables.sink import Read
+    from kafka_assignors.history.tables.sources import Source
 
 MIXED: Final = "mixed"
 """Where the groups go that have runs inside of each other."""
@@ -133,21 +133,20 @@ def _join(files: TableFiles, batches: Iterator[Any]) -> int:
                     before.append(had)
                     after.append(has)
             group.add(run)
-        files.write("moves", MOVES, moves_of(batch, pairs, before, after, fast=fast.is_compiled()))
+        files.write("moves", MOVES, moves_of(batch, pairs, before, after))
         files.write(MIXED, GROUP, rows_of(GROUP, [(one.name,) for one in seen if one.is_mixed]))
         files.write(REPEATED, GROUP, rows_of(GROUP, [(one.name,) for one in seen if one.is_repeated]))
     return read
 
 
-def moves_in_order(records: DataFrame, groups: DataFrame, decoder: str) -> DataFrame:
+def moves_in_order(source: Source, groups: DataFrame, decoder: str) -> DataFrame:
     """The moves of whole groups, from the archive.
 
     Args:
-        records: Rows in schema ARCHIVE.
+        source: Its records.
         groups: The groups, in column `group`.
         decoder: "fast" or "plain".
     """
-    source = source_of_rows(records.where(F.col("type") == _GROUP_METADATA))
     owners = source.rows.mapInArrow(partial(_owners, read=source.read, decoder=decoder), _OWNERS_DDL)
     ordered = (
         owners.join(groups, "group", "left_semi")
@@ -160,7 +159,8 @@ def moves_in_order(records: DataFrame, groups: DataFrame, decoder: str) -> DataF
 
 def _owners(batches: Iterator[Any], *, read: Read, decoder: str) -> Iterator[Any]:
     decode = fast.decode if decoder == "fast" else plain.decode
-    for unit in units(read(batches), UNITS[decoder]):
+    for unit in units(read(batches), UNIT):
+        unit = unit.filter(pc.equal(unit["type"], _GROUP_METADATA))  # noqa: PLW2901 - the rest of it
         decoded, owners = decode(unit, {})
         records = decoded["classic"].cast(CLASSIC)
         told = pa.array([None if one is None else as_bytes(one) for one in owners], pa.binary())
@@ -171,3 +171,4 @@ def _in_order(batches: Iterator[Any]) -> Iterator[Any]:
     tracker = Tracker()
     for batch in batches:
         yield tracker.add(batch, batch["owners"].to_pylist())
+        tracker.ended()  # a group's records are all here, and there is nothing to put together

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,16 +29,22 @@ _MOST_WAITING: Final = 16 * 2**20
 """Bytes of rows that wait for their row group to have enough of them."""
 
 
+_NEVER_ESCAPED: Final = "/:@?=&"
+"""Letters that are something else in a URI: Arrow takes options of a file system behind the path."""
+
+
 def open_folder(path: str) -> tuple[Any, str]:
-    """The file system of a path or URI as Spark takes it, and the path there."""
+    """The file system of a path or URI as Spark takes it, in which nothing is escaped, and the path there."""
     for scheme in ("s3a://", "s3n://"):  # Hadoop's names of what Arrow calls s3
         if path.startswith(scheme):
             path = "s3://" + path.removeprefix(scheme)
     if path.startswith("file:") or "://" not in path:
-        # As Hadoop has it, the rest is a path and nothing in it is escaped.
         inner = path.removeprefix("file:")
-        return fs.LocalFileSystem(), posixpath.abspath(inner.removeprefix("//") if inner != path else path)
-    filesystem, inner = fs.FileSystem.from_uri(path)
+        if inner != path and inner.startswith("//"):  # and a host, which local files do not have
+            inner = "/" + inner[2:].partition("/")[2]
+        return fs.LocalFileSystem(), posixpath.abspath(inner)
+    scheme, _, rest = path.partition("://")
+    filesystem, inner = fs.FileSystem.from_uri(f"{scheme}://{quote(rest, safe=_NEVER_ESCAPED)}")
     return filesystem, inner
 
 

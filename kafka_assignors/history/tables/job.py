@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_assignors.history.tables.sources import Source
+
     Watch = Callable[[str], AbstractContextManager[Any]]
 
 MANIFEST: Final = "tables.json"
@@ -107,6 +109,8 @@ def make_tables(
     """
     decoder = choose(decoder)
     watched = watch or (lambda _: nullcontext())
+    source = source_of_archive(spark, archive) if isinstance(archive, str) else source_of_rows(archive)
+    # Read later, so that nothing is decoded whose topics were not there yet.
     records = _records(spark, archive)
     run = f"{_RUN}{uuid4().hex}"
     folder = posixpath.join(out, run)
@@ -126,7 +130,7 @@ def make_tables(
             rows["generations"] = _write_generations(spark, folder, rows)
         with watched("putting moves in order"):
             if rows[MIXED]:
-                rows["moves"] = _write_moves(spark, records, folder, rows, decoder)
+                rows["moves"] = _write_moves(spark, source, folder, rows, decoder)
         for name in (EACH_GENERATION, RUNS_OF_GROUPS, REPEATED, MIXED):
             remove_folder(folder, name)
         for name, schema in TABLES.items():
@@ -240,11 +244,11 @@ def _merged(each: DataFrame) -> DataFrame:
 
 
 def _write_moves(
-    spark: SparkSession, records: DataFrame, folder: str, rows: Mapping[str, int], decoder: str
+    spark: SparkSession, source: Source, folder: str, rows: Mapping[str, int], decoder: str
 ) -> int:
     """Of groups whose runs lie inside of each other nothing counts that was found so far."""
     mixed = _read(spark, folder, MIXED).distinct()
-    moves = moves_in_order(records, mixed, decoder)
+    moves = moves_in_order(source, mixed, decoder)
     if rows["moves"]:
         found = _read(spark, folder, "moves")
         moves = moves.unionByName(found.join(mixed, "group", "left_anti"))

@@ -44,7 +44,7 @@ REPEATED: Final = "repeated"
 ALL_MOVES: Final = "all_moves"
 """Where moves go that take the place of those that tasks found."""
 
-UNITS: Final = {"fast": 8 * 2**20, "plain": 8 * 2**20}
+UNIT: Final = 8 * 2**20
 """Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
 Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
 them; of units a quarter as large, each step of numpy takes in too few records."""
@@ -158,7 +158,7 @@ def _decode(
     decode = fast.decode if is_fast else plain.decode
     tracker = Tracker(fast=is_fast)
     count = 0
-    for unit in units(read(batches), UNITS[decoder]):
+    for unit in units(read(batches), UNIT):
         decoded, owners = decode(unit, names)
         count += int(kept(unit).size)
         files.write("moves", MOVES, tracker.add(decoded.pop("classic"), owners))

@@ -171,7 +171,7 @@ def moves_of(
     before: Sequence[Told],
     after: Sequence[Told],
     *,
-    fast: bool,
+    fast: bool = True,
 ) -> Any:
     """The moves of pairs of records, a batch of MOVES.
 

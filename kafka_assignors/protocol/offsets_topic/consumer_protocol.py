@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.protocol.bounded import Bounded
 from kafka_assignors.protocol.codec import Reader, UnreadableError
-from kafka_assignors.protocol.offsets_topic.wire import RecordError
+from kafka_assignors.protocol.offsets_topic.wire import LONGEST_TEXT, RecordError
 from kafka_assignors.protocol.user_data import StickyUserData, decode_generation, decode_sticky
 
 _T = TypeVar("_T")
@@ -24,7 +24,6 @@ _RACK_SINCE: Final = 3
 _AFTER_OWNED: Final = (0, 0, 4, 6)
 """Bytes after the owned partitions by version, up to 3, if there is no rack."""
 _NULL: Final = 0xFFFF
-_LONGEST_TEXT: Final = 2**15 - 1
 _uint16: Final = struct.Struct(">H").unpack_from
 _uint32: Final = struct.Struct(">I").unpack_from
 _int16: Final = struct.Struct(">h").unpack_from
@@ -216,7 +215,7 @@ def _subscription_at_once(data: bytes) -> SubscriptionFields | None:
         if size != _NULL:
             rack_id = data[at : at + size].decode()
             at += size
-            is_read = size <= _LONGEST_TEXT and at <= len(data)
+            is_read = size <= LONGEST_TEXT and at <= len(data)
     return (version, topics, user_data, owned, generation_id, rack_id) if is_read else None
 
 
@@ -231,7 +230,7 @@ def _head_at_once(data: bytes) -> tuple[int, tuple[str, ...], int] | None:
         longest |= size
         topics.append(data[at + 2 : at + 2 + size].decode())
         at += 2 + size
-    if version < 0 or count < 0 or longest > _LONGEST_TEXT or at > len(data):
+    if version < 0 or count < 0 or longest > LONGEST_TEXT or at > len(data):
         return None
     return version, tuple(topics), at
 
@@ -305,7 +304,7 @@ def _partitions_at_once(data: bytes, at: int, end: int) -> tuple[Partitions, int
             place = at + 2 + size
             (count,) = _uint32(data, place)
             after = place + 4 + 4 * count
-            if size > _LONGEST_TEXT or after > len(data):
+            if size > LONGEST_TEXT or after > len(data):
                 return None
             found[data[at + 2 : place].decode()] = struct.unpack_from(f">{count}i", data, place + 4)
             at = after

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_assignors.protocol.offsets_topic.wire import RecordReader, RecordWriter, read_message
+from kafka_assignors.protocol.offsets_topic.wire import LONGEST_TEXT, RecordReader, RecordWriter, read_message
 
 _VERSIONS: Final = range(5)
 _FLEXIBLE_SINCE: Final = 4
@@ -25,7 +25,6 @@ _STATE_TIMESTAMP_SINCE: Final = 2
 _INSTANCE_ID_SINCE: Final = 3
 
 _NULL: Final = 0xFFFF
-_LONGEST_TEXT: Final = 2**15 - 1
 _LONGEST_BLOB: Final = 2**31 - 1
 _uint16: Final = struct.Struct(">H").unpack_from
 _uint32: Final = struct.Struct(">I").unpack_from
@@ -202,7 +201,7 @@ def _fields_at_once(data: bytes) -> GroupFields | None:
     count = _int32(data, at)[0]
     at += 4
     members = _members_at_once(data, at, count, version)
-    if longest > _LONGEST_TEXT or count < 0 or members is None:
+    if longest > LONGEST_TEXT or count < 0 or members is None:
         return None
     return version, protocol_type, generation, protocol, leader, state_timestamp, members
 
@@ -257,7 +256,7 @@ def _members_at_once(data: bytes, at: int, count: int, version: int) -> list[Mem
                 data[at - size : at],
             )
         )
-    if longest > _LONGEST_TEXT or largest > _LONGEST_BLOB or at != len(data):
+    if longest > LONGEST_TEXT or largest > _LONGEST_BLOB or at != len(data):
         return None
     return members
 

@@ -22,6 +22,8 @@ _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
 _VARINT_BYTES: Final = 5
 _VARINT_LIMIT: Final = 2**32
+LONGEST_TEXT: Final = 2**15 - 1
+"""Bytes that a string of Kafka's has at most."""
 
 NEVER: Final = 2**15
 """The first flexible version of what has none."""
@@ -94,6 +96,8 @@ class RecordReader(Reader):
         size = self.unsigned(length) - 1 if self.flexible else self.int16(length)
         if size == -1:
             return None
+        if size > LONGEST_TEXT:
+            raise UnreadableError(f"{what} has {size:,} bytes: Kafka's strings have {LONGEST_TEXT:,} at most")
         try:
             return self.take(size, what).decode()
         except UnicodeDecodeError as fault:
@@ -212,7 +216,7 @@ class RecordWriter:
         """
         raw = None if text is None else text.encode()
         size = -1 if raw is None else len(raw)
-        if size >= 2**15:
+        if size > LONGEST_TEXT:
             raise ValueError(f"a string of {size} bytes is too long: Kafka's have no more than 32767")
         if self.flexible:
             self._unsigned(size + 1)
