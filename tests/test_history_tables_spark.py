@@ -433,6 +433,26 @@ def test_steps_are_told_before_they_are_done(spark: SparkSession, tmp_path: Path
     ]
 
 
+def test_what_is_captured_after_the_beginning_is_for_the_next_time(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from contextlib import contextmanager  # noqa: PLC0415
+
+    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
+    later = tmp_path / "records" / "source=topic" / "batch=later" / "day=2026-01-01"
+
+    @contextmanager
+    def watch(_: str) -> Iterator[None]:
+        if not later.exists():
+            later.mkdir(parents=True)
+            table = pa.Table.from_batches([batch_of([row(group_metadata_key("h"), group(1), offset=1)])])
+            pq.write_table(table, later / "part.parquet")
+        yield
+
+    assert make_tables(spark, archive, str(tmp_path / "tables"), watch=watch).read == 1
+    assert make_tables(spark, archive, str(tmp_path / "tables")).read == 2
+
+
 def test_a_stream_forgets_quiet_groups_and_hands_on_their_runs() -> None:
     key = group_metadata_key
     batch = batch_of(

@@ -110,7 +110,7 @@ def make_tables(
     decoder = choose(decoder)
     watched = watch or (lambda _: nullcontext())
     source = source_of_archive(spark, archive) if isinstance(archive, str) else source_of_rows(archive)
-    # Read later, so that nothing is decoded whose topics were not there yet.
+    # Listed later, so that nothing is decoded whose topics were not there yet.
     records = _records(spark, archive)
     run = f"{_RUN}{uuid4().hex}"
     folder = posixpath.join(out, run)
@@ -118,9 +118,6 @@ def make_tables(
         with watched("looking up the names of topics"):
             names = topic_names(records, [topics, _topics(spark, archive)])
         with watched("decoding records"), _small_batches(spark):
-            source = (
-                source_of_archive(spark, archive) if isinstance(archive, str) else source_of_rows(records)
-            )
             written = write_decoded(source, folder, decoder=decoder, names=names)
         rows = Counter(written.rows)
         with watched("joining what tasks saw apart"):

@@ -50,8 +50,8 @@ class Source(NamedTuple):
 
 
 def source_of_rows(rows: DataFrame) -> Source:
-    """Rows in schema ARCHIVE, which Spark reads."""
-    return Source(rows, _as_archived)
+    """Rows with the columns of schema ARCHIVE, which Spark reads."""
+    return Source(rows.select(ARCHIVE.names), _as_archived)
 
 
 def source_of_archive(spark: SparkSession, archive: str) -> Source:
@@ -122,7 +122,7 @@ def parts_of(folder: str, tasks: int, *, without: Collection[str] = ()) -> list[
             for info in filesystem.get_file_info(fs.FileSelector(path, recursive=True))
             if info.type == fs.FileType.File
             and _is_data(names := posixpath.relpath(info.path, path).split("/"))
-            if without_batches.isdisjoint(names)
+            and without_batches.isdisjoint(names)
         ),
         key=lambda info: _natural(info.path),
     )
