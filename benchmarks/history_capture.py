@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks import machine
-from kafka_assignors.history.archive import TOPIC_SOURCE, Archive
+from kafka_assignors.history.archive import TOPIC_SOURCE, Archive, file_uri
 from kafka_assignors.history.capture import capture
 from kafka_assignors.history.log import read_bounds
 from kafka_assignors.history.schemas import ARCHIVE
@@ -160,7 +160,7 @@ def by_connector(spark: SparkSession, cluster: Cluster, folder: Path, at_once: i
         .option("failOnDataLoss", "false")
     )
     writer = source.load().writeStream.foreachBatch(write).trigger(availableNow=True)
-    writer.option("checkpointLocation", f"file://{archive.checkpoint}").start().awaitTermination()
+    writer.option("checkpointLocation", file_uri(archive.checkpoint)).start().awaitTermination()
     return kept
 
 

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +15,7 @@ import pyspark
 
 import kafka_assignors
 from kafka_assignors.history.java import find_java, make_java_home
+from kafka_assignors.testing.brokers.broker import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -125,11 +125,12 @@ def _process(
 
 def _wait_for(folder: Path, name: str, pattern: str) -> str:
     """Wait until a process logs something."""
-    deadline = time.monotonic() + SECONDS
-    while (found := re.search(pattern, _log(folder, name))) is None:
-        assert time.monotonic() < deadline, _log(folder, name)
-        time.sleep(0.05)
-    return found[1]
+
+    def logged() -> list[str]:
+        return re.findall(pattern, _log(folder, name))
+
+    wait_until(lambda: [] if logged() else [_log(folder, name)], SECONDS, f"{pattern!r} in {name}'s log")
+    return logged()[0]
 
 
 def _log(folder: Path, name: str) -> str:

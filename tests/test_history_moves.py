@@ -92,14 +92,3 @@ class TestBounded:
         assert known == {"a": 1, "b": 2}
         known.remember("c", 3, 1)
         assert known == {"c": 3}
-
-    def test_what_is_forgotten_leaves_its_room(self) -> None:
-        known = Bounded[str, int](10)
-        known.remember("a", 1, 6)
-        known.forget("a", 6)
-        known.forget("a", 6)
-        known.remember("b", 2, 4)
-        known.remember("c", 3, 6)
-        assert known == {"b": 2, "c": 3}
-        known.remember("d", 4, 1)
-        assert known == {"d": 4}

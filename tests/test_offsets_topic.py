@@ -231,14 +231,15 @@ class TestRecords:
 
 def read_at_once(raw: bytes) -> GroupMetadataValue | None:
     try:
-        return group_metadata._read_at_once(raw)
+        fields = group_metadata._fields_at_once(raw)
     except (struct.error, UnicodeDecodeError):
         return None
+    return None if fields is None else group_metadata._value_of(fields)
 
 
 def read_carefully(raw: bytes) -> GroupMetadataValue | None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_metadata, "_read_at_once", lambda _: None)
+        patch.setattr(group_metadata, "_fields_at_once", lambda _: None)
         try:
             return decode_group_metadata(raw)
         except RecordError:

@@ -15,7 +15,7 @@ from kafka_assignors.cli.client import client_settings
 from kafka_assignors.cli.history_what_if_text import what_if_lines
 from kafka_assignors.cli.output import show
 from kafka_assignors.cluster.admin import ClusterError
-from kafka_assignors.history.archive import Archive, ArchiveBusyError, Counts
+from kafka_assignors.history.archive import Archive, ArchiveBusyError, Counts, file_uri
 from kafka_assignors.history.archive_report import ASSIGNORS, SCENARIOS, partitions_now, report_archive
 from kafka_assignors.history.capture import INTERVAL_SECONDS, CaptureError, capture
 from kafka_assignors.history.dump import import_dump
@@ -126,18 +126,18 @@ def _merge(options: argparse.Namespace) -> int:
 def _tables(options: argparse.Namespace) -> int:
     archive = Archive(options.archive)
     spark = spark_session(options.master)
-    # Without a scheme, a cluster's own default file system would be meant.
-    records: DataFrame | str = f"file://{archive.path}"
+    records: DataFrame | str = file_uri(archive.path)
+    topics = None
     if options.since or options.until or options.groups:
         records = archive.read(spark, since=options.since, until=options.until, groups=options.groups)
-    topics = spark.createDataFrame(archive.topics(), spark_schema(TOPICS))
+        topics = spark.createDataFrame(archive.topics(), spark_schema(TOPICS))
     with show_jobs(spark, "decoding"):
         counts = make_tables(
             spark,
             records,
-            f"file://{options.out.absolute()}",
+            file_uri(options.out),
             decoder=options.decoder,
-            topics=None if isinstance(records, str) else topics,
+            topics=topics,
         )
     if options.json:
         _print_json(asdict(counts))

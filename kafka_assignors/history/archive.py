@@ -231,11 +231,11 @@ class Archive:
                 .partitionBy("day")
                 .option("compression", "zstd")
                 .option("parquet.block.size", _ROW_GROUP)
-                .parquet(_uri(staged))
+                .parquet(file_uri(staged))
             )
             place.parent.mkdir(parents=True, exist_ok=True)
             staged.rename(place)
-        written = rows.sparkSession.read.schema(spark_schema(ARCHIVE)).parquet(_uri(place))
+        written = rows.sparkSession.read.schema(spark_schema(ARCHIVE)).parquet(file_uri(place))
         return _count(written.withColumn("source", F.lit(source))).get(source, Counts())
 
     def rows(self, spark: SparkSession) -> DataFrame:
@@ -243,7 +243,7 @@ class Archive:
         schema = spark_schema(ARCHIVE).add("source", "string").add("batch", "string").add("day", "date")
         while True:
             passed_over = exchange.passed_over(str(self.path))
-            rows = spark.read.schema(schema).parquet(_uri(self.path / _RECORDS))  # which lists the files
+            rows = spark.read.schema(schema).parquet(file_uri(self.path / _RECORDS))  # which lists the files
             if exchange.passed_over(str(self.path)) == passed_over:
                 return rows.where(~F.col("batch").isin(*passed_over)) if passed_over else rows
 
@@ -415,9 +415,9 @@ def _utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def _uri(path: Path) -> str:
-    # Without a scheme, a cluster's own default file system would be meant.
-    return f"file://{path}"
+def file_uri(path: Path) -> str:
+    """A local path for Spark: without a scheme, a cluster's own default file system would be meant."""
+    return f"file://{path.absolute()}"
 
 
 def _read_description(folder: Path) -> Description:

@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 
 from kafka_assignors.cluster.admin import Admin
 from kafka_assignors.history import source
-from kafka_assignors.history.archive import TOPIC_SOURCE, Counts, WrongArchiveError
+from kafka_assignors.history.archive import TOPIC_SOURCE, Counts, WrongArchiveError, file_uri
 from kafka_assignors.history.log import read_bounds, read_topics
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def capture(
                 .options(**source.source_options(client, max_records=max_records, first=start))
                 .load()
                 .writeStream.foreachBatch(job.write)
-                .option("checkpointLocation", f"file://{archive.checkpoint}")
+                .option("checkpointLocation", file_uri(archive.checkpoint))
             )
             every = (
                 {"availableNow": True} if once else {"processingTime": f"{int(1000 * interval)} milliseconds"}

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZType, TimestampType
 
-from kafka_assignors.history.archive import Counts, day_of
+from kafka_assignors.history.archive import Counts, day_of, file_uri
 from kafka_assignors.history.schemas import ARCHIVE, KEPT_TYPES
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
 def _records(spark: SparkSession, dump: Path, files: list[Path]) -> DataFrame:
     """With a column raw, which is null where the record is whole."""
     parquet = files[0].suffix == ".parquet"
-    names = [f"file://{file}" for file in files]
+    names = [file_uri(file) for file in files]
     if parquet:
         for file in files:
             try:

@@ -30,11 +30,3 @@ class Bounded(dict[_K, _V]):
             self._taken = 0
         self[key] = value
         self._taken += size
-
-    def forget(self, key: _K, size: int) -> None:
-        """Forget a value that was remembered with that size; nothing to do if it is forgotten already."""
-        try:
-            del self[key]
-        except KeyError:
-            return
-        self._taken -= size

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kafka_assignors.history.tables.files import TableFiles
-    from kafka_assignors.history.tables.sink import Read
-    from kafka_assignors.history.tables.sources import Source
+    from kafka_assignors.history.tables.sources import Read, Source
 
 MIXED: Final = "mixed"
 """Where the groups go that have runs inside of each other."""

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from kafka_assignors.history.tables.sources import Source
-
-    Read = Callable[[Iterator[Any]], Iterator[Any]]
+    from kafka_assignors.history.tables.sources import Read, Source
 
 EACH_GENERATION: Final = "each_generation"
 """Where the rows of generations go first: one for each record."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    Read = Callable[[Iterator[Any]], Iterator[Any]]
+
 _LARGEST: Final = 128 * 2**20
 _SMALLEST: Final = 2 * 2**20
 """Bytes of files that a task reads, what opening them costs among it."""
@@ -46,7 +48,7 @@ class Source(NamedTuple):
     """
 
     rows: DataFrame
-    read: Callable[[Iterator[Any]], Iterator[Any]]
+    read: Read
 
 
 def source_of_rows(rows: DataFrame) -> Source:

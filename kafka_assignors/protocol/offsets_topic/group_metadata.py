@@ -108,11 +108,7 @@ def decode_group_metadata(data: bytes) -> GroupMetadataValue:
     Raises:
         RecordError: The bytes are something else.
     """
-    try:
-        value = _read_at_once(data)
-    except (struct.error, UnicodeDecodeError):
-        value = None
-    return value or _value_of(_read_carefully(data))
+    return _value_of(read_group_metadata(data))
 
 
 def read_group_metadata(data: bytes) -> GroupFields:
@@ -156,11 +152,6 @@ def _value_of(fields: GroupFields) -> GroupMetadataValue:
             ) in members
         ),
     )
-
-
-def _read_at_once(data: bytes) -> GroupMetadataValue | None:
-    fields = _fields_at_once(data)
-    return None if fields is None else _value_of(fields)
 
 
 def _fields_at_once(data: bytes) -> GroupFields | None:
