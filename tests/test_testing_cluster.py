@@ -11,6 +11,7 @@ import pytest
 from kafka_assignors.testing.brokers import broker as broker_module
 from kafka_assignors.testing.brokers import cluster, embedded
 from kafka_assignors.testing.brokers.broker import (
+    START_TIMEOUT,
     Broker,
     BrokerDiedError,
     ClusterUnavailableError,
@@ -61,6 +62,17 @@ class FakeBroker(Broker):
 
     def _alive(self) -> bool:
         return not self.dead
+
+
+# Settings ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_a_killed_broker_that_comes_back_is_let_in_well_before_it_gives_up(nodes: int) -> None:
+    settings = cluster.common_settings(nodes)
+    refused = int(settings["broker.session.timeout.ms"])
+    patience = int(settings["initial.broker.registration.timeout.ms"])
+    assert 4 * refused <= patience <= 1000 * START_TIMEOUT
 
 
 # The way ----------------------------------------------------------------------------------------------

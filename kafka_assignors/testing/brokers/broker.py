@@ -95,6 +95,9 @@ class Broker(ABC):
     def restart(self, *, kill: bool = False, timeout: float = START_TIMEOUT) -> None:
         """Stop or kill it, and start it again.
 
+        After a kill it is refused until the session that it had is over: ``broker.session.timeout.ms``, here
+        6 seconds among three brokers and 20 alone.
+
         Raises:
             BrokerDiedError: It ended again.
             ClusterUnavailableError: It took longer than the timeout, in seconds.

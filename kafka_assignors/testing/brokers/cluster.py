@@ -306,7 +306,9 @@ def common_settings(nodes: int) -> dict[str, str | int]:
         "share.coordinator.state.topic.min.isr": 1,
         # A killed broker's partitions get new leaders when it has not been heard of for so long. One alone
         # has nobody to give them to: fenced for a moment's silence on a laden machine, it ended its clients.
-        "broker.session.timeout.ms": 6000 if nodes > 1 else 60_000,
+        # Started again after a kill, it is refused for as long, and gives up after a time of its own.
+        "broker.session.timeout.ms": 6000 if nodes > 1 else 20_000,
+        "initial.broker.registration.timeout.ms": round(START_TIMEOUT * 1000),
         "broker.heartbeat.interval.ms": 500,
         "controller.quorum.election.timeout.ms": 500,
         "controller.quorum.fetch.timeout.ms": 1000,
