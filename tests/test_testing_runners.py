@@ -1,8 +1,9 @@
-"""Members' processes: none is left over, whenever Ctrl-C comes."""
+"""Members' processes, of which none is left over whenever Ctrl-C comes, and their threads."""
 
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from kafka_assignors.testing.brokers.access import Access
-from kafka_assignors.testing.groups.runners import ProcessRunner
+from kafka_assignors.testing.groups.imports import imported
+from kafka_assignors.testing.groups.runners import ProcessRunner, ThreadRunner
 from kafka_assignors.testing.groups.worker import WorkerConfig
 
 INTERRUPTED = """
@@ -38,19 +40,23 @@ print(made[0].returncode)
 """A process of its own, as other tests may have changed what this one does on Ctrl-C: a Java machine does."""
 
 
-def member(told: list[Mapping[str, Any]]) -> ProcessRunner:
-    """The process of a member that waits."""
-    config = WorkerConfig(
+def config(client: str) -> WorkerConfig:
+    """That of a member that waits."""
+    return WorkerConfig(
         access=Access(("127.0.0.1:1",)),
         group_id="g",
         name="m",
         topics=("t",),
         pattern=None,
-        client="kafka-python",
+        client=client,
         assignors=None,
         held=True,
     )
-    return ProcessRunner(config, told.append)
+
+
+def member(told: list[Mapping[str, Any]]) -> ProcessRunner:
+    """The process of a member that waits."""
+    return ProcessRunner(config("kafka-python"), told.append)
 
 
 def test_a_process_whose_start_is_interrupted_is_known_and_ends() -> None:
@@ -72,3 +78,32 @@ def test_a_process_that_cannot_start_is_an_error_that_names_the_member(
     with pytest.raises(RuntimeError, match="m has no process") as caught:
         member([]).start()
     assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
+def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tmp_path: Path) -> None:
+    file = tmp_path / "application.py"
+    file.write_text(
+        "import threading\nIMPORTED_BY = threading.get_ident()\ndef run(seat): return None\n",
+        encoding="utf-8",
+    )
+    told: list[Mapping[str, Any]] = []
+    runner = ThreadRunner(config(f"{file}:run"), told.append)
+    runner.start()
+    runner.send({"command": "release"})
+    runner.wait()
+    assert [event["event"] for event in told] == ["started", "closed", "exited"]
+    assert imported(f"{file}:IMPORTED_BY") == threading.get_ident()
+
+
+@pytest.mark.parametrize("failure", ["import no_such_module", "raise SystemExit('no_such_module')"])
+def test_a_member_in_a_thread_whose_module_cannot_be_imported_ends_and_says_why(
+    failure: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "application.py"
+    file.write_text(failure, encoding="utf-8")
+    told: list[Mapping[str, Any]] = []
+    runner = ThreadRunner(config(f"{file}:run"), told.append)
+    runner.start()
+    runner.wait()
+    assert [(event["event"], event["status"]) for event in told] == [("exited", 1)]
+    assert "no_such_module" in runner.log_tail()

@@ -219,7 +219,14 @@ class ThreadRunner:
 
     def start(self) -> None:
         """See `Runner`."""
-        self._thread.start()
+        # Not in the member's thread: pytest parses what is imported, and CPython before 3.11.8 may fail with
+        # a SystemError where two threads parse at once (gh-106905).
+        try:
+            self._worker.prepare()
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever it was, the group is told
+            self._end_with_exception()
+        else:
+            self._thread.start()
 
     def send(self, command: Mapping[str, Any]) -> None:
         """See `Runner`."""
@@ -258,9 +265,13 @@ class ThreadRunner:
         try:
             status = self._worker.run()
         except BaseException:  # noqa: BLE001 - whatever it was, the group is told
-            self._log = traceback.format_exc()
-            status = 1
-        self._report("exited", status=status)
+            self._end_with_exception()
+        else:
+            self._report("exited", status=status)
+
+    def _end_with_exception(self) -> None:
+        self._log = traceback.format_exc()
+        self._report("exited", status=1)
 
     def _report(self, kind: str, **fields: Any) -> None:
         self._passed_on({"event": kind, "time": time.monotonic(), **fields})

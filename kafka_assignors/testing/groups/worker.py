@@ -148,6 +148,9 @@ class Worker:
     def __init__(self, config: WorkerConfig, report: Report) -> None:
         self._config = config
         self._report = report
+        self._library: Any = None
+        self._task: clients.Task | None = None
+        self._function: Callable[[Seat], Any] | None = None
         self._commands: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self._client: Client | None = None
         self._seat: Seat | None = None
@@ -168,6 +171,15 @@ class Worker:
         else:
             self._commands.put(command)
 
+    def prepare(self) -> None:
+        """Import what the member needs: before `run`, as it takes time that a member that is held has."""
+        config = self._config
+        if config.client in clients.MODULES:
+            self._library = clients.load(cast("ClientName", config.client))
+            self._task = config.task()
+        else:
+            self._function = imported(config.client)
+
     def run(self) -> int:
         """Consume and obey until told to leave.
 
@@ -175,22 +187,15 @@ class Worker:
             The exit status of a process.
         """
         config = self._config
-        library = (
-            clients.load(cast("ClientName", config.client)) if config.client in clients.MODULES else None
-        )
-        # Whatever takes time to import is there before a member that is held is let go.
-        task = None if library is None else config.task()
-        function: Callable[[Seat], Any] | None = None if library is not None else imported(config.client)
         self._report("started", pid=os.getpid(), instance_id=config.instance_id, client=config.client)
         if config.held:
             self._released.wait()
-        if library is not None and task is not None:
-            made: Client = library.make(task, self._report)
+        if self._function is None:
+            made: Client = self._library.make(self._task, self._report)
             made.subscribe(config.topics, config.pattern)
         else:
-            assert function is not None  # noqa: S101 - for the type checker: one of the two is there
             self._seat = seat = Seat(config, self._report, self._wait_to_poll)
-            consumer, loop = called(function, seat)
+            consumer, loop = called(self._function, seat)
             if consumer is None:
                 self._report("closed", reason="left" if seat.leaving else "returned")
                 return 0
@@ -365,6 +370,7 @@ def main() -> int:
     worker = Worker(WorkerConfig.from_json(commands.readline()), report)
     # Before the consumer, which may take long to find its brokers.
     threading.Thread(target=_read_commands, args=(commands, worker), name="commands", daemon=True).start()
+    worker.prepare()
     return worker.run()
 
 
