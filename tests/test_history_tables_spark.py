@@ -14,8 +14,10 @@ import pytest
 
 from kafka_assignors.history.schemas import ARCHIVE, TABLES, TOPICS
 from kafka_assignors.history.snapshots import ArchivedRecord, classic_snapshot
-from kafka_assignors.history.tables import fast, files, plain, sink
+from kafka_assignors.history.tables import between, fast, files, plain, sink
+from kafka_assignors.history.tables.decoded import CLASSIC
 from kafka_assignors.history.tables.job import Counts, NoTablesError, make_tables, read_counts, read_table
+from kafka_assignors.history.tables.owners import as_bytes
 from kafka_assignors.history.tables.sources import in_schema
 from kafka_assignors.history.tables.tracker import Tracker
 from kafka_assignors.protocol.offsets_topic import (
@@ -465,6 +467,37 @@ def test_a_stream_forgets_quiet_groups_and_hands_on_their_runs() -> None:
     assert 70 < early < 100
     tracker.end()
     assert early + tracker.ended().num_rows == 100
+
+
+def test_of_groups_that_come_whole_no_run_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Tracker] = []
+
+    def tracker() -> Tracker:
+        made.append(Tracker(most_bytes=1000))
+        return made[0]
+
+    monkeypatch.setattr(between, "Tracker", tracker)
+
+    def ordered() -> Iterator[Any]:
+        for number in range(100):
+            batch = batch_of(
+                [
+                    row(
+                        group_metadata_key(f"g{number:02}"),
+                        group(at, member("ab"[at], {"t": [0]})),
+                        offset=2 * number + at,
+                    )
+                    for at in range(2)
+                ]
+            )
+            tables, owners = plain.decode(batch, {})
+            records = tables["classic"].cast(CLASSIC)
+            told = pa.array([as_bytes(one) for one in owners if one is not None], pa.binary())
+            yield records.append_column("owners", told)
+
+    moved = [batch.num_rows for batch in between._in_order(ordered())]
+    assert moved == [1] * 100
+    assert made[0].ended().num_rows == 0
 
 
 def test_archive_rows_are_read_in_any_schema_that_spark_makes_of_them() -> None:
