@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from kafka_assignors.history.tables import fast
+from kafka_assignors.history.tables.bounded import Bounded
 from kafka_assignors.history.tables.moves import find_moves
 from kafka_assignors.history.tables.owners import (
     Owners,
@@ -16,7 +17,6 @@ from kafka_assignors.history.tables.owners import (
     encode_owners,
     owner_of_each,
 )
-from kafka_assignors.protocol.bounded import Bounded
 
 Given = dict[str, dict[str, list[int]]]
 

@@ -26,17 +26,12 @@ from kafka_assignors.protocol.offsets_topic import (
     GroupMetadata,
     RecordError,
     UnknownRecord,
+    decode_assignment,
+    decode_prior_assignment,
     decode_record,
+    decode_subscription,
     record_type,
 )
-from kafka_assignors.protocol.offsets_topic.consumer_protocol import (
-    Partitions,
-    SubscriptionFields,
-    read_assignment,
-    read_prior_assignment,
-    read_subscription,
-)
-from kafka_assignors.protocol.offsets_topic.group_metadata import GroupFields, read_group_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,14 +39,17 @@ if TYPE_CHECKING:
 
     from kafka_assignors.arrays import IntArray
     from kafka_assignors.history.tables.owners import Told
-    from kafka_assignors.protocol.offsets_topic import Record, TopicPartitions
+    from kafka_assignors.protocol.offsets_topic import (
+        MemberMetadata,
+        Record,
+        Subscription,
+        TopicPartitions,
+    )
 
 CONSUMER: Final = "consumer"
 """The protocol type of groups whose members say and get what consumers do."""
 KIP848: Final = "kip848"
 
-_CLASSIC_TYPE: Final = 2
-_CLASSIC: Final = _CLASSIC_TYPE.to_bytes(2)
 _REBALANCE_TIMEOUT_SINCE: Final = 1
 
 _COLUMNS: Final = {
@@ -154,12 +152,9 @@ def reason_of(error: RecordError) -> str:
     return str(error).encode(errors="backslashreplace").decode()
 
 
-_Unread = tuple[None, None, None, None, None, None]
-_UNREAD: Final[_Unread] = (None, None, None, None, None, None)
-"""In place of the fields of a subscription that is none, or cannot be read."""
-_Said = tuple[SubscriptionFields | _Unread, Partitions, str | None]
-"""The fields of a member's subscription, what it was given, and what cannot be read."""
-_SAID_NOTHING: Final[_Said] = (_UNREAD, {}, None)
+_Said = tuple["Subscription | None", "Mapping[str, tuple[int, ...]]", "str | None"]
+"""A member's subscription, what it was given, and what cannot be read."""
+_SAID_NOTHING: Final[_Said] = (None, {}, None)
 _NO_TOPIC: Final[Mapping[str | None, tuple[int, ...]]] = {None: ()}
 
 
@@ -180,12 +175,7 @@ class _Rows:
     def add_record(self, number: int, key: bytes | None, value: bytes | None) -> None:
         """Add the rows of a record to the tables that it has some in."""
         try:
-            record = decode_record(key, value if key is None or not key.startswith(_CLASSIC) else None)
-            if value is not None and isinstance(record, GroupMetadata):
-                self._add_group(
-                    number, record.group_id, read_group_metadata(value), len(key or b"") + len(value)
-                )
-                return
+            record = decode_record(key, value)
         except RecordError as error:
             self._add("rejected", number, reason_of(error))
             return
@@ -216,79 +206,79 @@ class _Rows:
         """What of a record stands in the other tables."""
 
     @_add_details.register
-    def _(self, _record: GroupMetadata, number: int, _size: int) -> None:
-        self._add_owners(number, None)
-
-    def _add_group(self, number: int, group: str, fields: GroupFields, size: int) -> None:
-        """Add the rows of a classic group's record, the most frequent one by far, and the largest."""
-        version, protocol_type, generation, protocol, leader, state_timestamp, members = fields
-        self._add("records", number, group, generation, _CLASSIC_TYPE, "GroupMetadata", None, False, size)
+    def _(self, record: GroupMetadata, number: int, size: int) -> None:
+        group = record.value
+        if group is None:
+            self._add_owners(number, None)
+            return
         self._add(
             "generations",
             number,
-            protocol_type,
-            protocol,
-            leader,
-            len(members),
-            microseconds(state_timestamp),
+            group.protocol_type,
+            group.protocol,
+            group.leader,
+            len(group.members),
+            microseconds(group.current_state_timestamp),
             size,
-            version,
+            group.version,
         )
-        is_consumer, has_timeout = protocol_type == CONSUMER, version >= _REBALANCE_TIMEOUT_SINCE
         owners = []
-        for member in members:
-            member_id, instance_id, client_id, host, rebalance_timeout, session_timeout, said, given = member
+        for member in group.members:
             subscribed, assigned, problem = (
-                self._add_said(number, member_id, protocol, said, given) if is_consumer else _SAID_NOTHING
+                self._add_said(number, group.protocol, member)
+                if group.protocol_type == CONSUMER
+                else _SAID_NOTHING
             )
-            subscription_version, topics, user_data, _, _, rack_id = subscribed
             self._members.append(
                 (
                     number,
-                    member_id,
-                    instance_id or None,
-                    client_id,
-                    host,
-                    rack_id or None,
-                    topics,
+                    member.member_id,
+                    member.group_instance_id or None,
+                    member.client_id,
+                    member.client_host,
+                    (subscribed and subscribed.rack_id) or None,
+                    subscribed and subscribed.topics,
                     None,
-                    session_timeout,
-                    rebalance_timeout if has_timeout else None,
-                    subscription_version,
-                    user_data,
+                    member.session_timeout,
+                    member.rebalance_timeout if group.version >= _REBALANCE_TIMEOUT_SINCE else None,
+                    subscribed and subscribed.version,
+                    subscribed and subscribed.user_data,
                     problem,
                 )
             )
             if assigned:
-                owners.append((instance_id or member_id, encode_list(assigned)))
+                owners.append((member.group_instance_id or member.member_id, encode_list(assigned)))
         self._add_owners(number, Owners(owners))
 
     def _add_owners(self, number: int, owners: Told | None) -> None:
         self._add("classic", number)
         self.owners.append(owners)
 
-    def _add_said(
-        self, number: int, member_id: str, protocol: str | None, subscription: bytes, assignment: bytes
-    ) -> _Said:
+    def _add_said(self, number: int, protocol: str | None, member: MemberMetadata) -> _Said:
         """Add what a consumer said that it had, and what it was given."""
-        subscribed: SubscriptionFields | _Unread = _UNREAD
-        assigned: Partitions = {}
-        problem = None
+        subscribed, assigned, problem = _SAID_NOTHING
         try:
-            subscribed = read_subscription(subscription)
-            self._add_claims(number, member_id, "owned", subscribed[3], subscribed[4])
-            prior = read_prior_assignment(protocol, subscribed[2])
+            subscribed = decode_subscription(member.subscription)
+            self._add_claims(
+                number,
+                member.member_id,
+                "owned",
+                subscribed.owned_partitions,
+                subscribed.generation_id,
+            )
+            prior = decode_prior_assignment(protocol, subscribed.user_data)
             if prior is not None:
-                self._add_claims(number, member_id, "sticky", prior[0], prior[1])
+                self._add_claims(number, member.member_id, "sticky", prior.claims, prior.generation)
         except RecordError as error:
             problem = reason_of(error)
         try:
-            if assignment:
-                _, assigned, _ = read_assignment(assignment)
+            given = decode_assignment(member.assignment)
         except RecordError as error:
             problem = reason_of(error) if problem is None else f"{problem}; {reason_of(error)}"
+        else:
+            assigned = {} if given is None else given.assigned_partitions
         if assigned:
-            self._assignments.append((number, member_id, "assigned", None, assigned))
+            self._assignments.append((number, member.member_id, "assigned", None, assigned))
         return subscribed, assigned, problem
 
     def _add_claims(

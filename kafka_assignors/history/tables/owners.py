@@ -16,7 +16,7 @@ import struct
 from itertools import repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka_assignors.protocol.bounded import Bounded
+from kafka_assignors.history.tables.bounded import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,16 +1,12 @@
 """A classic group after each rebalance (`GroupMetadataKey`, `GroupMetadataValue`).
 
-One record holds what the leader knew and what it answered: every member's subscription and assignment. There
-are many of them, so the versions without varints, which are all that brokers up to 4.3 write, are read
-without a call for each field: 20 members in 37 us, and in 87 us with. Only what is right is read so; what
-that stumbles over, the careful way reads, and says what is wrong.
+One record holds what the leader knew and what it answered: every member's subscription and assignment.
 """
 
-import struct
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_assignors.protocol.offsets_topic.wire import LONGEST_TEXT, RecordReader, RecordWriter, read_message
+from kafka_assignors.protocol.offsets_topic.wire import RecordReader, RecordWriter, read_message
 
 _VERSIONS: Final = range(5)
 _FLEXIBLE_SINCE: Final = 4
@@ -23,15 +19,6 @@ _BATCH_HEADER: Final = 61
 _REBALANCE_TIMEOUT_SINCE: Final = 1
 _STATE_TIMESTAMP_SINCE: Final = 2
 _INSTANCE_ID_SINCE: Final = 3
-
-_NULL: Final = 0xFFFF
-_LONGEST_BLOB: Final = 2**31 - 1
-_uint16: Final = struct.Struct(">H").unpack_from
-_uint32: Final = struct.Struct(">I").unpack_from
-_int32: Final = struct.Struct(">i").unpack_from
-_int64: Final = struct.Struct(">q").unpack_from
-_session: Final = struct.Struct(">iI").unpack_from
-_timeouts: Final = struct.Struct(">iiI").unpack_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,194 +83,49 @@ class GroupMetadata:
     value: GroupMetadataValue | None
 
 
-MemberFields = tuple[str, str | None, str, str, int, int, bytes, bytes]
-"""What is in a `MemberMetadata`, in its order."""
-GroupFields = tuple[int, str, int, str | None, str | None, int, list[MemberFields]]
-"""What is in a `GroupMetadataValue`, in its order."""
-
-
 def decode_group_metadata(data: bytes) -> GroupMetadataValue:
     """Read a `GroupMetadataValue`, v0 to v4.
 
     Raises:
         RecordError: The bytes are something else.
     """
-    return _value_of(read_group_metadata(data))
-
-
-def read_group_metadata(data: bytes) -> GroupFields:
-    """As `decode_group_metadata`, without an object for each member, which takes as long as reading it."""
-    try:
-        fields = _fields_at_once(data)
-    except (struct.error, UnicodeDecodeError):
-        fields = None
-    return fields or _read_carefully(data)
-
-
-def _value_of(fields: GroupFields) -> GroupMetadataValue:
-    version, protocol_type, generation, protocol, leader, state_timestamp, members = fields
-    return GroupMetadataValue(
-        version=version,
-        protocol_type=protocol_type,
-        generation=generation,
-        protocol=protocol,
-        leader=leader,
-        current_state_timestamp=state_timestamp,
-        members=tuple(
-            MemberMetadata(
-                member_id=member_id,
-                group_instance_id=instance_id,
-                client_id=client_id,
-                client_host=client_host,
-                rebalance_timeout=rebalance_timeout,
-                session_timeout=session_timeout,
-                subscription=subscription,
-                assignment=assignment,
-            )
-            for (
-                member_id,
-                instance_id,
-                client_id,
-                client_host,
-                rebalance_timeout,
-                session_timeout,
-                subscription,
-                assignment,
-            ) in members
-        ),
-    )
-
-
-def _fields_at_once(data: bytes) -> GroupFields | None:
-    """Below v4; None if anything is not as it should be.
-
-    All lengths are read as unsigned, so that reading only ever goes forward, and ends with the bytes. That
-    none was negative, and none went past the end, is looked at afterwards.
-
-    Raises:
-        struct.error: The bytes end too early.
-        UnicodeDecodeError: A string is not UTF-8.
-    """
-    version = _uint16(data)[0]
-    if version >= _FLEXIBLE_SINCE:
-        return None
-    size = _uint16(data, 2)[0]
-    longest = size
-    at = 4 + size
-    protocol_type = data[4:at].decode()
-    generation = _int32(data, at)[0]
-    size = _uint16(data, at + 4)[0]
-    at += 6
-    protocol = leader = None
-    if size != _NULL:
-        longest |= size
-        protocol = data[at : at + size].decode()
-        at += size
-    size = _uint16(data, at)[0]
-    at += 2
-    if size != _NULL:
-        longest |= size
-        leader = data[at : at + size].decode()
-        at += size
-    state_timestamp = -1
-    if version >= _STATE_TIMESTAMP_SINCE:
-        state_timestamp = _int64(data, at)[0]
-        at += 8
-    count = _int32(data, at)[0]
-    at += 4
-    members = _members_at_once(data, at, count, version)
-    if longest > LONGEST_TEXT or count < 0 or members is None:
-        return None
-    return version, protocol_type, generation, protocol, leader, state_timestamp, members
-
-
-def _members_at_once(data: bytes, at: int, count: int, version: int) -> list[MemberFields] | None:
-    longest = largest = 0
-    members: list[MemberFields] = []
-    instance_id = None
-    rebalance_timeout = -1
-    for _ in range(count):
-        size = _uint16(data, at)[0]
-        longest |= size
-        at += 2 + size
-        member_id = data[at - size : at].decode()
-        if version >= _INSTANCE_ID_SINCE:
-            size = _uint16(data, at)[0]
-            at += 2
-            instance_id = None
-            if size != _NULL:
-                longest |= size
-                instance_id = data[at : at + size].decode()
-                at += size
-        size = _uint16(data, at)[0]
-        longest |= size
-        at += 2 + size
-        client_id = data[at - size : at].decode()
-        size = _uint16(data, at)[0]
-        longest |= size
-        at += 2 + size
-        client_host = data[at - size : at].decode()
-        if version >= _REBALANCE_TIMEOUT_SINCE:
-            rebalance_timeout, session_timeout, size = _timeouts(data, at)
-            at += 12
-        else:
-            session_timeout, size = _session(data, at)
-            at += 8
-        largest |= size
-        subscription = data[at : at + size]
-        at += size
-        size = _uint32(data, at)[0]
-        largest |= size
-        at += 4 + size
-        members.append(
-            (
-                member_id,
-                instance_id,
-                client_id,
-                client_host,
-                rebalance_timeout,
-                session_timeout,
-                subscription,
-                data[at - size : at],
-            )
-        )
-    if longest > LONGEST_TEXT or largest > _LONGEST_BLOB or at != len(data):
-        return None
-    return members
-
-
-def _read_carefully(data: bytes) -> GroupFields:
     return read_message(
-        data, "GroupMetadataValue", _fields, versions=_VERSIONS, flexible_since=_FLEXIBLE_SINCE
+        data, "GroupMetadataValue", _value, versions=_VERSIONS, flexible_since=_FLEXIBLE_SINCE
     )
 
 
-def _fields(reader: RecordReader, version: int) -> GroupFields:
-    def member() -> MemberFields:
-        read = (
-            reader.text("a member id"),
-            reader.text_or_null("a group instance id") if version >= _INSTANCE_ID_SINCE else None,
-            reader.text("a client id"),
-            reader.text("a client host"),
-            reader.int32("a rebalance timeout") if version >= _REBALANCE_TIMEOUT_SINCE else -1,
-            reader.int32("a session timeout"),
-            reader.blob("a subscription"),
-            reader.blob("an assignment"),
+def _value(reader: RecordReader, version: int) -> GroupMetadataValue:
+    def member() -> MemberMetadata:
+        read = MemberMetadata(
+            member_id=reader.text("a member id"),
+            group_instance_id=(
+                reader.text_or_null("a group instance id") if version >= _INSTANCE_ID_SINCE else None
+            ),
+            client_id=reader.text("a client id"),
+            client_host=reader.text("a client host"),
+            rebalance_timeout=(
+                reader.int32("a rebalance timeout") if version >= _REBALANCE_TIMEOUT_SINCE else -1
+            ),
+            session_timeout=reader.int32("a session timeout"),
+            subscription=reader.blob("a subscription"),
+            assignment=reader.blob("an assignment"),
         )
         reader.tagged()
         return read
 
-    fields = (
-        version,
-        reader.text("the protocol type"),
-        reader.int32("the generation"),
-        reader.text_or_null("the protocol"),
-        reader.text_or_null("the leader"),
-        reader.int64("the state timestamp") if version >= _STATE_TIMESTAMP_SINCE else -1,
-        [*reader.each(_LEAST_MEMBER, "members", member)],
+    value = GroupMetadataValue(
+        version=version,
+        protocol_type=reader.text("the protocol type"),
+        generation=reader.int32("the generation"),
+        protocol=reader.text_or_null("the protocol"),
+        leader=reader.text_or_null("the leader"),
+        current_state_timestamp=(
+            reader.int64("the state timestamp") if version >= _STATE_TIMESTAMP_SINCE else -1
+        ),
+        members=tuple(reader.each(_LEAST_MEMBER, "members", member)),
     )
     reader.tagged()
-    return fields
+    return value
 
 
 def encode_group_metadata(value: GroupMetadataValue) -> bytes:
