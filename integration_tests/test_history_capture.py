@@ -15,7 +15,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Offset
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from pyspark.sql import functions as F  # noqa: N812 - its common name
@@ -359,6 +360,43 @@ def test_a_lost_checkpoint_costs_nothing(cluster: Cluster, spark: SparkSession, 
     again = capture(spark, cluster.bootstrap_servers, archive)
     assert again.counts.kept["GroupMetadata"] >= 3
     assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+
+
+def test_a_lost_checkpoint_costs_nothing_if_the_next_capture_is_killed_too(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    topic = create_topic(cluster, 2)
+    form_a_group(cluster, topic, RangeAssignor)
+    archive = Archive.create(tmp_path)
+    capture(spark, cluster.bootstrap_servers, archive)
+    before = {*tmp_path.glob("records/*/batch=*")}
+    shutil.rmtree(archive.checkpoint)
+    form_a_group(cluster, topic, RangeAssignor)
+    capture(spark, cluster.bootstrap_servers, archive)
+    # As if it had been killed while it wrote its first batch.
+    (written,) = {*tmp_path.glob("records/*/batch=*")} - before
+    shutil.rmtree(written)
+    shutil.rmtree(archive.checkpoint / "commits")
+    capture(spark, cluster.bootstrap_servers, archive)
+    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+
+
+def test_a_transaction_that_hangs_keeps_nothing_back(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    topic = create_topic(cluster, 1)
+    producer: Any = Producer({**cluster.access.librdkafka(), "transactional.id": "hanging"})
+    consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": "hanging"})
+    with closing(consumer):
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send_offsets_to_transaction([Offset(topic, 0, 1)], consumer.consumer_group_metadata())
+    # Some in each partition, so also behind the offset that is not committed.
+    put(cluster, [(group_metadata_key(f"behind {number}"), a_generation(1)) for number in range(50)])
+    archive = Archive.create(tmp_path)
+    capture(spark, cluster.bootstrap_servers, archive)
+    assert_is_the_log(spark, archive, read_log(cluster))
+    producer.abort_transaction()
 
 
 @pytest.mark.timeout(400)  # starts Spark once more

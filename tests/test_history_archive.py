@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,9 +28,9 @@ from kafka_assignors.history.archive import (
     WrongArchiveError,
     name_of_type,
 )
-from kafka_assignors.history.capture import Captured, begun, reason
+from kafka_assignors.history.capture import Captured, done_to, reason
 from kafka_assignors.history.java import JavaMissingError, find_java, make_java_home
-from kafka_assignors.history.log import Topic, java_uuid
+from kafka_assignors.history.log import Topic, java_uuid, read_topics
 from kafka_assignors.history.progress import show_capture
 from kafka_assignors.history.schemas import ARCHIVE
 from kafka_assignors.history.source import NO_TYPE, advance, to_rows
@@ -105,6 +106,27 @@ def test_what_a_killed_capture_left_half_written_is_removed(tmp_path: Path) -> N
     half.mkdir(parents=True)
     with archive.writing():
         assert not half.exists()
+
+
+def test_topics_half_written_when_a_capture_was_killed_are_passed_over_and_removed(tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    archive.add_topics([Topic("orders", "id1", 6)])
+    half = tmp_path / "topics" / ".20260301T120000.000000Z.parquet"
+    half.write_bytes(b"PAR1")
+    assert [one.topic for one in archive.topics()] == ["orders"]
+    with archive.writing():
+        assert not half.exists()
+    assert [one.topic for one in archive.topics()] == ["orders"]
+
+
+def test_topics_of_brokers_that_give_them_no_ids_have_none() -> None:
+    described = [
+        {"name": "new", "error_code": 0, "partitions": [{}, {}], "topic_id": "0" * 32},
+        {"name": "old", "error_code": 0, "partitions": [{}]},
+        {"name": "gone", "error_code": 3, "partitions": []},
+    ]
+    admin: Any = SimpleNamespace(ask=lambda _: described)
+    assert read_topics(admin) == [Topic("new", "A" * 22, 2), Topic("old", "", 1)]
 
 
 def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
@@ -346,17 +368,16 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/a/staging
 
 
 def test_a_capture_goes_on_where_the_newest_batch_that_is_done_ends(tmp_path: Path) -> None:
-    assert begun(tmp_path) is None
+    assert done_to(tmp_path) == {}
     (tmp_path / "offsets").mkdir()
-    assert begun(tmp_path) is None
     for batch, end in ((9, 5), (10, 6), (8, 4), (11, 8)):
         (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"0":{end},"11":7}}')
     (tmp_path / "offsets" / ".12.tmp").write_text("half")
-    assert begun(tmp_path) == {}
+    assert done_to(tmp_path) == {}
     (tmp_path / "commits").mkdir()
     for batch in (8, 9, 10):
         (tmp_path / "commits" / str(batch)).write_text("v1")
-    assert begun(tmp_path) == {0: 6, 11: 7}
+    assert done_to(tmp_path) == {0: 6, 11: 7}
 
 
 def test_moments_are_dates_times_or_how_long_ago() -> None:
@@ -370,6 +391,13 @@ def test_moments_are_dates_times_or_how_long_ago() -> None:
     ("arguments", "message"),
     [
         (["info", "a", "--since", "yesterday"], "'yesterday' is neither a date or time"),
+        (["info", "a", "--since", "99999999999d"], "'99999999999d' is neither a date or time"),
+        (
+            ["metrics", "a", "--since", "2026-03-02", "--until", "2026-03-02"],
+            "--since 2026-03-02T00:00:00+00:00 is not before --until 2026-03-02T00:00:00+00:00",
+        ),
+        (["report", "a", "b", "--no-what-if", "--assignor", "range"], "--no-what-if replays nothing"),
+        (["report", "a", "b", "--no-what-if", "--scenario", "as it was"], "--no-what-if replays nothing"),
         (["capture", "a", "--bootstrap-servers", "h:1", "--interval", "5"], "--interval is how often"),
         (["capture", "a"], "--bootstrap-servers"),
     ],
@@ -390,6 +418,28 @@ def test_a_folder_that_is_no_archive_is_told_without_starting_spark(
     assert main(["history", "info", str(tmp_path)]) == 2
     assert main(["history", "capture", str(tmp_path), "--bootstrap-servers", "h:1"]) == 2
     assert capsys.readouterr().err.count("is no archive of groups' history") == 2
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "said"),
+    [
+        ("capture", ["--bootstrap-servers", "h:1"], "interrupted; the same command goes on with the rest\n"),
+        ("metrics", [], "interrupted\n"),
+    ],
+)
+def test_only_what_goes_on_after_ctrl_c_says_so(
+    verb: str,
+    arguments: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(_: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kafka_assignors.cli.history.run", interrupted)
+    assert main(["history", verb, "a", *arguments]) == 130
+    assert capsys.readouterr().err == said
 
 
 def test_without_pyspark_it_says_what_to_install() -> None:

@@ -80,11 +80,11 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 def moment(text: str) -> datetime:
     """A date or time in ISO 8601, or how long ago: 90s, 30m, 24h, 7d, 2w."""
-    if ago := _AGO.fullmatch(text):
-        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:
+        if ago := _AGO.fullmatch(text):
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         read = datetime.fromisoformat(text)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a date or time nor how long ago") from error
     return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
@@ -206,3 +206,8 @@ def check_history_options(parser: argparse.ArgumentParser, options: argparse.Nam
     """Refuse options that contradict each other."""
     if options.verb == "capture" and options.interval is not None and not options.continuous:
         parser.error("--interval is how often to capture with --continuous, which is not there")
+    if options.verb == "report" and options.no_what_if and (options.assignors or options.scenarios):
+        parser.error("--no-what-if replays nothing: leave it out, or --assignor and --scenario")
+    since, until = getattr(options, "since", None), getattr(options, "until", None)
+    if since is not None and until is not None and since >= until:
+        parser.error(f"--since {since.isoformat()} is not before --until {until.isoformat()}")

@@ -87,7 +87,8 @@ def _run_history(options: argparse.Namespace) -> int:
     try:
         return run(options)
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on with the rest", file=sys.stderr)
+        goes_on = "; the same command goes on with the rest" if options.verb == "capture" else ""
+        print(f"interrupted{goes_on}", file=sys.stderr)
         return 130
 
 

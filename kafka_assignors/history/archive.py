@@ -195,6 +195,8 @@ class Archive:
                     f"another capture or import is writing into {self.path}: wait for it, or end it"
                 ) from error
             shutil.rmtree(self.path / _STAGING, ignore_errors=True)
+            for staged in (self.path / _TOPICS).glob(".*"):
+                staged.unlink()
             exchange.finish(str(self.path))
             yield
 
@@ -342,7 +344,9 @@ class Archive:
     def topics(self) -> list[SeenTopic]:
         """The cluster's topics, in the order in which they were seen; see `SeenTopic`."""
         tables = [
-            pq.read_table(path, schema=TOPICS) for path in sorted((self.path / _TOPICS).glob("*.parquet"))
+            pq.read_table(path, schema=TOPICS)
+            for path in sorted((self.path / _TOPICS).glob("*.parquet"))
+            if not path.name.startswith(".")  # being written
         ]
         rows = pa.concat_tables(tables).to_pylist() if tables else []
         return sorted((SeenTopic(**row) for row in rows), key=lambda topic: (topic.seen, topic.topic))

@@ -102,9 +102,8 @@ def capture(
         _check_readable(client, bounds)
         cluster = admin.ask(lambda asked: asked.describe_cluster())
         archive.belongs_to(cluster["cluster_id"], len(bounds))
-        noted = begun(archive.checkpoint)
-        # A checkpoint that was lost: what the archive has is not read again.
-        start = archive.frontier(spark) if noted is None else noted
+        # Until a first batch is done, Spark asks where to begin. It may be the first of a second checkpoint.
+        start = done_to(archive.checkpoint) or archive.frontier(spark)
         _check_log(archive, start, bounds)
         archive.add_topics(read_topics(admin))
         source.register(spark)
@@ -249,10 +248,8 @@ def _check_log(archive: Archive, start: Mapping[int, int], bounds: Mapping[int, 
             )
 
 
-def begun(checkpoint: Path) -> dict[int, int] | None:
-    """By partition, where the newest batch ends that is done; None if no batch was ever begun."""
-    if not any((checkpoint / "offsets").glob("[0-9]*")):
-        return None
+def done_to(checkpoint: Path) -> dict[int, int]:
+    """By partition, where the newest batch ends that is done; empty if none is."""
     done = max((int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")), default=None)
     if done is None:
         return {}

@@ -24,7 +24,7 @@ class Topic(NamedTuple):
 
     Attributes:
         topic: Its name.
-        topic_id: Its id, as Java prints a Uuid.
+        topic_id: Its id, as Java prints a Uuid; empty of brokers before 2.8, which have none.
         partitions: How many it has.
     """
 
@@ -66,7 +66,11 @@ def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
 def read_topics(admin: Admin) -> list[Topic]:
     """The topics that the client may see, internal ones included, by name."""
     return sorted(
-        Topic(topic["name"], java_uuid(topic["topic_id"]), len(topic["partitions"]))
+        Topic(
+            topic["name"],
+            java_uuid(topic["topic_id"]) if topic.get("topic_id") else "",
+            len(topic["partitions"]),
+        )
         for topic in admin.ask(lambda client: client.describe_topics())
         if not topic["error_code"]
     )

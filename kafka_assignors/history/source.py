@@ -51,6 +51,8 @@ _CONSUMER: Final = {
     "group.id": "kafka-assignors-history",  # wanted by the library; the group is never joined
     "enable.auto.commit": False,
     "enable.partition.eof": True,
+    # What groups are is written in no transaction, and one that hangs must not keep the rest back.
+    "isolation.level": "read_uncommitted",
     # Where retention removed the offset, the next that is there is read.
     "auto.offset.reset": "earliest",
     "fetch.message.max.bytes": 8 << 20,
