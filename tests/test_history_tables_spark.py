@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,14 @@ from kafka_assignors.history.schemas import ARCHIVE, TABLES, TOPICS
 from kafka_assignors.history.snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.history.tables import between, fast, files, plain, sink
 from kafka_assignors.history.tables.decoded import CLASSIC
-from kafka_assignors.history.tables.job import Counts, NoTablesError, make_tables, read_counts, read_table
+from kafka_assignors.history.tables.job import (
+    Counts,
+    NoTablesError,
+    TablesBusyError,
+    make_tables,
+    read_counts,
+    read_table,
+)
 from kafka_assignors.history.tables.owners import as_bytes
 from kafka_assignors.history.tables.sources import in_schema
 from kafka_assignors.history.tables.tracker import Tracker
@@ -435,11 +443,40 @@ def test_steps_are_told_before_they_are_done(spark: SparkSession, tmp_path: Path
     ]
 
 
+def test_what_else_is_in_the_folder_stays(spark: SparkSession, tmp_path: Path) -> None:
+    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
+    letter = tmp_path / "tables" / "run-2026-report" / "letter.txt"
+    letter.parent.mkdir(parents=True)
+    letter.write_text("dear")
+    for _ in range(2):
+        make_tables(spark, archive, str(tmp_path / "tables"))
+    assert letter.read_text() == "dear"
+    assert len([*(tmp_path / "tables").glob("run-*")]) == 2
+
+
+def test_of_two_runs_into_one_folder_the_one_that_ends_last_says_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
+    out = str(tmp_path / "tables")
+    others: list[Counts] = []
+
+    @contextmanager
+    def watch(step: str) -> Iterator[None]:
+        yield
+        if step == "decoding records":
+            others.append(make_tables(spark, archive, out))
+
+    with pytest.raises(TablesBusyError, match=r"another run has put its tables into .*: run one at a time"):
+        make_tables(spark, archive, out, watch=watch)
+    assert read_counts(out) == others[0]
+    assert read_table(spark, out, "records").count() == 1
+    assert len([*(tmp_path / "tables").glob("run-*")]) == 1
+
+
 def test_what_is_captured_after_the_beginning_is_for_the_next_time(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from contextlib import contextmanager  # noqa: PLC0415
-
     archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
     later = tmp_path / "records" / "source=topic" / "batch=later" / "day=2026-01-01"
 

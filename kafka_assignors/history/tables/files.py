@@ -223,8 +223,7 @@ def move_files(folder: str, source: str, target: str) -> None:
     """Move the files of one table to another."""
     filesystem, path = open_folder(folder)
     filesystem.create_dir(posixpath.join(path, target))
-    selector = fs.FileSelector(posixpath.join(path, source), allow_not_found=True)
-    for info in filesystem.get_file_info(selector):
+    for info in filesystem.get_file_info(fs.FileSelector(posixpath.join(path, source))):
         filesystem.move(info.path, posixpath.join(path, target, info.base_name))
     remove(filesystem, posixpath.join(path, source))
 

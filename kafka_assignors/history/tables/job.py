@@ -4,16 +4,19 @@
     <out>/run-<id>/<table>/*.parquet
 
 A run writes into a folder of its own, and ends by writing `tables.json`: whoever reads sees the tables of the
-run before, or of this one, whole.
+run before, or of this one, whole. It then removes what other runs had left when it began; one that had not
+ended sees that its `started.json` is gone.
 """
 
 from __future__ import annotations
 
 import json
 import posixpath
+import re
 from collections import Counter
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -27,6 +30,7 @@ from kafka_assignors.history.tables.files import (
     folders,
     move_files,
     read_text,
+    remove_file,
     remove_folder,
     write_empty,
     write_text,
@@ -54,9 +58,14 @@ if TYPE_CHECKING:
 
 MANIFEST: Final = "tables.json"
 _FORMAT: Final = 1
-_RUN: Final = "run-"
+_RUN: Final = re.compile(r"run-[0-9a-f]{32}")
+_STARTED: Final = "started.json"
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BYTES: Final = "2m"
+
+
+class TablesBusyError(RuntimeError):
+    """Somebody else made tables in the same folder at the same time, and ended first."""
 
 
 class NoTablesError(LookupError):
@@ -106,15 +115,18 @@ def make_tables(
 
     Raises:
         ValueError: There is no such decoder.
+        TablesBusyError: See there; the folder has the other's tables.
     """
     decoder = choose(decoder)
     watched = watch or (lambda _: nullcontext())
     source = source_of_archive(spark, archive) if isinstance(archive, str) else source_of_rows(archive)
     # Listed later, so that nothing is decoded whose topics were not there yet.
     records = _records(spark, archive)
-    run = f"{_RUN}{uuid4().hex}"
+    others = [name for name in folders(out) if _RUN.fullmatch(name)]
+    run = f"run-{uuid4().hex}"
     folder = posixpath.join(out, run)
-    try:
+    write_text(folder, _STARTED, json.dumps({"started": str(datetime.now(UTC))}))
+    with _undone(out, run):
         with watched("looking up the names of topics"):
             names = topic_names(records, [topics, _topics(spark, archive)])
         with watched("decoding records"), _small_batches(spark):
@@ -139,13 +151,11 @@ def make_tables(
             rejected=rows["rejected"],
             rows={name: rows[name] for name in TABLES},
         )
+        _check_started(out, run)
         write_text(out, MANIFEST, json.dumps({"format": _FORMAT, "folder": run, "counts": asdict(counts)}))
-    except BaseException:
-        remove_folder(out, run)
-        raise
-    for other in folders(out):
-        if other.startswith(_RUN) and other != run:
-            remove_folder(out, other)
+    remove_file(folder, _STARTED)
+    for other in others:
+        remove_folder(out, other)
     return counts
 
 
@@ -168,6 +178,27 @@ def read_counts(out: str) -> Counts:
         NoTablesError: There are none.
     """
     return Counts(**_manifest(out)["counts"])
+
+
+@contextmanager
+def _undone(out: str, run: str) -> Iterator[None]:
+    """If it fails, its folder is removed; which may be why it does."""
+    try:
+        yield
+    except Exception:
+        _check_started(out, run)
+        remove_folder(out, run)
+        raise
+    except BaseException:
+        remove_folder(out, run)
+        raise
+
+
+def _check_started(out: str, run: str) -> None:
+    if read_text(posixpath.join(out, run), _STARTED) is None:
+        raise TablesBusyError(
+            f"another run has put its tables into {out} meanwhile, and removed these: run one at a time"
+        )
 
 
 @contextmanager
@@ -217,7 +248,8 @@ def _read(spark: SparkSession, folder: str, name: str) -> DataFrame:
 def _write_generations(spark: SparkSession, folder: str, rows: Mapping[str, int]) -> int:
     """One row of each generation out of one for each record."""
     if not rows[REPEATED]:
-        move_files(folder, EACH_GENERATION, "generations")
+        if rows[EACH_GENERATION]:
+            move_files(folder, EACH_GENERATION, "generations")
         return rows[EACH_GENERATION]
     each, repeated = _read(spark, folder, EACH_GENERATION), _read(spark, folder, REPEATED).distinct()
     once = each.join(repeated, "group", "left_anti").select(GENERATIONS.names)
