@@ -169,6 +169,7 @@ def test_metrics_are_written_as_parquet(spark: SparkSession, tmp_path: Path) -> 
     records = spark.read.parquet(archive(tmp_path, LIVES))
     for _ in range(2):
         write_metrics(records, (), tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"rebalances", "groups"}
     rebalances, groups = expected(LIVES)
     for name, schema, rows in (("rebalances", REBALANCES, rebalances), ("groups", GROUPS, groups)):
         assert read(spark.read.parquet(str(tmp_path / "out" / name)), schema) == ordered(rows)

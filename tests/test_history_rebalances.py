@@ -542,6 +542,15 @@ def _in_windows(records: Sequence[ArchivedRecord], window: int) -> tuple[list[Re
     return found, whole
 
 
+def test_a_piece_ends_when_much_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = random_life(3, [RangeAssignor]).records
+    ((_, whole),) = measure_part(records, Part())
+    monkeypatch.setattr("kafka_assignors.history.pieces.MOVES", 5)
+    pieces = [found for _, found in measure_part(records, Part())]
+    assert len(pieces) > 3
+    assert [one for found in pieces for one in found] == whole
+
+
 def test_a_snapshot_that_cannot_be_measured_is_left_out(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

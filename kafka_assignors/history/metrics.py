@@ -8,6 +8,7 @@ group.
 
 from __future__ import annotations
 
+import shutil
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from kafka_assignors.history.archive import file_uri
 from kafka_assignors.history.pieces import LEAD_IN, PIECES, Part, activity_of, measure_part, piece_row
 from kafka_assignors.history.schemas import GROUPS
 from kafka_assignors.history.snapshots import ArchivedRecord
@@ -56,9 +58,12 @@ def write_metrics(records: DataFrame, topics: Sequence[SeenTopic], folder: Path)
 
 
 def write_pieces(pieces: DataFrame, folder: Path) -> None:
-    """Write what was measured as the tables `rebalances` and `groups`."""
+    """Write what was measured as the tables `rebalances` and `groups`; those of before stay until then."""
     for name, table in (("rebalances", rebalances_of(pieces)), ("groups", groups_of(pieces))):
-        table.write.mode("overwrite").parquet(str(folder / name))
+        staged = folder / f".{name}"
+        table.write.mode("overwrite").parquet(file_uri(staged))
+        shutil.rmtree(folder / name, ignore_errors=True)
+        staged.rename(folder / name)
 
 
 def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int = WINDOW) -> DataFrame:

@@ -31,6 +31,8 @@ assert LEAD_IN > 3 * LONGEST_HAND_OVER  # noqa: S101 - what makes windows tell t
 
 PIECE: Final = 500
 """How many rebalances a piece holds at most, more or less; so that no task has to hold all of a group's."""
+MOVES: Final = 50_000
+"""How many moves a piece holds at most, more or less: 400 bytes each."""
 
 _TRAFFIC: Final = pa.struct(
     [
@@ -102,7 +104,7 @@ def measure_part(
         One piece after the other.
     """
     reader, follower = SnapshotReader(topic_names), GroupFollower(topics)
-    found: list[Rebalance] = []
+    piece = _Piece()
 
     def take(snapshots: Iterable[Snapshot], *, ours: bool) -> None:
         for snapshot in snapshots:
@@ -110,7 +112,7 @@ def measure_part(
                 follower.lead_in(snapshot)
                 continue
             try:
-                found.extend(one for one in follower.add(snapshot) if not one.quiet)
+                piece.add(follower.add(snapshot))
             except Exception:  # noqa: BLE001 - one group must not end the job for all
                 _log.exception(
                     "cannot measure group %s at %s-%s", snapshot.group, snapshot.partition, snapshot.offset
@@ -121,15 +123,33 @@ def measure_part(
         take(reader.add(record), ours=number > part.lead_in)
         if number == part.lead_in - 1:
             take(reader.flush(), ours=False)
-        enough = len(found) >= PIECE or number % (4 * PIECE) == 4 * PIECE - 1
+        enough = piece.full or number % (4 * PIECE) == 4 * PIECE - 1
         if enough and (activity := follower.take()) is not None:
-            yield activity, found
-            found = []
+            yield activity, piece.found
+            piece = _Piece()
     take(reader.flush(), ours=True)
     if part.last:
-        found += [one for one in follower.finish() if not one.quiet]
+        piece.add(follower.finish())
     if (activity := follower.take()) is not None:
-        yield activity, found
+        yield activity, piece.found
+
+
+class _Piece:
+    """The rebalances of a piece so far."""
+
+    def __init__(self) -> None:
+        self.found: list[Rebalance] = []
+        self._moves = 0
+
+    def add(self, rebalances: Iterable[Rebalance]) -> None:
+        for one in rebalances:
+            if not one.quiet:
+                self.found.append(one)
+                self._moves += len(one.moves)
+
+    @property
+    def full(self) -> bool:
+        return len(self.found) >= PIECE or self._moves >= MOVES
 
 
 def piece_row(
