@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ import pytest
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.cli.main import main
 from kafka_assignors.coordinator import MemberSettings, Simulation
+from kafka_assignors.history.archive import Archive
 from kafka_assignors.history.session import spark_session
 from kafka_assignors.protocol.offsets_topic import encode_group_metadata, group_metadata_key
 
@@ -99,6 +101,18 @@ def test_metrics_tell_the_groups_and_why_they_rebalanced(
     assert all(row["moved"] >= row["least_moved"] for row in rows)
 
 
+def test_times_in_json_are_utc_wherever_it_runs(
+    archive: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "America/New_York")
+        time.tzset()
+        found = run(capsys, "metrics", archive, "--group", "range-*")
+    time.tzset()
+    assert [row["since"][:16] for row in found] == ["2026-01-01 12:00"]
+    assert [row["since"][-6:] for row in found] == ["+00:00"]
+
+
 def test_metrics_of_one_group_are_shown_as_a_table(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["history", "metrics", archive, "--group", "range-*"]) == 0
@@ -160,6 +174,27 @@ def test_a_report_on_nothing_is_refused(
 ) -> None:
     assert main(["history", "report", archive, str(tmp_path / "x.html"), "--group", "nobody"]) == 2
     assert capsys.readouterr().err.endswith("there is nothing to report on: no record of a group is meant\n")
+
+
+def test_a_page_in_a_folder_that_is_not_there_is_refused_at_once(
+    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "no" / "x.html"
+    assert main(["history", "report", archive, str(page)]) == 2
+    assert capsys.readouterr().err == (
+        f"kafka-assignors history report: there is no folder for the page {page}: make it, or name another\n"
+    )
+
+
+def test_what_fails_in_spark_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Archive.create(tmp_path)
+    broken = tmp_path / "records" / "source=topic" / "batch=1" / "day=2026-01-01" / "part.parquet"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("no Parquet")
+    assert main(["history", "info", str(tmp_path)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("kafka-assignors history info: ")
+    assert "part.parquet" in line
 
 
 def test_a_folder_that_is_no_archive_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -279,6 +279,8 @@ def test_the_headline_names_the_most_restless() -> None:
         ([rebalance(0, gone("a/1")), rebalance(20, gone("a/2")), rebalance(21, joined("a/3"))], 2),
         ([rebalance(1, joined("a/2")), rebalance(0, gone("a/1"))], 2),
         ([rebalance(0, Change(kind="member restarted", member="a/1", text="a/1 restarted"))], 1),
+        ([rebalance(0, gone("team/orders/1")), rebalance(1, joined("team/billing/2"))], 0),
+        ([rebalance(0, gone("team/orders/1")), rebalance(1, joined("team/orders/2"))], 2),
         ([rebalance(0, Change(kind="member lost", member="a/1", text="")), rebalance(1, joined("a/1"))], 2),
     ],
 )

@@ -7,7 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from kafka.errors import KafkaError
+from py4j.protocol import Py4JError
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors.cli import history_text as text
@@ -16,8 +18,8 @@ from kafka_assignors.cli.history_what_if_text import what_if_lines
 from kafka_assignors.cli.output import show
 from kafka_assignors.cluster.admin import ClusterError
 from kafka_assignors.history.archive import Archive, ArchiveBusyError, Counts, file_uri
-from kafka_assignors.history.archive_report import ASSIGNORS, SCENARIOS, partitions_now, report_archive
-from kafka_assignors.history.capture import INTERVAL_SECONDS, CaptureError, capture
+from kafka_assignors.history.archive_report import ASSIGNORS, SCENARIOS, partitions_now, report_archive, zoned
+from kafka_assignors.history.capture import INTERVAL_SECONDS, CaptureError, capture, reason
 from kafka_assignors.history.dump import import_dump
 from kafka_assignors.history.info import describe
 from kafka_assignors.history.java import JavaMissingError
@@ -26,8 +28,18 @@ from kafka_assignors.history.progress import show_capture, show_jobs
 from kafka_assignors.history.schemas import TOPICS
 from kafka_assignors.history.session import spark_session
 from kafka_assignors.history.spark_schema import spark_schema
-from kafka_assignors.history.tables.job import make_tables
+from kafka_assignors.history.tables.job import TablesBusyError, make_tables
 from kafka_assignors.history.what_if.job import what_if
+
+_REFUSALS = (
+    ClusterError,
+    KafkaError,
+    CaptureError,
+    ArchiveBusyError,
+    JavaMissingError,
+    TablesBusyError,
+    OSError,
+)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,8 +53,11 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:  # a wrong archive, dump, properties file, assignor or scenario
         _complain(options, str(error))
         return 2
-    except (ClusterError, KafkaError, CaptureError, ArchiveBusyError, JavaMissingError) as error:
+    except _REFUSALS as error:
         _complain(options, str(error))
+        return 1
+    except (PySparkException, Py4JError) as error:
+        _complain(options, f"{reason(str(error))} (in Spark)")
         return 1
     except ImportError as error:
         _complain(options, f"{error}; pip install 'kafka-assignors[history]' brings all that it needs")
@@ -153,7 +168,7 @@ def _metrics(options: argparse.Namespace) -> int:
         pieces = measure(_selected(spark, archive, options), archive.topics()).persist(StorageLevel.DISK_ONLY)
         if options.out is not None:
             write_pieces(pieces, options.out)
-        rows = [row.asDict(recursive=True) for row in groups_of(pieces).collect()]
+        rows = [zoned(row, "since", "until") for row in groups_of(pieces).collect()]
         pieces.unpersist()
     rows.sort(key=lambda row: (-row["rebalances"], row["group"]))
     if options.json:
@@ -185,6 +200,8 @@ def _what_if(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     archive = Archive(options.archive)
+    if not options.page.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder for the page {options.page}: make it, or name another")
     spark = spark_session(options.master)
     with show_jobs(spark, "reporting"):
         size = report_archive(

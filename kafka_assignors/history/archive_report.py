@@ -74,7 +74,7 @@ def report_archive(
     names = {one.topic_id: one.topic for one in topics}
     pieces = measure(records, topics).persist(StorageLevel.DISK_ONLY)
     try:
-        groups = [GroupSummary.from_row(_zoned(row, "since", "until")) for row in groups_of(pieces).collect()]
+        groups = [GroupSummary.from_row(zoned(row, "since", "until")) for row in groups_of(pieces).collect()]
         if not groups:
             raise ValueError("there is nothing to report on: no record of a group is meant")
         shown = shown_groups(groups, limits)
@@ -91,7 +91,7 @@ def report_archive(
         found: dict[str, list[Rebalance]] = {}
         of_shown = rebalances_of(pieces).where(F.col("group").isin(shown))
         for row in of_shown.orderBy("group", "ended").toLocalIterator():
-            found.setdefault(row["group"], []).append(Rebalance.from_row(_zoned(row, "began", "ended")))
+            found.setdefault(row["group"], []).append(Rebalance.from_row(zoned(row, "began", "ended")))
         data = ReportData(
             source=archive.description.cluster_id or str(archive.path),
             made=datetime.now(UTC),
@@ -123,7 +123,7 @@ def _histories(
         )
 
 
-def _zoned(row: Row, *times: str) -> dict[str, Any]:
+def zoned(row: Row, *times: str) -> dict[str, Any]:
     """A row whose times say that they are in UTC: PySpark hands them over in this machine's time zone."""
     fields = row.asDict(recursive=True)
     return fields | {name: fields[name].astimezone(UTC) for name in times}

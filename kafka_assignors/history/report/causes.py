@@ -56,7 +56,8 @@ def restarts(rebalances: Iterable[Rebalance]) -> int:
 
 
 def _client(member: str) -> str:
-    return member.partition("/")[0]
+    client, slash, _ = member.rpartition("/")
+    return client if slash else member
 
 
 def main_reason(reasons: Mapping[str, int]) -> str | None:
