@@ -42,6 +42,9 @@ class Load:
                 **Access.to(kafka).librdkafka(),
                 # Retries neither reorder nor double, so n acknowledged records have the offsets 0 to n - 1.
                 "enable.idempotence": True,
+                # With more, a broker that has only just made the partition takes the second request though it
+                # refused the first, and librdkafka takes the first for acknowledged, too: it is in no log.
+                "max.in.flight.requests.per.connection": 1,
                 "delivery.timeout.ms": int(DELIVERY_SECONDS * 1000),
                 # A broker that is frozen or out of reach is given up, and another asked.
                 "request.timeout.ms": 5000,
@@ -142,6 +145,5 @@ class Load:
         if error is not None:
             self._failed.append(str(error))
             return
-        # Counted: librdkafka sometimes acknowledges the first records of a new topic without offsets.
         partition = TopicPartition(record.topic(), record.partition())
         self._produced[partition] = self._produced.get(partition, 0) + 1
