@@ -89,20 +89,24 @@ class RawMember:
         if self._failure is not None and error is None:
             raise self._failure
 
-    def wait_for(self, predicate: Callable[[Self], bool]) -> None:
+    def wait_for(self, predicate: Callable[[Self], bool], timeout: float = _TIMEOUT) -> None:
         """Wait until something holds of this member.
+
+        Args:
+            predicate: What is to hold.
+            timeout: In seconds.
 
         Raises:
             TimeoutError: It did not come to hold.
             Exception: What ended the member's thread.
         """
         with self._changed:
-            held = self._changed.wait_for(lambda: self._failure or predicate(self), _TIMEOUT)
+            held = self._changed.wait_for(lambda: self._failure or predicate(self), timeout)
         if self._failure is not None:
             raise self._failure
         if not held:
             raise TimeoutError(
-                f"waited {_TIMEOUT:g} s in vain: {self.joins} joins, generation {self._generation}, "
+                f"waited {timeout:g} s in vain: {self.joins} joins, generation {self._generation}, "
                 f"assigned {self.assigned}"
             )
 

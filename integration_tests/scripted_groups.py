@@ -30,7 +30,7 @@ MODERN = "modern"
 PARTITIONS = 6
 LONG_MS = 45_000
 """A session that ends in no script."""
-QUICK = {"session_timeout_ms": 6000}
+QUICK = {"session_timeout_ms": 12_000}
 """Of a member that is killed."""
 SECONDS = 90.0
 

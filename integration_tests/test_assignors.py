@@ -55,10 +55,10 @@ def test_a_group_lives_through_joins_a_crash_and_a_leave_and_consumes_everything
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
 ) -> None:
     topic = topic_factory(6)
-    group = consumer_group(topic, [assignor], settings=QUICK_SESSION)
+    group = consumer_group(topic, [assignor], settings=LONG_SESSION)
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         for name in "abc":
-            group.join(name)
+            group.join(name, settings=QUICK_SESSION if name == "b" else None)
         three = group.wait_stable()
         group.join("d")
         four = group.wait_stable()
@@ -178,9 +178,9 @@ def test_a_pattern_takes_in_topics_that_come_later(
 def test_a_frozen_member_that_thaws_does_not_win_back_what_others_have_by_now(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic_factory(6), [assignor], settings=QUICK_SESSION)
+    group = consumer_group(topic_factory(6), [assignor], settings=LONG_SESSION)
     for name in "abc":
-        group.join(name)
+        group.join(name, settings=QUICK_SESSION if name == "b" else None)
     before = group.wait_stable()
     frozen = group.members["b"]
     frozen.freeze()

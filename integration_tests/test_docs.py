@@ -49,7 +49,6 @@ def outcomes(
     return counts, run.stdout + run.stderr
 
 
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", TESTS)
 def test_a_listing_passes(name: str, outcomes: tuple[Counter[tuple[str, bool]], str]) -> None:
     counts, printed = outcomes

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.timeout(600)  # the first test also starts Spark
-
 OFFSETS_TOPIC = "__consumer_offsets"
 PARTITIONS = 3
 SECONDS = 150.0
@@ -385,7 +383,8 @@ def test_a_transaction_that_hangs_keeps_nothing_back(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
     topic = create_topic(cluster, 1)
-    producer: Any = Producer({**cluster.access.librdkafka(), "transactional.id": "hanging"})
+    settings = {"transactional.id": "hanging", "transaction.timeout.ms": 600_000}
+    producer: Any = Producer({**cluster.access.librdkafka(), **settings})
     consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": "hanging"})
     with closing(consumer):
         producer.init_transactions()
@@ -399,14 +398,13 @@ def test_a_transaction_that_hangs_keeps_nothing_back(
     producer.abort_transaction()
 
 
-@pytest.mark.timeout(400)  # starts Spark once more
 def test_ctrl_c_ends_a_continuous_capture_in_order(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
     topic = create_topic(cluster, 2)
     form_a_group(cluster, topic, RangeAssignor)
     path = tmp_path / "archive"
-    running = start_capture(path, cluster, "--continuous", "--interval", "1", "--json")
+    running = start_capture(path, cluster, "--continuous", "--interval", "5", "--json")
     wait_for("the first batch", lambda: batches(path) >= 1 or running.poll() is not None)
     form_a_group(cluster, topic, RangeAssignor)
     wait_for("another batch", lambda: batches(path) >= 2 or running.poll() is not None)
@@ -422,7 +420,6 @@ def test_ctrl_c_ends_a_continuous_capture_in_order(
     assert_is_the_log(spark, archive, log)
 
 
-@pytest.mark.timeout(400)  # and starts a cluster
 def test_what_compaction_destroys_stays_in_the_archive(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
 ) -> None:

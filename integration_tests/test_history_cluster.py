@@ -28,8 +28,6 @@ from tests.kip848_log import TOPIC_IDS, Log
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-pytestmark = pytest.mark.timeout(600)  # starts Spark twice, and a cluster
-
 Rows = list[dict[str, Any]]
 
 SECONDS = 400.0

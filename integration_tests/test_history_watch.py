@@ -22,7 +22,7 @@ COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 
 def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factory: TopicFactory) -> None:
     topic = topic_factory(6)
-    settings = {"session_timeout_ms": 6000}
+    settings = {"session_timeout_ms": 45_000}  # nobody is to be missed on a laden machine
     told: list[dict[str, Any]] = []
     with ConsumerGroup(kafka_cluster, topic, [CooperativeStickyAssignor], settings=settings) as group:
         group.join("a")
@@ -42,28 +42,35 @@ def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factor
             reader = threading.Thread(target=lambda: told.extend(map(json.loads, out)))
             reader.start()
 
-            def wait(count: int) -> None:
-                wait_until(lambda: [] if len(told) >= count else [f"{len(told)} told"], 60, f"{count} told")
+            def wait(*kinds: str) -> dict[str, Any]:
+                """The rebalance for such a reason; members may begin more rounds, for none that is known."""
+                found: list[dict[str, Any]] = []
+
+                def missing() -> list[str]:
+                    found[:] = [one for one in told if {*kinds} & {each["kind"] for each in one["reasons"]}]
+                    return [] if found else [f"only {told} told"]
+
+                wait_until(missing, 60, " or ".join(kinds))
+                return found[0]
 
             try:
                 group.join("c")
                 stable = group.wait_stable()
-                wait(1)
+                joined = wait("member joined")
                 group.members["b"].restart()
                 group.wait_stable()
-                wait(2)
+                returned = wait("static member came back")
                 group.members["c"].leave()
                 group.wait_stable()
-                wait(3)
+                left = wait("member left", "member gone")
             finally:
                 watcher.send_signal(signal.SIGINT)
                 assert watcher.wait(30) == 0
                 reader.join()
-    joined, returned, left = told
     assert [reason["kind"] for reason in joined["reasons"]] == ["member joined"]
     # The two generations of the hand-over are one rebalance.
-    assert (joined["generation"] - joined["first_generation"], joined["members"]) == (1, 3)
-    assert joined["generation"] == stable.generation
+    assert joined["first_generation"] < joined["generation"] <= stable.generation
+    assert joined["members"] == 3
     assert (joined["moved"], joined["least_moved"], joined["imbalance"]) == (2, 2, 0)
     assert (returned["quiet"], [reason["kind"] for reason in returned["reasons"]]) == (
         True,

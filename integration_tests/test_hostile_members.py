@@ -251,7 +251,7 @@ def test_a_group_goes_on_beside_a_member_that_rejoins_with_other_bytes_all_the_t
     garbage = (rng.choice(bytes_of_all_kinds) for _ in count())
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         with hostile_in(group, assignor, garbage, rejoins=True) as hostile:
-            hostile.wait_for(lambda hostile: len(hostile.assigned) >= 15)
+            hostile.wait_for(lambda hostile: len(hostile.assigned) >= 15, timeout=120)
         group.wait_stable()
         load.stop()
         group.wait_consumed(load)

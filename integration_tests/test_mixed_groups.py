@@ -231,8 +231,8 @@ def test_a_static_member_comes_back_with_another_client(
     leads: bool, client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
     # Longer than Java takes to start on a laden machine.
-    settings = {"session_timeout_ms": 45_000}
-    group = consumer_group(topic, [RangeAssignor], place="thread", settings=settings, timeout=60)
+    settings = {"session_timeout_ms": 120_000}
+    group = consumer_group(topic, [RangeAssignor], place="thread", settings=settings, timeout=120)
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         names = ["a", "b"] if leads else ["b", "a"]
         for name in names:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from kafka_assignors.assignors import Assignor
 
-pytestmark = pytest.mark.timeout(600)  # the first test also starts Spark
-
 BEGAN_MS = 1_767_268_800_000  # 2026-01-01 12:00 UTC
 TOPICS = {"orders": 8, "payments": 4}
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.timeout(600)  # the first test also starts Spark
-
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 

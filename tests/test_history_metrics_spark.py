@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.timeout(600)  # the first test also starts Spark
-
 LIVES = {group: random_records(seed, group=group, records=30) for seed, group in enumerate(["g1", "g2"])}
 LONG = random_records(3, group="long", records=400)
 

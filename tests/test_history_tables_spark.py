@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 
-pytestmark = pytest.mark.timeout(600)  # the first test also starts Spark
-
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.timeout(600)  # the first test also starts Spark
-
 TOPICS = {"orders": 80, "payments": 80, "shipments": 40}
 
 

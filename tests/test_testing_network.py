@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NOT_YET = 0.15  # seconds in which nothing comes
+PATIENCE = 10.0  # seconds in which something does
 
 
 def request(client: str | None, body: bytes = b"") -> bytes:
@@ -38,14 +39,14 @@ class Brokers:
 
     def dial(self, broker: int = 1) -> socket.socket:
         host, _, port = self.network.access.servers[broker - 1].rpartition(":")
-        return self._stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
+        return self._stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
 
     def connect(self, client: str | None, broker: int = 1) -> tuple[socket.socket, socket.socket]:
         """A client that has said its id; its end of the connection and the broker's."""
         near = self.dial(broker)
         near.sendall(request(client))
         far, _ = self._servers[broker].accept()
-        far.settimeout(10)
+        far.settimeout(PATIENCE)
         self._stack.enter_context(far)
         assert exactly(far, len(request(client))) == request(client)
         return near, far
@@ -61,7 +62,7 @@ def brokers() -> Iterator[Brokers]:
             node: stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=5)) for node in (1, 2)
         }
         for server in servers.values():
-            server.settimeout(10)
+            server.settimeout(PATIENCE)
         network = stack.enter_context(Network([1, 2]))
         network.lead_to({node: f"127.0.0.1:{server.getsockname()[1]}" for node, server in servers.items()})
         both = Brokers(network, servers)
@@ -78,20 +79,20 @@ def exactly(end: socket.socket, size: int) -> bytes:
     return data
 
 
-def passes(source: socket.socket, target: socket.socket) -> bool:
-    """Whether a byte comes through now."""
+def passes(source: socket.socket, target: socket.socket, within: float = PATIENCE) -> bool:
+    """Whether a byte comes through."""
     source.sendall(b"x")
-    return comes(target)
+    return comes(target, within)
 
 
-def comes(target: socket.socket) -> bool:
-    target.settimeout(NOT_YET)
+def comes(target: socket.socket, within: float = PATIENCE) -> bool:
+    target.settimeout(within)
     try:
         return target.recv(1) == b"x"
     except TimeoutError:
         return False
     finally:
-        target.settimeout(10)
+        target.settimeout(PATIENCE)
 
 
 def is_reset(end: socket.socket) -> bool:
@@ -213,7 +214,7 @@ def test_bytes_that_are_late_stay_in_order(brokers: Brokers) -> None:
 def test_what_is_under_way_arrives_at_once_when_the_delay_is_healed(brokers: Brokers) -> None:
     near, far = brokers.connect("a")
     with brokers.network.delay(3600):
-        assert not passes(near, far)
+        assert not passes(near, far, NOT_YET)
     assert comes(far)
 
 
@@ -256,7 +257,8 @@ def test_half_open_holds_bytes_back_the_way_it_is_told_and_delivers_them_late(
 ) -> None:
     near, far = brokers.connect("a")
     with brokers.network.half_open(client="a", direction=direction):
-        assert (passes(near, far), passes(far, near)) == (there, back)
+        assert passes(near, far, PATIENCE if there else NOT_YET) == there
+        assert passes(far, near, PATIENCE if back else NOT_YET) == back
     assert (there or comes(far), back or comes(near)) == (True, True)
     assert (passes(near, far), passes(far, near)) == (True, True)
 
@@ -270,9 +272,9 @@ def test_half_open_accepts_new_connections_and_spares_other_clients_and_brokers(
         assert passes(*brokers.connect("a", broker=2))
         far, _ = brokers._servers[1].accept()
         with far:
-            assert not comes(far)
+            assert not comes(far, NOT_YET)
             brokers.network.heal()
-            far.settimeout(10)
+            far.settimeout(PATIENCE)
             assert exactly(far, len(request("a"))) == request("a")
 
 
@@ -283,7 +285,7 @@ def test_half_open_holds_back_that_the_other_side_has_closed(brokers: Brokers) -
         far.settimeout(NOT_YET)
         with pytest.raises(TimeoutError):
             far.recv(1)
-    far.settimeout(10)
+    far.settimeout(PATIENCE)
     assert far.recv(1) == b""
 
 
@@ -296,7 +298,7 @@ def test_faults_add_up_and_each_is_healed_alone_or_all_at_once(brokers: Brokers)
     first, second = network.half_open(), network.half_open(client="a")
     first.heal()
     first.heal()
-    assert not passes(near, far)
+    assert not passes(near, far, NOT_YET)
     second.heal()
     assert comes(far)
     network.half_open()
@@ -321,7 +323,7 @@ def test_nothing_is_left_of_a_closed_network() -> None:
     threads = set(threading.enumerate())
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        server.settimeout(10)
+        server.settimeout(PATIENCE)
         network = stack.enter_context(Network([1]))
         network.lead_to({1: f"127.0.0.1:{server.getsockname()[1]}"})
         brokers = Brokers(network, {1: server})

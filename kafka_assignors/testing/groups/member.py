@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafka_assignors.testing.groups.stability import Topics
     from kafka_assignors.testing.groups.worker import WorkerConfig
 
-COMMAND_SECONDS = 15.0
+COMMAND_SECONDS = 60.0
 """How long a member may take to do what it is told."""
 
 
