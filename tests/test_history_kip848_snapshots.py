@@ -426,6 +426,19 @@ def test_a_group_that_was_made_anew_keeps_members_whose_records_compaction_left_
     assert told(log)[-1] == (31 * DAY, 2, True, {"b": "t0 t1"})
 
 
+def test_a_member_of_the_group_before_is_told_by_its_epoch_alone() -> None:
+    """As where reading begins after the group was made anew, with the newest record of each key."""
+    log = Log()
+    log.joined("a")
+    log.has("a", 50, "t0 t1")
+    log.at(30 * DAY)
+    log.joined("b")
+    log.epoch(1)
+    log.assigned(1)
+    log.has("b", 1, "t0 t1")
+    assert told(log) == [(30 * DAY, 1, True, {"b": "t0 t1"})]
+
+
 def test_a_group_that_was_made_anew_is_told_only_when_its_assignment_is_known() -> None:
     log = Log()
     first(log)
