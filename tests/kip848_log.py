@@ -50,8 +50,9 @@ class Log:
         instance_id: str | None = None,
         assignor: str | None = "uniform",
         client_id: str | None = None,
+        session_timeout_ms: int | None = None,
     ) -> None:
-        """Type 5."""
+        """Type 5; with a session timeout of a member that uses the classic protocol."""
         writer = RecordWriter(flexible=True)
         for text in (instance_id, None, client_id or member, "/h"):
             writer.text(text)
@@ -61,7 +62,8 @@ class Log:
         writer.text(regex)
         writer.int32(60_000)
         writer.text(assignor)
-        self._write(5, [member], writer.written() + b"\1\0\1\0")
+        classic = b"\0" if session_timeout_ms is None else b"\1" + _int32(session_timeout_ms) + b"\1\0"
+        self._write(5, [member], writer.written() + b"\1\0" + bytes([len(classic)]) + classic)
 
     def has(self, member: str, epoch: int, partitions: str, *, gives: str = "", state: int = 0) -> None:
         """Type 8: what it keeps, and what it is to let go of."""

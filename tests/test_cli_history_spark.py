@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -16,6 +18,8 @@ from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history.archive import Archive
 from kafka_assignors.history.session import spark_session
 from kafka_assignors.protocol.offsets_topic import encode_group_metadata, group_metadata_key
+from tests.group_histories import START_US
+from tests.kip848_log import Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 BEGAN_MS = 1_767_268_800_000  # 2026-01-01 12:00 UTC
 TOPICS = {"orders": 8, "payments": 4}
+DAY = 86_400
 
 
 def life(group_id: str, assignor: type[Assignor]) -> Iterator[dict[str, Any]]:
@@ -117,6 +122,97 @@ def test_metrics_of_one_group_are_shown_as_a_table(archive: str, capsys: pytest.
     head, row = capsys.readouterr().out.splitlines()
     assert head.split()[:3] == ["group", "rebalances", "a"]
     assert row.split()[:2] == ["range-group", "3"]
+
+
+@pytest.fixture(scope="module")
+def modern(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An archive of a group of KIP-848: a and b from the first day on, c from the ninth."""
+    log = Log()
+    log.named("t")
+    log.joined("a")
+    log.joined("b")
+    log.epoch(1)
+    log.assigned(1)
+    log.has("a", 1, "t0 t1")
+    log.has("b", 1, "t2 t3")
+    log.at(8 * DAY)
+    log.joined("c")
+    log.epoch(2)
+    log.assigned(2)
+    log.has("c", 2, "", state=2)
+    log.has("b", 2, "t2 t3")
+    log.at(8 * DAY + 1)
+    log.has("a", 1, "t0", gives="t1", state=1)
+    log.at(8 * DAY + 2)
+    log.has("a", 2, "t0")
+    log.at(8 * DAY + 4)
+    log.has("c", 2, "t1")
+    folder = tmp_path_factory.mktemp("modern")
+    lines = [
+        {
+            "key": base64.b64encode(one.key).decode(),
+            "value": None if one.value is None else base64.b64encode(one.value).decode(),
+            "partition": one.partition,
+            "offset": one.offset,
+            "timestamp": one.time_us // 1000,
+        }
+        for one in log.records
+    ]
+    (folder / "dump.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert main(["history", "import", str(folder / "archive"), str(folder / "dump.jsonl")]) == 0
+    return str(folder / "archive")
+
+
+def day(number: float) -> str:
+    return (datetime.fromtimestamp(START_US / 1e6, UTC) + timedelta(days=number)).isoformat()
+
+
+def test_a_kip848_group_is_measured_from_what_it_was_like_at_since(
+    modern: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (whole,) = run(capsys, "metrics", modern)
+    (found,) = run(capsys, "metrics", modern, "--since", day(1))
+    assert (found["members"], found["seen_members"], found["rebalances"]) == (3, 3, 1)
+    assert (found["moved"], found["unowned_seconds"], found["longest_seconds"]) == (1, 2.0, 4.0)
+    assert found["reasons"] == {"member joined": 1}
+    assert found == whole | {"since": found["since"], "per_day": found["per_day"]}
+    assert found["per_day"] == pytest.approx(1 / 7, rel=1e-3)
+    assert run(capsys, "metrics", modern, "--since", day(9)) == []
+
+
+def test_of_a_kip848_rebalance_that_was_on_at_since_only_time_without_an_owner_counts(
+    modern: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = run(capsys, "metrics", modern, "--since", day(8 + 1.5 / DAY))
+    assert (found["members"], found["seen_members"], found["rebalances"]) == (3, 3, 0)
+    assert (found["moved"], found["unowned_seconds"], found["longest_seconds"]) == (0, 2.0, 0.0)
+    assert found["reasons"] == {"unknown": 1}
+
+
+def test_a_kip848_group_is_replayed_from_what_it_was_like_at_since(
+    modern: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("what-if", modern, "--assignor", "sticky", "--scenario", "as it was")
+    whole = {row["assignor"]: row for row in run(capsys, *asked)}
+    found = {row["assignor"]: row for row in run(capsys, *asked, "--since", day(1))}
+    assert {name: (row["rebalances"], row["moved"], row["failed"]) for name, row in found.items()} == {
+        "actual": (2, 1, 0),
+        "sticky": (2, 1, 0),
+    }
+    assert found == whole
+
+
+def test_a_kip848_group_is_reported_from_what_it_was_like_at_since(
+    modern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "report", modern, str(tmp_path / "page"), "--no-what-if", "--since", day(1))
+    text = (tmp_path / "page").read_text(encoding="utf-8")
+    shown = re.findall(r"<span>(.)/h</span></dt><dd>([^<]+)", text)
+    assert shown == [
+        ("a", "1 to 2 partitions; from 15 Nov 2023 22:13 to the end"),
+        ("b", "2 partitions; from 15 Nov 2023 22:13 to the end"),
+        ("c", "0 to 1 partition; from 22 Nov 2023 22:13 to the end"),
+    ]
 
 
 def test_what_if_compares_with_what_happened(archive: str, capsys: pytest.CaptureFixture[str]) -> None:

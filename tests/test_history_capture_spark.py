@@ -119,6 +119,57 @@ def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: P
     assert archive.read(spark).dtypes == frame(spark, []).dtypes
 
 
+def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def of_member(group: str, name: str) -> bytes:
+        return key_of(group, 8) + len(name).to_bytes(2) + name.encode()
+
+    archive = Archive.create(tmp_path)
+    since = NOON + timedelta(hours=10)
+    rows = [
+        record(0, key_of("modern", 3)),
+        record(1, of_member("modern", "stays")),
+        record(2, of_member("modern", "left")),
+        record(3, of_member("modern", "left"), value=None),
+        record(4, key_of("modern", 3), value=b"newest"),
+        record(5, key_of("modern")),  # it was a classic group once
+        record(6, key_of("quiet", 3)),
+        record(7, key_of("classic")),
+        record(8, key_of("over", 3)),
+        record(10, of_member("modern", "stays")),
+        record(11, key_of("classic")),
+        record(12, key_of("over", 3)),
+    ]
+    archive.write(frame(spark, rows), TOPIC_SOURCE, "0")
+    archive.write(frame(spark, rows[:5]), "dump-again", "0")
+
+    def selected(**what: Any) -> list[tuple[str, int, bytes, float]]:
+        found = archive.read_groups(spark, **what).withColumn("at", F.unix_seconds("timestamp")).distinct()
+        began = NOON.timestamp()
+        return sorted(
+            (row["group"], row["offset"], bytes(row["value"]), (row["at"] - began) / 3600)
+            for row in found.collect()
+        )
+
+    assert selected(since=since) == [
+        ("classic", 11, b"v", 11),
+        ("modern", 1, b"v", 10),
+        ("modern", 4, b"newest", 10),
+        ("modern", 10, b"v", 10),
+        ("over", 8, b"v", 10),
+        ("over", 12, b"v", 12),
+    ]
+    assert selected(since=since.replace(tzinfo=None), until=since + timedelta(hours=2), groups=["*er*"]) == [
+        ("modern", 1, b"v", 10),
+        ("modern", 4, b"newest", 10),
+        ("modern", 10, b"v", 10),
+    ]
+    assert selected(until=since, groups=["over"]) == [("over", 8, b"v", 8)]
+    assert offsets(archive.read(spark, since=since)) == [(0, 10), (0, 11), (0, 12)]
+    assert archive.read_groups(spark, since=since).dtypes == archive.read_groups(spark).dtypes
+
+
 def test_only_the_days_that_are_asked_for_are_read(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     archive.write(frame(spark, [record(24 * n, key_of("g")) for n in range(4)]), TOPIC_SOURCE, "0")

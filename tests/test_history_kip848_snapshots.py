@@ -21,6 +21,7 @@ from tests.offsets_topic import WRITTEN
 if TYPE_CHECKING:
     from kafka_assignors.history.snapshots import Snapshot
 
+DAY = 86_400
 NAMES = {topic_id: topic for topic, topic_id in TOPIC_IDS.items()}
 
 
@@ -249,6 +250,208 @@ def test_a_group_that_is_deleted_begins_anew() -> None:
     assert [(one.members, one.gone) for one in find_rebalances(read_snapshots(log.records, NAMES))] == [
         (0, 1),
         (1, 0),
+    ]
+
+
+def alone_again(log: Log, *, seen: bool) -> None:
+    """The second member leaves, and one comes and goes each day; whether its tombstones were captured."""
+    first(log)
+    second(log)
+    log.at(100)
+    if seen:
+        log.gone("b")
+    log.epoch(3)
+    log.assigned(3)
+    log.has("a", 3, "t0 t1 t2 t3")
+    for day in range(1, 4):
+        log.at(day * DAY)
+        log.joined(f"c{day}")
+        log.epoch(2 * day + 2)
+        log.assigned(2 * day + 2)
+        log.has(f"c{day}", 2 * day + 2, "", state=2)
+        log.at(day * DAY + 1)
+        log.has("a", 2 * day + 2, "t0 t1")
+        log.has(f"c{day}", 2 * day + 2, "t2 t3")
+        log.at(day * DAY + 600)
+        log.gone(f"c{day}")
+        log.epoch(2 * day + 3)
+        log.assigned(2 * day + 3)
+        log.has("a", 2 * day + 3, "t0 t1 t2 t3")
+
+
+def test_a_member_whose_end_was_not_captured_is_gone_when_the_group_went_on_without_it() -> None:
+    seen, missed = Log(), Log()
+    alone_again(seen, seen=True)
+    alone_again(missed, seen=False)
+    assert told(missed) == told(seen)
+    found = find_rebalances(read_snapshots(missed.records, NAMES))
+    assert found == find_rebalances(read_snapshots(seen.records, NAMES))
+    assert [(one.members, one.seconds, one.moved) for one in found] == [
+        (2, 6.0, 2),
+        (1, 0.0, 2),
+        *[(2, 1.0, 2), (1, 0.0, 2)] * 3,
+    ]
+
+
+def slow(log: Log, seconds: float) -> None:
+    """The first member says that it let go of partitions only so long after it was to."""
+    first(log)
+    log.at(10)
+    log.joined("b")
+    log.epoch(2)
+    log.assigned(2)
+    log.has("b", 2, "", state=2)
+    log.at(10 + seconds)
+    log.joined("b", topics="tu")
+    log.at(11 + seconds)
+    log.has("a", 2, "t0 t1")
+    log.at(12 + seconds)
+    log.has("b", 2, "t2 t3")
+
+
+def test_a_slow_member_holds_a_rebalance_open_for_as_long_as_its_coordinator_waits_for_it() -> None:
+    log = Log()
+    slow(log, 119)  # a session timeout of 60 s, and its rebalance timeout, with a second to go
+    assert [one[1:] for one in told(log)] == [
+        (1, True, {"a": "t0 t1 t2 t3"}),
+        (2, False, {"a": "t0 t1 t2 t3", "b": ""}),
+        (2, False, {"a": "t0 t1 t2 t3", "b": ""}),
+        (2, False, {"a": "t0 t1", "b": ""}),
+        (2, True, {"a": "t0 t1", "b": "t2 t3"}),
+    ]
+    assert (only(log).seconds, only(log).gone, only(log).moved) == (121.0, 0, 2)
+
+
+def test_a_member_is_waited_for_until_both_its_timeouts_are_over() -> None:
+    """Its end counts from the last record before that: nothing has changed since."""
+    log = Log()
+    slow(log, 119)
+    del log.records[-2:]  # its own, and what follows from that
+    log.at(10 + 120)
+    log.joined("b", topics="t")
+    assert [one[0::3] for one in told(log)][-1] == (130, {"a": "t0 t1 t2 t3", "b": ""})
+    log.at(10 + 120 + 0.001)
+    log.has("b", 2, "t0 t1 t2 t3")
+    assert [(one[0], one[2], one[3]) for one in told(log)][-2:] == [
+        (130, False, {"b": ""}),
+        (130.001, True, {"b": "t0 t1 t2 t3"}),
+    ]
+
+
+def test_a_member_that_uses_the_classic_protocol_is_waited_for_by_its_own_session_timeout() -> None:
+    log = Log()
+    log.joined("a", session_timeout_ms=600_000)
+    log.epoch(1)
+    log.assigned(1)
+    log.has("a", 1, "t0")
+    log.at(10)
+    log.epoch(2)
+    log.assigned(2)
+    log.at(10 + 660)
+    log.matches("x", "t")
+    assert told(log) == [(0, 1, True, {"a": "t0"}), (10, 2, False, {"a": "t0"})]
+    log.at(10 + 661)
+    log.matches("x", "t")
+    assert told(log)[2:] == [(670, 2, True, {})]
+
+
+def test_a_member_that_was_thought_gone_is_back_with_its_next_record() -> None:
+    log = Log()
+    slow(log, 200)
+    assert [one[1:] for one in told(log)] == [
+        (1, True, {"a": "t0 t1 t2 t3"}),
+        (2, False, {"b": ""}),
+        (2, False, {"b": ""}),
+        (2, False, {"a": "t0 t1", "b": ""}),
+        (2, True, {"a": "t0 t1", "b": "t2 t3"}),
+    ]
+
+
+def test_a_member_that_is_waited_for_again_and_again_is_waited_for_from_the_first_time() -> None:
+    log = Log()
+    first(log)
+    for epoch in range(2, 16):
+        log.at(10 * epoch)
+        log.epoch(epoch)
+        log.assigned(epoch)
+    assert told(log)[-3:] == [
+        (130, 13, False, {"a": "t0 t1 t2 t3"}),
+        (140, 14, True, {}),
+        (150, 15, True, {}),
+    ]
+
+
+def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_one() -> None:
+    log = Log()
+    log.epoch(50)
+    log.joined("a")
+    log.assigned(50)
+    log.has("a", 50, "t0 t1")
+    log.at(30 * DAY)  # the tombstones of a, and of the group, are compacted away
+    log.joined("b")
+    log.epoch(1)
+    log.assigned(1)
+    log.has("b", 1, "t0 t1")
+    log.at(31 * DAY)
+    log.joined("c")
+    log.epoch(2)
+    log.assigned(2)
+    log.has("b", 2, "t0")
+    log.has("c", 2, "t1")
+    assert told(log) == [
+        (0, 50, True, {"a": "t0 t1"}),
+        (30 * DAY, 1, True, {"b": "t0 t1"}),
+        (31 * DAY, 2, True, {"b": "t0", "c": "t1"}),
+    ]
+    found = find_rebalances(read_snapshots(log.records, NAMES))
+    assert [(one.members, one.joined, one.gone, one.moved, one.seconds) for one in found] == [
+        (1, 1, 1, 2, 0.0),
+        (2, 1, 0, 1, 0.0),
+    ]
+
+
+def test_a_group_that_was_made_anew_keeps_members_whose_records_compaction_left_before_its_epoch() -> None:
+    log = Log()
+    log.epoch(50)
+    log.joined("a")
+    log.assigned(50)
+    log.has("a", 50, "t0 t1")
+    log.at(30 * DAY)  # of its first epochs, only what is the newest of a key is left
+    log.joined("b")
+    log.has("b", 1, "t0 t1")
+    log.at(31 * DAY)
+    log.epoch(2)
+    log.assigned(2)
+    log.has("b", 2, "t0 t1")
+    assert told(log)[-1] == (31 * DAY, 2, True, {"b": "t0 t1"})
+
+
+def test_a_member_of_the_group_before_is_told_by_its_epoch_alone() -> None:
+    """As where reading begins after the group was made anew, with the newest record of each key."""
+    log = Log()
+    log.joined("a")
+    log.has("a", 50, "t0 t1")
+    log.at(30 * DAY)
+    log.joined("b")
+    log.epoch(1)
+    log.assigned(1)
+    log.has("b", 1, "t0 t1")
+    assert told(log) == [(30 * DAY, 1, True, {"b": "t0 t1"})]
+
+
+def test_a_group_that_was_made_anew_is_told_only_when_its_assignment_is_known() -> None:
+    log = Log()
+    first(log)
+    second(log)
+    log.at(30 * DAY)
+    log.epoch(1)
+    log.joined("c")
+    log.at(30 * DAY + 1)
+    log.assigned(1)
+    log.has("c", 1, "t0")
+    assert told(log)[-2:] == [
+        (16, 2, True, {"a": "t0 t1", "b": "t2 t3"}),
+        (30 * DAY + 1, 1, True, {"c": "t0"}),
     ]
 
 

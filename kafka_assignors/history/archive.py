@@ -31,7 +31,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its common name
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC
 from kafka_assignors.history import exchange
 from kafka_assignors.history.log import Topic
-from kafka_assignors.history.schemas import ARCHIVE, TOPICS
+from kafka_assignors.history.schemas import ARCHIVE, KIP848_TYPES, TOPICS
 from kafka_assignors.history.spark_schema import spark_schema
 from kafka_assignors.protocol.offsets_topic.record import RECORD_TYPES
 
@@ -317,9 +317,22 @@ class Archive:
         until: datetime | None = None,
         groups: Sequence[str] = (),
     ) -> DataFrame:
-        """As `read`, with a column `group`, and only records that belong to one."""
-        rows = self.read(spark, since=since, until=until, groups=groups)
-        return rows.withColumn("group", group_of(F.col("key"))).where(F.col("group").isNotNull())
+        """As `read`, with a column `group`, and only records that belong to one.
+
+        A group of KIP-848 begins with what it was like at `since`, as each of its records tells but a part of
+        it: with what compaction would have left by then, the newest record of each key, as if written at that
+        moment. Of groups that have no such record from then on there is nothing.
+        """
+        rows = _with_group(self.read(spark, since=since, until=until, groups=groups))
+        if since is None:
+            return rows
+        modern = F.col("type").isin(*KIP848_TYPES)
+        before = _with_group(self.read(spark, until=since, groups=groups)).where(modern)
+        told = before.join(rows.where(modern).select("group").distinct(), "group", "left_semi")
+        newest = F.max_by(F.struct(*rows.columns), F.struct("partition", "offset"))
+        left = told.groupBy("key").agg(newest.alias("newest")).select("newest.*")
+        then = left.where("value is not null").withColumn("timestamp", F.lit(_utc(since)))
+        return rows.unionByName(then)
 
     def counts(self, spark: SparkSession) -> dict[str, Counts]:
         """How many records there are, by source.
@@ -376,6 +389,10 @@ class Archive:
 
     def _place(self, source: str, batch: str) -> Path:
         return self.path / _RECORDS / f"source={source}" / f"batch={batch}"
+
+
+def _with_group(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("group", group_of(F.col("key"))).where(F.col("group").isNotNull())
 
 
 def group_of(key: Column) -> Column:

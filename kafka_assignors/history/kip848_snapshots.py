@@ -10,6 +10,15 @@ for which epoch (6), and what each of them has (8). A snapshot is what these add
   every member is stable at the target's epoch. A group without members is.
 - A snapshot is worth telling if members, subscriptions, owners, the generation, or whether it is settled
   differ from the snapshot before.
+
+Where the log was not read for long, compaction may have removed the tombstones of members, or of the group,
+before they were seen. Two rules of the coordinator's tell of that:
+
+- No member's epoch is ahead of its group's. One that is was in a group of the same name before this one.
+- A living member says what it has after each newer target assignment: it hears of it at its next heartbeat,
+  at the latest when its session timeout is over, and is fenced if it then takes longer than its rebalance
+  timeout to let go of partitions. One that says nothing for longer than both is gone. If it says something
+  after all, it is there again.
 """
 
 from __future__ import annotations
@@ -48,6 +57,10 @@ PROTOCOL_TYPE: Final = "kip848"
 _AWAY: Final = -2
 """The epoch of a static member that left and may come back."""
 
+_SESSION_TIMEOUT_MS: Final = 60_000
+"""The longest that brokers allow unless told otherwise (`group.consumer.max.session.timeout.ms`); what it is,
+is in no record, but for members that use the classic protocol."""
+
 
 def uuid_text(topic_id: UUID) -> str:
     """An id as Java prints a Uuid: base64 for URLs without padding."""
@@ -56,8 +69,29 @@ def uuid_text(topic_id: UUID) -> str:
 
 @dataclass(slots=True)
 class _Member:
+    """What is known of a member.
+
+    Attributes:
+        said: What it said.
+        has: What it has.
+        due_us: Since when it is to say that it has what a newer target assignment gives it; None if it is
+            not, or said something since.
+        gone: Whether it took longer than the coordinator allows.
+    """
+
     said: ConsumerGroupMemberMetadataValue | None = None
     has: ConsumerGroupCurrentMemberAssignmentValue | None = None
+    due_us: int | None = None
+    gone: bool = False
+
+    @property
+    def patience_us(self) -> int:
+        """How long it may take to say that it has what it is to have, in microseconds."""
+        if self.said is None:
+            return 1000 * _SESSION_TIMEOUT_MS
+        return 1000 * (
+            max(_session_timeout_ms(self.said), _SESSION_TIMEOUT_MS) + self.said.rebalance_timeout_ms
+        )
 
 
 class Kip848Group:
@@ -96,9 +130,9 @@ class Kip848Group:
         """Take the next record, of any type."""
         match decoded:
             case ConsumerGroupMetadata(value=value):
-                self._rise(None if value is None else value.epoch, record.time_us)
+                self._move_on(None if value is None else value.epoch, record.time_us)
             case ConsumerGroupTargetAssignmentMetadata(value=value):
-                self._assignment_epoch = None if value is None else value.assignment_epoch
+                self._assign(None if value is None else value.assignment_epoch, record.time_us)
             case ConsumerGroupMemberMetadata(member_id=member_id, value=value):
                 self._member(member_id).said = value
             case ConsumerGroupCurrentMemberAssignment(member_id=member_id, value=value):
@@ -114,8 +148,8 @@ class Kip848Group:
         self._last = record
         self._group = getattr(decoded, "group_id", self._group)
 
-    def _rise(self, epoch: int | None, time_us: int) -> None:
-        """The group's epoch; None if it is gone."""
+    def _move_on(self, epoch: int | None, time_us: int) -> None:
+        """The group's epoch; None if it is gone. A lower one than before is that of a group made anew."""
         if epoch is None:
             if self._epoch is not None:
                 ended = self._assignment_epoch or self._epoch
@@ -123,16 +157,40 @@ class Kip848Group:
                 self._ended = ended
             return
         self._ended = None
-        if self._epoch is None or epoch > self._epoch:
-            self._epoch, self._rose_us = epoch, time_us
+        if epoch == self._epoch:
+            return
+        self._epoch, self._rose_us = epoch, time_us
+        # Records of the group that this one follows are told by their epochs alone: of this group's own,
+        # compaction may have left some before its epoch's, such as those of members that joined early.
+        if self._assignment_epoch is not None and self._assignment_epoch > epoch:
+            self._assignment_epoch = None
+        for member_id, member in [*self._members.items()]:
+            if member.has is not None and member.has.member_epoch > epoch:
+                del self._members[member_id]
+
+    def _assign(self, epoch: int | None, time_us: int) -> None:
+        """The epoch of the target assignment; None if there is none any more."""
+        self._assignment_epoch = epoch
+        if epoch is None:
+            return
+        for member in self._members.values():
+            if member.due_us is None and (member.has is None or member.has.member_epoch < epoch):
+                member.due_us = time_us
+
+    def give_up(self, now_us: int) -> None:
+        """Take members for gone that would have said something by now, or would have been fenced."""
+        for member in self._members.values():
+            if member.due_us is not None and not member.gone and now_us - member.due_us > member.patience_us:
+                member.gone = self._changed = True
 
     def snapshot(self) -> Snapshot | None:
         """The group as it is now; None if nothing worth telling has changed, or too little is known."""
         if not self._changed or self._last is None:
             return None
         self._changed = False
-        for member_id in [one for one, member in self._members.items() if member == _Member()]:
-            del self._members[member_id]
+        for member_id, member in [*self._members.items()]:
+            if member.said is None and member.has is None:
+                del self._members[member_id]
         if self._ended is not None:
             made = self._make((), settled=True)
             self._ended = self._told = None
@@ -142,7 +200,7 @@ class Kip848Group:
         members = [
             self._read(member_id, member.said, member.has)
             for member_id, member in self._members.items()
-            if member.said is not None
+            if member.said is not None and not member.gone
         ]
         members.sort(key=lambda member: (member.identity, member.member_id))
         made = self._make(tuple(members), settled=not members or self._stable)
@@ -157,7 +215,10 @@ class Kip848Group:
         return made
 
     def _member(self, member_id: str) -> _Member:
-        return self._members.setdefault(member_id, _Member())
+        """A member of which there is a record, so that it is not gone without a word."""
+        member = self._members.setdefault(member_id, _Member())
+        member.due_us, member.gone = None, False
+        return member
 
     @property
     def _stable(self) -> bool:
@@ -166,6 +227,7 @@ class Kip848Group:
             and member.has.state == MemberState.STABLE
             and member.has.member_epoch == self._assignment_epoch
             for member in self._members.values()
+            if not member.gone
         )
 
     def _make(self, members: tuple[SnapshotMember, ...], *, settled: bool) -> Snapshot:
@@ -173,7 +235,7 @@ class Kip848Group:
         wanted = Counter(
             member.said.server_assignor
             for member in self._members.values()
-            if member.said is not None and member.said.server_assignor
+            if member.said is not None and member.said.server_assignor and not member.gone
         )
         return Snapshot(
             group=self._group,
@@ -198,7 +260,6 @@ class Kip848Group:
         matching = (
             () if said.subscribed_topic_regex is None else self._matches.get(said.subscribed_topic_regex, ())
         )
-        classic = said.classic_member_metadata
         assignment: Partitions = frozenset()
         if has is not None and has.member_epoch != _AWAY:
             assignment = self._flat((*has.assigned_partitions, *has.partitions_pending_revocation))
@@ -211,7 +272,7 @@ class Kip848Group:
             topics=frozenset((*said.subscribed_topic_names, *matching)),
             claims={},
             assignment=assignment,
-            session_timeout_ms=-1 if classic is None else classic.session_timeout_ms,
+            session_timeout_ms=_session_timeout_ms(said),
             rebalance_timeout_ms=said.rebalance_timeout_ms,
         )
 
@@ -222,3 +283,9 @@ class Kip848Group:
             for text in (uuid_text(one.topic_id),)
             for partition in one.partitions
         )
+
+
+def _session_timeout_ms(said: ConsumerGroupMemberMetadataValue) -> int:
+    """That of a member that uses the classic protocol; of others it is not told: -1."""
+    classic = said.classic_member_metadata
+    return -1 if classic is None else classic.session_timeout_ms

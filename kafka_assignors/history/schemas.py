@@ -59,8 +59,11 @@ ARCHIVE: Final = _schema(
 """Records as they were in `__consumer_offsets`. Kept are the types of `KEPT_TYPES`, and whatever has no
 proper key; of others (mostly committed offsets) only how many there were."""
 
-KEPT_TYPES: Final = (2, 3, 4, 5, 6, 7, 8, 16)
-"""GroupMetadata, and the records of KIP-848's consumer groups."""
+KIP848_TYPES: Final = (3, 4, 5, 6, 7, 8, 16)
+"""The records of KIP-848's consumer groups, each of which tells but a part of its group."""
+
+KEPT_TYPES: Final = (2, *KIP848_TYPES)
+"""GroupMetadata, each record of which is a whole group, and those of KIP-848."""
 
 TOPICS: Final = _schema(
     ("topic", pa.string(), False, "a topic's name"),

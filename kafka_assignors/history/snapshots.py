@@ -72,6 +72,7 @@ class SnapshotReader:
             return
         again = self._classic is not None and isinstance(decoded, GroupMetadata)
         if again or (last is not None and last.time_us != record.time_us):
+            self._kip848.give_up(record.time_us)
             yield from self.flush()
         self._last = record
         if isinstance(decoded, GroupMetadata):
