@@ -12,6 +12,8 @@ import pytest
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.cli.main import main
 from kafka_assignors.coordinator import MemberSettings, Simulation
+from kafka_assignors.history.archive import Archive
+from kafka_assignors.history.log import Topic
 from kafka_assignors.history.session import spark_session
 from kafka_assignors.protocol.offsets_topic import encode_group_metadata, group_metadata_key
 
@@ -74,6 +76,11 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> str:
     ]
     dump.write_text("\n".join(lines), encoding="utf-8")
     assert main(["history", "import", str(folder / "archive"), str(dump)]) == 0
+    # The topics as a capture sees them now: one of them grew after all that is in the archive.
+    now = {**TOPICS, "orders": 80}
+    Archive(folder / "archive").add_topics(
+        [Topic(topic=topic, topic_id=f"id of {topic}", partitions=count) for topic, count in now.items()]
+    )
     return str(folder / "archive")
 
 

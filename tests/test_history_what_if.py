@@ -21,6 +21,7 @@ from kafka_assignors.coordinator import Simulation
 from kafka_assignors.group import Group
 from kafka_assignors.history.schemas import ACTUAL
 from kafka_assignors.history.snapshots import ArchivedRecord, Snapshot, SnapshotMember, classic_snapshot
+from kafka_assignors.history.topics import TopicsSeen
 from kafka_assignors.history.what_if.assignors import NAMES, leader_of
 from kafka_assignors.history.what_if.course import UNKNOWN_SECONDS, Course
 from kafka_assignors.history.what_if.replay import Rebalanced, Replay, replay, replay_course
@@ -427,16 +428,57 @@ def test_when_nobody_is_left_nobody_has_anything() -> None:
     ]
 
 
-def test_a_topic_has_the_partitions_that_were_seen_by_then() -> None:
+def sizes(history: Sequence[Snapshot], *seen: tuple[float, int]) -> list[tuple[int, ...]]:
+    """The sizes of `t` in each rebalance, by when it was seen with how many partitions."""
+    topics = TopicsSeen.of([("t", round(at * SECOND), count) for at, count in seen])
+    return [step.sizes for step in AS_IT_WAS.apply(Course.of(history, topics)).steps]
+
+
+def test_a_topic_has_the_partitions_that_were_seen_by_then_or_given_away_since() -> None:
     history = [
         snapshot(1, 10, member("a", {"t": range(4)})),
         snapshot(2, 20, member("a", {"t": range(6)})),
+        snapshot(3, 30, member("a", {"t": range(5)})),
     ]
 
-    course = AS_IT_WAS.apply(Course.of(history, {"t": 6}))
+    assert sizes(history) == [(4,), (6,), (6,)]
+    assert sizes(history, (5, 4)) == [(4,), (6,), (6,)]
+    assert sizes(history, (5, 4), (25, 8)) == [(4,), (6,), (8,)]
+    assert sizes(history, (15, 6)) == [(4,), (6,), (6,)]
+    assert sizes(history, (20, 8)) == [(4,), (8,), (8,)]
+    assert sizes(history, (40, 8)) == [(4,), (6,), (6,)]
+    assert [step.sizes for step in Course.of(history, {"t": 8}).steps] == [(8,), (8,), (8,)]
 
-    assert [step.sizes for step in course.steps] == [(4,), (6,)]
-    assert [step.sizes for step in Course.of(history, {"t": 8}).steps] == [(8,), (8,)]
+
+def test_a_topic_that_was_deleted_or_made_anew_has_no_partitions_of_the_old_one() -> None:
+    history = [
+        snapshot(1, 10, member("a", {"t": range(6)})),
+        snapshot(2, 20, member("a")),
+        snapshot(3, 30, member("a", {"t": range(2)})),
+    ]
+
+    assert sizes(history, (5, 6), (15, 0), (25, 2)) == [(6,), (0,), (2,)]
+    assert (
+        replay(history, ACTUAL, topics=TopicsSeen.of([("t", 5 * SECOND, 6), ("t", 15 * SECOND, 0)])).failed
+        == 0
+    )
+
+
+@pytest.mark.parametrize("seen", [[(5.0, 4), (40.0, 12)], [(40.0, 12)]], ids=["before and after", "after"])
+def test_a_topic_that_grew_after_a_history_has_no_more_partitions_in_it(
+    seen: list[tuple[float, int]],
+) -> None:
+    history = [
+        snapshot(1, 10, member("a", {"t": range(4)})),
+        snapshot(2, 20, member("a", {"t": [0, 1]}), member("b", {"t": [2, 3]})),
+        snapshot(3, 30),
+    ]
+    grown = TopicsSeen.of([("t", round(at * SECOND), count) for at, count in seen])
+
+    for name in (ACTUAL, "range", "cooperative-sticky"):
+        one = replay(history, name, topics=grown)
+        assert (one.moved, one.failed) == (2, 0)
+        assert one == replay(history, name, topics={"t": 4})
 
 
 def test_ids_that_no_topic_can_have_are_not_believed() -> None:

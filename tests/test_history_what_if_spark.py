@@ -14,6 +14,7 @@ from benchmarks.history_what_if import life
 from kafka_assignors.history.kip848_snapshots import uuid_text
 from kafka_assignors.history.schemas import ACTUAL, ARCHIVE, WHAT_IF
 from kafka_assignors.history.snapshots import ArchivedRecord, read_snapshots
+from kafka_assignors.history.topics import TopicsSeen
 from kafka_assignors.history.what_if.job import row_of, what_if
 from kafka_assignors.history.what_if.replay import replay
 from kafka_assignors.history.what_if.scenarios import Scenario
@@ -88,13 +89,16 @@ def test_rows_are_those_of_the_replays(spark: SparkSession, tmp_path: Path, *, s
     rows = [*rows[::-1], *rows[:5]]
     assignors = ["range", "sticky", "kafka-python:cooperative-sticky"]
     scenarios = ["as it was", "static members"]
+    # One of the topics grows after half of the rebalances.
+    half = lived("search", 4)[4].time_us
+    topics = TopicsSeen.of([*((topic, 0, count) for topic, count in TOPICS.items()), ("orders", half, 90)])
 
     found = what_if(
-        read(spark, tmp_path, rows), assignors=assignors, scenarios=scenarios, topics=TOPICS, split=split
+        read(spark, tmp_path, rows), assignors=assignors, scenarios=scenarios, topics=topics, split=split
     ).toArrow()
 
     expected = [
-        row_of(replay(read_snapshots(records), assignor, topics=TOPICS, scenario=Scenario.of(scenario)))
+        row_of(replay(read_snapshots(records), assignor, topics=topics, scenario=Scenario.of(scenario)))
         for records in groups.values()
         for scenario in scenarios
         for assignor in ([ACTUAL, *assignors] if scenario == "as it was" else assignors)

@@ -13,21 +13,23 @@ of a hand-over from the first of its generations to the last. How long the group
 record tells. If the first time is not told, or is after the second, the rebalance is taken to have lasted
 `UNKNOWN_SECONDS`.
 
-A topic has as many partitions as were ever given away up to then, so that it grows when the group saw it
-grow. Where `topics` says that it has more than the group ever gave away, it had these all the time: somebody
-left them out.
+A topic has as many partitions as were last seen until then, or as the group has given away since, whichever
+are more: it may have grown since it was seen. Before it was seen it has what the group gave away up to then.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from kafka_assignors.arrays import NOBODY, IntArray, places
 from kafka_assignors.history.kip848_snapshots import PROTOCOL_TYPE
+from kafka_assignors.history.topics import TopicsSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -114,7 +116,9 @@ class Course:
     away: tuple[tuple[int, float], ...] = ()
 
     @classmethod
-    def of(cls, snapshots: Iterable[Snapshot], topics: Mapping[str, int] | None = None) -> Course:
+    def of(
+        cls, snapshots: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None
+    ) -> Course:
         """The course that snapshots of one group show; see `CourseBuilder`."""
         listed = list(snapshots)
         builder = CourseBuilder(listed[0].group if listed else "")
@@ -207,11 +211,11 @@ class CourseBuilder:
             )
         )
 
-    def build(self, topics: Mapping[str, int] | None = None) -> Course:
+    def build(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> Course:
         """Make the course of the snapshots so far.
 
         Args:
-            topics: How many partitions topics have; for those that are not there see above.
+            topics: How many partitions each topic has, or had at what time; see above.
         """
         # Offsets are the order of what happened; times of a record are a clock's. Only a group that moved to
         # another partition of the topic has no other order.
@@ -226,7 +230,7 @@ class CourseBuilder:
                 rebalances[-1] = before._replace(members=seen.members)
             elif before is not None or seen.members:
                 rebalances.append(seen)
-        numbers, bounds, sizes = self._layout(rebalances, topics or {})
+        numbers, bounds, sizes = self._layout(rebalances, TopicsSeen.told(topics))
         shown = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         steps = []
         for rebalance, counts in zip(rebalances, sizes, strict=True):
@@ -281,31 +285,40 @@ class CourseBuilder:
         return partitions, owners
 
     def _layout(
-        self, rebalances: Sequence[_Seen], told: Mapping[str, int]
+        self, rebalances: Sequence[_Seen], seen: TopicsSeen
     ) -> tuple[IntArray, IntArray, list[tuple[int, ...]]]:
         """The place of each topic among the sorted ones; their bounds; their sizes in each rebalance."""
         numbers = places(np.argsort(np.array(list(self._topics), dtype=object)), len(self._topics))
-        topics = sorted(self._topics)
-        so_far = np.zeros(len(topics), dtype=np.int64)
-        grown: list[IntArray] = []
-        shown: IntArray | None = None
-        for rebalance in rebalances:
-            if rebalance.given is not shown:
-                shown = rebalance.given
-                so_far = so_far.copy()
-                np.maximum.at(so_far, numbers[shown >> _ID_BITS], (shown & _ID_MASK) + 1)
-            grown.append(so_far)
-        known = np.array([told.get(topic, 0) for topic in topics], dtype=np.int64)
-        most = np.maximum(known, so_far)
+        changes = _changes(sorted(self._topics), rebalances, seen)
+        now = np.zeros(len(self._topics), dtype=np.int64)
+        most = now.copy()
         sizes: list[tuple[int, ...]] = []
-        last: IntArray | None = None
-        for counts in grown:
-            if counts is not last:
-                last = counts
-                sizes.append(tuple(np.where((known > so_far) | (counts == 0), most, counts).tolist()))
-            else:
+        given: IntArray | None = None
+        for place, rebalance in enumerate(rebalances):
+            # Most rebalances give the same partitions away as the one before, of topics that stayed the same.
+            if rebalance.given is given and place not in changes:
                 sizes.append(sizes[-1])
+                continue
+            given = rebalance.given
+            for topic, count in changes.get(place, ()):
+                now[topic] = count
+            np.maximum.at(now, numbers[given >> _ID_BITS], (given & _ID_MASK) + 1)
+            np.maximum(most, now, out=most)
+            sizes.append(tuple(now.tolist()))
         return numbers, np.concatenate(([0], np.cumsum(most))), sizes
+
+
+def _changes(
+    topics: Iterable[str], rebalances: Sequence[_Seen], seen: TopicsSeen
+) -> dict[int, list[tuple[int, int]]]:
+    """Topics by number, and how many partitions they had been seen to have, by the first rebalance after."""
+    # Records are in the order of their offsets; a clock that was set back does not undo what was seen.
+    ended = list(accumulate((rebalance.time_us for rebalance in rebalances), max))
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, topic in enumerate(topics):
+        for since, count in seen.changes(topic):
+            found.setdefault(bisect_left(ended, since), []).append((number, count))
+    return found
 
 
 def _is_same(before: _Seen, seen: _Seen) -> bool:

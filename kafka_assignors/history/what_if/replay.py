@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kafka_assignors.history.snapshots import Snapshot
+    from kafka_assignors.history.topics import TopicsSeen
     from kafka_assignors.history.what_if.course import Step
 
 log = logging.getLogger(__name__)
@@ -121,7 +122,7 @@ def replay(
     snapshots: Iterable[Snapshot],
     assignor: str,
     *,
-    topics: Mapping[str, int] | None = None,
+    topics: Mapping[str, int] | TopicsSeen | None = None,
     scenario: Scenario = AS_IT_WAS,
 ) -> Replay:
     """Replay a group's history.
@@ -129,7 +130,7 @@ def replay(
     Args:
         snapshots: Of one group, in any order.
         assignor: A name as `leader_of` takes it, or `ACTUAL` for what happened.
-        topics: How many partitions topics have; see `course` for those that are not there.
+        topics: How many partitions each topic has, or had at what time; see `course`.
         scenario: What shall be otherwise.
 
     Raises:
