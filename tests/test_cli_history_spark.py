@@ -123,6 +123,17 @@ def test_what_if_compares_with_what_happened(archive: str, capsys: pytest.Captur
     }
 
 
+def test_what_if_measures_a_scenario_alone_against_what_happened(
+    archive: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["what-if", archive, "--group", "range-group", "--assignor", "sticky"]
+    capsys.readouterr()
+    assert main(["history", *asked, "--scenario", "static members"]) == 0
+    said, _, *rows, _, _ = capsys.readouterr().out.splitlines()
+    assert said == "range-group: nothing tried would have been better than what happened"
+    assert [row.split()[0] for row in rows] == ["actual", "sticky"]
+
+
 def test_an_assignor_that_there_is_not_is_refused(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "what-if", archive, "--assignor", "rnage"]) == 2
     assert "kafka-assignors history what-if: there is no assignor 'rnage'" in capsys.readouterr().err

@@ -616,6 +616,16 @@ def test_every_group_is_there_with_what_it_takes_to_judge_it() -> None:
     assert all(one.get("scope") for one in page.of("th"))
 
 
+def test_nothing_is_said_to_help_little_that_was_not_measured_against_what_happened() -> None:
+    groups = [summary("tried"), summary("unmeasured")]
+    rows = [
+        what_if("actual", group="tried"),
+        what_if("sticky", group="tried"),
+        what_if("sticky", "static members", group="unmeasured", rebalances=0),
+    ]
+    assert Page(render(report(groups, [], rows))).text.count("Nothing that was tried helps much") == 1
+
+
 def test_the_order_is_that_of_restlessness() -> None:
     groups = [summary("calm", rebalances=0), summary("b", unowned_seconds=9.0), summary("a"), summary("c")]
     assert shown_groups(groups) == ["a", "c", "b", "calm"]

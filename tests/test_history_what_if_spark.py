@@ -113,6 +113,20 @@ def test_rows_are_those_of_the_replays(spark: SparkSession, tmp_path: Path, *, s
     assert all(row["rebalances"] == 8 for row in expected if row["scenario"] == "as it was")
 
 
+@pytest.mark.parametrize("split", [True, False])
+def test_what_happened_is_told_whatever_the_scenarios(
+    spark: SparkSession, tmp_path: Path, *, split: bool
+) -> None:
+    records = read(spark, tmp_path, archived({"g": lived("g", 1)}))
+
+    found = what_if(records, assignors=["range"], scenarios=["static members"], split=split).collect()
+
+    assert sorted((row.assignor, row.scenario) for row in found) == [
+        ("actual", "as it was"),
+        ("range", "static members"),
+    ]
+
+
 def test_what_cannot_be_read_or_replayed_counts_as_failed(spark: SparkSession, tmp_path: Path) -> None:
     good = lived("good", 1)
     half = lived("half", 2)

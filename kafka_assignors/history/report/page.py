@@ -183,7 +183,7 @@ def _overview_row(
     if saving is not None:
         advice = f"{savings.change(saving.row, None)}: {savings.saved(saving)} less"
     else:
-        advice = "nothing that was tried helps much" if rows else ""
+        advice = "nothing that was tried helps much" if savings.savings(rows) else ""
     return OverviewRow(
         rank=place + 1,
         summary=summary,

@@ -58,7 +58,7 @@ def what_if(
 
     Args:
         records: An archive in the schema `ARCHIVE`, with a column `group`.
-        assignors: Names as `leader_of` takes them. Where it is as it was, what happened comes in addition.
+        assignors: Names as `leader_of` takes them. What happened comes in addition.
         scenarios: Names as `Scenario.of` takes them.
         topics: How many partitions each topic has, or had at what time, as far as that is known.
         topic_names: The name of each topic by its id, for groups of KIP-848.
@@ -105,15 +105,13 @@ def what_if(
 
 
 def _parts(scenarios: Sequence[Scenario], assignors: Sequence[str], *, split: bool) -> tuple[Part, ...]:
+    """What each call has to do: what happened, against which all else is measured, and what is asked for."""
     if split:
-        alone: list[Part] = [((scenario, (name,)),) for scenario in scenarios for name in assignors]
-        return tuple([((AS_IT_WAS, (ACTUAL,)),), *alone] if AS_IT_WAS in scenarios else alone)
-    return (
-        tuple(
-            (scenario, (ACTUAL, *assignors) if scenario == AS_IT_WAS else tuple(assignors))
-            for scenario in scenarios
-        ),
-    )
+        alone = [(scenario, (name,)) for scenario in scenarios for name in assignors]
+        return tuple((one,) for one in [(AS_IT_WAS, (ACTUAL,)), *alone])
+    wanted = dict.fromkeys(scenarios, tuple(assignors))
+    wanted[AS_IT_WAS] = (ACTUAL, *wanted.get(AS_IT_WAS, ()))
+    return (tuple(wanted.items()),)
 
 
 def replay_records(
