@@ -8,10 +8,12 @@ What is replayed is who was in the group, not what its assignor made of it. So
 - several records of one generation are one rebalance: a static member came back, under another member id;
 - a rebalance of the same members for any other reason (new partitions, say) is a rebalance.
 
-A rebalance lasts from when the coordinator had all joins (`state_time_us`) to when it wrote the assignments;
-of a hand-over from the first of its generations to the last. How long the group waited for the joins no
-record tells. If the first time is not told, or is after the second, the rebalance is taken to have lasted
-`UNKNOWN_SECONDS`.
+A rebalance lasts from when the coordinator had all joins (`reasons.began_us`) to when it wrote the
+assignments; of a hand-over from the first of its generations to the last. How long the group waited for the
+joins no record tells.
+
+The first step is no rebalance: it only says what there was when the history begins. If that is amid a
+rebalance, it is what came of it.
 
 A topic has as many partitions as were last seen until then, or as the group has given away since, whichever
 are more: it may have grown since it was seen. Before it was seen it has what the group gave away up to then.
@@ -28,6 +30,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafka_assignors.arrays import NOBODY, IntArray, places
+from kafka_assignors.coordinator import reasons
 from kafka_assignors.history.kip848_snapshots import PROTOCOL_TYPE
 from kafka_assignors.history.topics import TopicsSeen
 
@@ -37,10 +40,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafka_assignors.history.snapshots import Snapshot, SnapshotMember
-
-UNKNOWN_SECONDS: Final = 3.0
-"""How long a rebalance is taken to have lasted if that is not known: a heartbeat interval, by default, within
-which all members hear of it."""
 
 MOST_PARTITIONS: Final = 100_000
 """How many partitions a topic can have; ids from there on are not believed: leaders may write anything."""
@@ -65,7 +64,7 @@ class Participant(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A rebalance, or the end of the last member.
+    """A rebalance, or where the history begins.
 
     Attributes:
         members: Who was in the group then, by identity; empty if nobody was left.
@@ -102,7 +101,7 @@ class Course:
         topics: All topics that its members subscribed to or had, sorted.
         bounds: (T + 1,) partition p of topic t is number bounds[t] + p of the N of the course.
         identities: Who was ever in it; places are the identities' numbers.
-        steps: Its rebalances.
+        steps: Where its history begins, and its rebalances.
         until_us: When the history ends.
         away: As `Step.away`, after the last step.
     """
@@ -151,13 +150,6 @@ class _Seen(NamedTuple):
     given: IntArray
     to: NDArray[np.int32]
     given_up: frozenset[int]
-
-    @property
-    def began_us(self) -> int:
-        since = self.state_time_us
-        if since is not None and since <= self.time_us:
-            return since
-        return self.time_us - round(UNKNOWN_SECONDS * 1e6)
 
     @property
     def signature(self) -> tuple[tuple[str, str, frozenset[str]], ...]:
@@ -221,19 +213,11 @@ class CourseBuilder:
         # another partition of the topic has no other order.
         one_log = len({seen.partition for seen in self._seen}) <= 1
         self._seen.sort(key=lambda seen: (0 if one_log else seen.time_us, seen.partition, seen.offset))
-        rebalances: list[_Seen] = []
-        for seen in self._seen:
-            before = rebalances[-1] if rebalances else None
-            if before is not None and (not before.settled or _is_hand_over(before, seen)):
-                rebalances[-1] = seen._replace(state_time_us=before.began_us)
-            elif before is not None and _is_same(before, seen):
-                rebalances[-1] = before._replace(members=seen.members)
-            elif before is not None or seen.members:
-                rebalances.append(seen)
+        rebalances, began = self._rebalances()
         numbers, bounds, sizes = self._layout(rebalances, TopicsSeen.told(topics))
         shown = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         steps = []
-        for rebalance, counts in zip(rebalances, sizes, strict=True):
+        for rebalance, began_us, counts in zip(rebalances, began, sizes, strict=True):
             if rebalance.given is not shown[0]:  # most generations give the same partitions away
                 topic = numbers[rebalance.given >> _ID_BITS]
                 shown = rebalance.given, bounds[topic] + (rebalance.given & _ID_MASK)
@@ -242,7 +226,7 @@ class CourseBuilder:
             steps.append(
                 Step(
                     members=rebalance.members,
-                    began_us=rebalance.began_us,
+                    began_us=began_us,
                     ended_us=rebalance.time_us,
                     sizes=counts,
                     owners=owners,
@@ -257,6 +241,25 @@ class CourseBuilder:
             steps=tuple(steps),
             until_us=max((seen.time_us for seen in self._seen), default=0),
         )
+
+    def _rebalances(self) -> tuple[list[_Seen], list[int]]:
+        """What each rebalance ended with, and when it began; the first is where the history begins."""
+        rebalances: list[_Seen] = []
+        began: list[int] = []
+        if not any(seen.members for seen in self._seen):
+            return rebalances, began
+        last = self._seen[0]  # before which nothing is known: what began there began when it was written
+        for seen in self._seen:
+            before = rebalances[-1] if rebalances else None
+            if before is not None and (not before.settled or _is_hand_over(before, seen)):
+                rebalances[-1] = seen
+            elif before is not None and _is_same(before, seen):
+                rebalances[-1] = before._replace(members=seen.members)
+            elif before is None or before.members or seen.members:
+                rebalances.append(seen)
+                began.append(reasons.began_us(last, seen))
+            last = seen
+        return rebalances, began
 
     def _participant(self, member: SnapshotMember) -> Participant:
         made = Participant(
