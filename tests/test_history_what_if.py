@@ -757,6 +757,18 @@ def test_a_group_that_was_restarted_as_a_whole_would_not_have_been_empty() -> No
     assert again.unowned_seconds == 4 * 10.0
 
 
+def test_members_are_who_they_were_when_a_clock_was_set_back() -> None:
+    a, b = member("a", {"t": [0]}), member("b", {"t": [1]})
+    told = [(100, [a]), (50, [a, b]), (50, [a]), (200, [a, b])]
+    history = [
+        replace(snapshot(number, at, *members), offset=number) for number, (at, members) in enumerate(told)
+    ]
+
+    course = AS_IT_WAS.apply(Course.of(history))
+
+    assert [len(step.members) for step in course.steps] == [1, 2, 1, 2]
+
+
 @given(history=histories())
 @settings(max_examples=50, deadline=None)
 def test_as_it_was_changes_nothing_but_absences(history: list[Snapshot]) -> None:
