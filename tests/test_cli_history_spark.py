@@ -16,6 +16,7 @@ from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.cli.main import main
 from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history.archive import Archive
+from kafka_assignors.history.log import Topic
 from kafka_assignors.history.session import spark_session
 from kafka_assignors.protocol.offsets_topic import encode_group_metadata, group_metadata_key
 from tests.group_histories import START_US
@@ -79,6 +80,11 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> str:
     ]
     dump.write_text("\n".join(lines), encoding="utf-8")
     assert main(["history", "import", str(folder / "archive"), str(dump)]) == 0
+    # The topics as a capture sees them now: one of them grew after all that is in the archive.
+    now = {**TOPICS, "orders": 80}
+    Archive(folder / "archive").add_topics(
+        [Topic(topic=topic, topic_id=f"id of {topic}", partitions=count) for topic, count in now.items()]
+    )
     return str(folder / "archive")
 
 
@@ -222,6 +228,17 @@ def test_what_if_compares_with_what_happened(archive: str, capsys: pytest.Captur
         # Of a group whose only record cannot be read, nothing can be replayed.
         **{("g", how): (0, 1) for how in ("actual", "range")},
     }
+
+
+def test_what_if_measures_a_scenario_alone_against_what_happened(
+    archive: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["what-if", archive, "--group", "range-group", "--assignor", "sticky"]
+    capsys.readouterr()
+    assert main(["history", *asked, "--scenario", "static members"]) == 0
+    said, _, *rows, _, _ = capsys.readouterr().out.splitlines()
+    assert said == "range-group: nothing tried would have been better than what happened"
+    assert [row.split()[0] for row in rows] == ["actual", "sticky"]
 
 
 def test_an_assignor_that_there_is_not_is_refused(archive: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -618,6 +618,28 @@ def test_every_group_is_there_with_what_it_takes_to_judge_it() -> None:
     assert all(one.get("scope") for one in page.of("th"))
 
 
+def test_nothing_is_said_to_help_little_that_was_not_measured_against_what_happened() -> None:
+    groups = [summary("tried"), summary("unmeasured")]
+    rows = [
+        what_if("actual", group="tried"),
+        what_if("sticky", group="tried"),
+        what_if("sticky", "static members", group="unmeasured", rebalances=0),
+    ]
+    assert Page(render(report(groups, [], rows))).text.count("Nothing that was tried helps much") == 1
+
+
+def test_what_is_avoidable_is_a_part_of_what_stands_beside_it() -> None:
+    # What-if and metrics count by rules of their own: here 600 s and 24 s, for the group that was replayed.
+    groups = [summary("replayed"), summary("not replayed")]
+    rows = [
+        what_if("actual", group="replayed"),
+        what_if("sticky", group="replayed", unowned_seconds=60.0),
+    ]
+    text = Page(render(report(groups, [], rows))).text
+    assert "without an owner 10 min 24 s of that avoidable 9 min " in text
+    assert "without an owner 48 s " in Page(render(report(groups, []))).text
+
+
 def test_the_order_is_that_of_restlessness() -> None:
     groups = [summary("calm", rebalances=0), summary("b", unowned_seconds=9.0), summary("a"), summary("c")]
     assert shown_groups(groups) == ["a", "c", "b", "calm"]

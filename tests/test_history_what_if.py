@@ -19,15 +19,24 @@ from kafka_assignors import (
 from kafka_assignors.cli.history_what_if_text import what_if_lines
 from kafka_assignors.coordinator import Simulation
 from kafka_assignors.group import Group
+from kafka_assignors.history.rebalances import find_rebalances
 from kafka_assignors.history.schemas import ACTUAL
-from kafka_assignors.history.snapshots import ArchivedRecord, Snapshot, SnapshotMember, classic_snapshot
+from kafka_assignors.history.snapshots import (
+    ArchivedRecord,
+    Snapshot,
+    SnapshotMember,
+    classic_snapshot,
+    read_snapshots,
+)
+from kafka_assignors.history.topics import TopicsSeen
 from kafka_assignors.history.what_if.assignors import NAMES, leader_of
-from kafka_assignors.history.what_if.course import UNKNOWN_SECONDS, Course
+from kafka_assignors.history.what_if.course import Course
 from kafka_assignors.history.what_if.replay import Rebalanced, Replay, replay, replay_course
 from kafka_assignors.history.what_if.saved import savings
 from kafka_assignors.history.what_if.scenarios import AS_IT_WAS, Scenario
 from kafka_assignors.members import Member
 from kafka_assignors.planners import plan_range
+from tests.group_histories import random_life
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -82,13 +91,14 @@ def snapshot(
 
 
 def owned(course: Course, one: Replay) -> list[dict[str, set[tuple[str, int]]]]:
-    """What each member has after each rebalance."""
+    """What each member has when the history begins, and after each rebalance."""
     sizes = np.diff(course.bounds).tolist()
     names = [
         (topic, number) for topic, size in zip(course.topics, sizes, strict=True) for number in range(size)
     ]
     found = []
-    for rebalance in one.rebalances:
+    begun = () if one.beginning is None else (one.beginning,)
+    for rebalance in (*begun, *one.rebalances):
         assert rebalance.owners is not None
         found.append(
             {
@@ -147,6 +157,7 @@ ACTS: tuple[Callable[[Simulation], object], ...] = (
     lambda simulation: simulation.members["a"].leave(),
 )
 
+
 OURS: dict[str, Callable[[], Assignor]] = {
     "range": RangeAssignor,
     "roundrobin": RoundRobinAssignor,
@@ -162,7 +173,7 @@ def test_a_life_replayed_with_its_own_assignor_is_what_happened(strategy: str) -
 
     actual, again = replay_course(course, [ACTUAL, strategy], owners=True)
 
-    assert len(actual.rebalances) >= len(ACTS)
+    assert len(actual.rebalances) >= len(ACTS) - 1
     assert owned(course, actual) == owned(course, again)
     assert without_owners(actual) == without_owners(again)
     assert again.failed == 0
@@ -261,7 +272,7 @@ def test_range_is_a_function_of_the_membership_alone(history: list[Snapshot]) ->
                     if had
                 }
             )
-    assert owned(course, again) == expected
+    assert [each for each in owned(course, again) if each] == expected
 
 
 PAIRS = [
@@ -314,28 +325,27 @@ def test_an_eager_assignor_pays_for_all_and_a_cooperative_one_for_what_moves() -
     actual = replay(history, ACTUAL)
     eager, kip848 = replay(history, "sticky"), replay(history, "kip848:range")
 
-    assert [one.moved for one in actual.rebalances] == [0, 3, 3]
-    assert [one.unowned_seconds for one in actual.rebalances] == [0.0, 6 * 2.0, 6 * 0.5]
+    assert [one.moved for one in actual.rebalances] == [3, 3]
+    assert [one.unowned_seconds for one in actual.rebalances] == [6 * 2.0, 6 * 0.5]
     assert without_owners(eager) == without_owners(actual)
-    assert [one.moved for one in kip848.rebalances] == [0, 3, 3]
-    assert [one.unowned_seconds for one in kip848.rebalances] == [0.0, 3 * 2.0, 3 * 0.5]
+    assert [one.moved for one in kip848.rebalances] == [3, 3]
+    assert [one.unowned_seconds for one in kip848.rebalances] == [3 * 2.0, 3 * 0.5]
     assert (actual.imbalance, actual.worst_imbalance, actual.failed) == (0.0, 0, 0)
 
 
-def test_a_rebalance_of_unknown_length_counts_as_a_heartbeat_interval() -> None:
+@pytest.mark.parametrize(("took", "counted"), [(1.5, 1.5), (None, 0.0), (-1.0, 0.0), (10.0, 0.0), (9.9, 9.9)])
+def test_a_rebalance_takes_what_its_record_tells_if_that_is_since_the_one_before(
+    took: float | None, counted: float
+) -> None:
     history = [
-        snapshot(1, 10, member("a", {"t": range(4)}), took=None),
-        snapshot(2, 20, member("b", {"t": range(4)}), took=None),
-        snapshot(3, 30, member("c", {"t": range(4)}), took=-1.0),
+        snapshot(1, 10, member("a", {"t": range(4)}), took=took),
+        snapshot(2, 20, member("b", {"t": range(4)}), took=took),
     ]
 
     actual = replay(history, ACTUAL)
 
-    assert [one.unowned_seconds for one in actual.rebalances] == [
-        0.0,
-        4 * UNKNOWN_SECONDS,
-        4 * UNKNOWN_SECONDS,
-    ]
+    assert [one.unowned_seconds for one in actual.rebalances] == [4 * counted]
+    assert [one.unowned_seconds for one in find_rebalances(history)] == [4 * counted]
 
 
 def test_the_generations_of_a_hand_over_are_one_rebalance() -> None:
@@ -364,7 +374,6 @@ def test_the_generations_of_a_hand_over_are_one_rebalance() -> None:
 
     # From 19.5, when all had joined the first of the two generations, to 23.
     assert [(one.moved, one.unowned_seconds, one.left_out) for one in actual.rebalances] == [
-        (0, 0.0, 0),
         (2, 2 * 3.5, 0),
     ]
 
@@ -380,9 +389,9 @@ def test_a_hand_over_that_is_overtaken_leaves_partitions_out_and_is_no_failure()
 
     actual = replay(history, ACTUAL)
 
-    assert [(one.left_out, one.failed) for one in actual.rebalances] == [(0, False), (2, False), (0, False)]
+    assert [(one.left_out, one.failed) for one in actual.rebalances] == [(2, False), (0, False)]
     # Two partitions for the second in which the group settled, and until the end of the next rebalance.
-    assert [one.unowned_seconds for one in actual.rebalances] == [0.0, 2 * 1.0, 2 * 10.0]
+    assert [one.unowned_seconds for one in actual.rebalances] == [2 * 1.0, 2 * 10.0]
 
 
 def test_a_static_member_that_came_back_to_its_generation_is_no_rebalance() -> None:
@@ -393,7 +402,7 @@ def test_a_static_member_that_came_back_to_its_generation_is_no_rebalance() -> N
 
     actual = replay(history, ACTUAL)
 
-    assert [(one.ended_us, one.unowned_seconds) for one in actual.rebalances] == [(10 * SECOND, 0.0)]
+    assert (actual.rebalances, actual.unowned_seconds) == ((), 0.0)
 
 
 def test_what_is_left_out_has_no_owner_until_the_next_rebalance_ends() -> None:
@@ -406,8 +415,9 @@ def test_what_is_left_out_has_no_owner_until_the_next_rebalance_ends() -> None:
     actual = replay(history, ACTUAL, topics={"t": 4})
 
     # 2 and 3 of 4 from 10 to 20; 3 from 20 to 30; in the rebalances themselves 2 and then 3 have to stop.
-    assert [one.left_out for one in actual.rebalances] == [2, 1, 1]
-    assert [one.unowned_seconds for one in actual.rebalances] == [0.0, 2 * 10 + 2 * 1.0, 1 * 10 + 3 * 1.0]
+    assert actual.beginning is not None
+    assert [one.left_out for one in (actual.beginning, *actual.rebalances)] == [2, 1, 1]
+    assert [one.unowned_seconds for one in actual.rebalances] == [2 * 10 + 2 * 1.0, 1 * 10 + 3 * 1.0]
     assert actual.failed == 3
     assert replay(history, "range", topics={"t": 4}).failed == 0
 
@@ -416,27 +426,118 @@ def test_when_nobody_is_left_nobody_has_anything() -> None:
     history = [
         snapshot(1, 10, member("a", {"t": range(4)})),
         snapshot(2, 20),
-        snapshot(3, 1000, member("a", {"t": range(4)})),
+        snapshot(3, 30),
+        snapshot(4, 1000, member("a", {"t": range(4)}), member("b")),
     ]
 
     actual = replay(history, ACTUAL)
 
     assert [(one.members, one.moved, one.unowned_seconds) for one in actual.rebalances] == [
-        (1, 0, 0.0),
-        (1, 0, 0.0),
+        (0, 0, 0.0),
+        (2, 0, 0.0),
+    ]
+    assert (actual.imbalance, actual.worst_imbalance) == (4.0, 4)
+
+
+def test_the_first_record_is_where_the_history_begins() -> None:
+    empty = snapshot(1, 10)
+    joined = snapshot(2, 20, member("a", {"t": range(3)}), member("b", {"t": [3]}))
+    left = snapshot(3, 30, member("a", {"t": range(4)}))
+
+    def counted(*history: Snapshot) -> list[int]:
+        """The rebalances of what happened, of metrics, and of a replay."""
+        found = replay(history, ACTUAL), replay(history, "range")
+        return [len(found[0].rebalances), len(find_rebalances(history)), len(found[1].rebalances)]
+
+    assert counted(joined) == [0, 0, 0]
+    assert counted(joined, left) == [1, 1, 1]
+    assert counted(empty, joined, left) == [2, 2, 2]
+    assert replay([joined], ACTUAL).imbalance == 0
+    assert Course.of([empty]).steps == ()
+
+
+def test_an_assignor_that_fails_where_the_history_begins_has_failed() -> None:
+    # kafka-python's round robin cannot skip a member that does not subscribe.
+    one = replay(
+        [snapshot(1, 10, member("a"), member("b", topics=["t", "u"]), member("c", topics=["u"]))],
+        "kafka-python:roundrobin",
+        topics={"t": 2, "u": 2},
+    )
+
+    assert (len(one.rebalances), one.failed) == (0, 1)
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin", "sticky"])
+def test_what_happened_costs_what_metrics_say_it_cost(strategy: str) -> None:
+    _, snapshots = life(OURS[strategy], ACTS, {"orders": 13, "payments": 8})
+
+    actual = replay(snapshots, ACTUAL)
+
+    assert [(one.moved, round(one.unowned_seconds, 6)) for one in actual.rebalances] == [
+        (one.moved, round(one.unowned_seconds, 6)) for one in find_rebalances(snapshots)
     ]
 
 
-def test_a_topic_has_the_partitions_that_were_seen_by_then() -> None:
+@pytest.mark.parametrize("seed", range(8))
+def test_what_happened_are_the_rebalances_of_metrics(seed: int) -> None:
+    snapshots = [*read_snapshots(random_life(seed, [RangeAssignor, StickyAssignor]).records)]
+
+    actual = replay(snapshots, ACTUAL)
+
+    assert [(one.members, one.moved, one.imbalance) for one in actual.rebalances] == [
+        (one.members, one.moved, one.imbalance) for one in find_rebalances(snapshots)
+    ]
+
+
+def sizes(history: Sequence[Snapshot], *seen: tuple[float, int]) -> list[tuple[int, ...]]:
+    """The sizes of `t` in each step, by when it was seen with how many partitions."""
+    topics = TopicsSeen.of([("t", round(at * SECOND), count) for at, count in seen])
+    return [step.sizes for step in AS_IT_WAS.apply(Course.of(history, topics)).steps]
+
+
+def test_a_topic_has_the_partitions_that_were_seen_by_then_or_given_away_since() -> None:
     history = [
         snapshot(1, 10, member("a", {"t": range(4)})),
         snapshot(2, 20, member("a", {"t": range(6)})),
+        snapshot(3, 30, member("a", {"t": range(5)})),
     ]
 
-    course = AS_IT_WAS.apply(Course.of(history, {"t": 6}))
+    assert sizes(history) == [(4,), (6,), (6,)]
+    assert sizes(history, (5, 4)) == [(4,), (6,), (6,)]
+    assert sizes(history, (5, 4), (25, 8)) == [(4,), (6,), (8,)]
+    assert sizes(history, (15, 6)) == [(4,), (6,), (6,)]
+    assert sizes(history, (20, 8)) == [(4,), (8,), (8,)]
+    assert sizes(history, (40, 8)) == [(4,), (6,), (6,)]
+    assert [step.sizes for step in Course.of(history, {"t": 8}).steps] == [(8,), (8,), (8,)]
 
-    assert [step.sizes for step in course.steps] == [(4,), (6,)]
-    assert [step.sizes for step in Course.of(history, {"t": 8}).steps] == [(8,), (8,)]
+
+def test_a_topic_that_was_deleted_or_made_anew_has_no_partitions_of_the_old_one() -> None:
+    history = [
+        snapshot(1, 10, member("a", {"t": range(6)})),
+        snapshot(2, 20, member("a")),
+        snapshot(3, 30, member("a", {"t": range(2)})),
+    ]
+
+    assert sizes(history, (5, 6), (15, 0), (25, 2)) == [(6,), (0,), (2,)]
+    gone = TopicsSeen.of([("t", 5 * SECOND, 6), ("t", 15 * SECOND, 0)])
+    assert replay(history, ACTUAL, topics=gone).failed == 0
+
+
+@pytest.mark.parametrize("seen", [[(5.0, 4), (40.0, 12)], [(40.0, 12)]], ids=["before and after", "after"])
+def test_a_topic_that_grew_after_a_history_has_no_more_partitions_in_it(
+    seen: list[tuple[float, int]],
+) -> None:
+    history = [
+        snapshot(1, 10, member("a", {"t": range(4)})),
+        snapshot(2, 20, member("a", {"t": [0, 1]}), member("b", {"t": [2, 3]})),
+        snapshot(3, 30),
+    ]
+    grown = TopicsSeen.of([("t", round(at * SECOND), count) for at, count in seen])
+
+    for name in (ACTUAL, "range", "cooperative-sticky"):
+        one = replay(history, name, topics=grown)
+        assert (one.moved, one.failed) == (2, 0)
+        assert one == replay(history, name, topics={"t": 4})
 
 
 def test_ids_that_no_topic_can_have_are_not_believed() -> None:
@@ -460,7 +561,7 @@ def test_a_group_of_kip848_rebalances_until_it_is_settled() -> None:
 
     actual = replay(history, ACTUAL)
 
-    assert [(one.moved, one.unowned_seconds) for one in actual.rebalances] == [(0, 0.0), (3, 3 * 5.0)]
+    assert [(one.moved, one.unowned_seconds) for one in actual.rebalances] == [(3, 3 * 5.0)]
     assert without_owners(replay(history, "kip848:uniform")) == without_owners(actual)
 
 
@@ -479,17 +580,18 @@ def test_an_assignor_that_raises_fails_and_members_keep_what_they_had() -> None:
 
     again = replay(history, "kafka-python:roundrobin", topics={"t": 2, "u": 2})
 
-    assert [one.failure.partition(":")[0] for one in again.rebalances] == ["", "KeyError"]
+    assert [one.failure.partition(":")[0] for one in again.rebalances] == ["KeyError"]
     # a had t-0 and u-0, and no longer subscribes to u; b has t-1 and u-1.
-    assert [(one.moved, one.left_out) for one in again.rebalances] == [(0, 0), (0, 1)]
+    assert [(one.moved, one.left_out) for one in again.rebalances] == [(0, 1)]
     assert again.failed == 1
 
 
 def test_kafka_pythons_range_forgets_a_dynamic_member_behind_a_static_one() -> None:
-    history = [snapshot(1, 10, member("m3"), member("m2"), member("s-1", instance="s"))]
+    begins = snapshot(1, 10, member("s-1", instance="s"))
+    history = [begins, snapshot(2, 20, member("m3"), member("m2"), *begins.members)]
     failed = [
         replay(
-            [snapshot(1, 10, member(f"x{number}"), member(f"y{number}"), member("s-1", instance="s"))],
+            [begins, snapshot(2, 20, member(f"x{number}"), member(f"y{number}"), *begins.members)],
             "kafka-python:range",
             topics={"t": 6},
         )
@@ -512,9 +614,9 @@ def test_every_assignor_has_a_name_and_gives_all_away(name: str) -> None:
     again = replay(history, name, topics={"t": 6})
 
     assert (again.failed, again.worst_imbalance) == (0, 0)
-    assert [one.left_out for one in again.rebalances] == [0, 0, 0]
+    assert [one.left_out for one in again.rebalances] == [0, 0]
     moved = {"range": 3, "roundrobin": 4}.get(name.rpartition(":")[2], 2)
-    assert [one.moved for one in again.rebalances][1] == moved
+    assert again.rebalances[0].moved == moved
 
 
 @pytest.mark.parametrize(
@@ -552,7 +654,7 @@ def restarted(back: float, *, instance: str | None = None, session: int = 45_000
 
 
 def times(history: Sequence[Snapshot], scenario: str) -> list[tuple[float, int]]:
-    """When rebalances began, and with how many members."""
+    """When the history and its rebalances began, and with how many members."""
     course = Scenario.of(scenario).apply(Course.of(history))
     return [(step.began_us / SECOND, len(step.members)) for step in course.steps]
 
@@ -560,29 +662,29 @@ def times(history: Sequence[Snapshot], scenario: str) -> list[tuple[float, int]]
 def test_a_member_that_is_back_within_its_session_was_never_gone_if_it_is_static() -> None:
     history = restarted(50.0)
 
-    assert times(history, "as it was") == [(9.0, 2), (19.0, 1), (49.0, 2), (199.0, 2)]
-    assert times(history, "static members") == [(9.0, 2), (199.0, 2)]
-    assert times(restarted(50.0, session=-1), "static members") == [(9.0, 2), (199.0, 2)]  # 45 s
+    assert times(history, "as it was") == [(10.0, 2), (19.0, 1), (49.0, 2), (199.0, 2)]
+    assert times(history, "static members") == [(10.0, 2), (199.0, 2)]
+    assert times(restarted(50.0, session=-1), "static members") == [(10.0, 2), (199.0, 2)]  # 45 s
     again = replay(history, "range", scenario=Scenario(static=True))
     # b's two partitions from 19 to 49; the last rebalance stops all four for a second.
-    assert [one.unowned_seconds for one in again.rebalances] == [0.0, 2 * 30 + 4 * 1.0]
+    assert [one.unowned_seconds for one in again.rebalances] == [2 * 30 + 4 * 1.0]
     assert again.moved == 0
 
 
 def test_a_static_member_that_is_not_back_in_time_is_missed_when_its_session_is_over() -> None:
     history = restarted(80.0)
 
-    assert times(history, "static members") == [(9.0, 2), (64.0, 1), (79.0, 2), (199.0, 2)]
+    assert times(history, "static members") == [(10.0, 2), (64.0, 1), (79.0, 2), (199.0, 2)]
     again = replay(history, "range", scenario=Scenario(static=True))
-    assert [one.unowned_seconds for one in again.rebalances] == [0.0, 2 * 45 + 4 * 1.0, 4 * 1.0, 4 * 1.0]
+    assert [one.unowned_seconds for one in again.rebalances] == [2 * 45 + 4 * 1.0, 4 * 1.0, 4 * 1.0]
 
 
 def test_with_a_longer_session_it_is_missed_later() -> None:
     history = restarted(80.0)
 
-    assert times(history, "static members, session.timeout.ms=61000") == [(9.0, 2), (199.0, 2)]
+    assert times(history, "static members, session.timeout.ms=61000") == [(10.0, 2), (199.0, 2)]
     assert times(history, "static members, session.timeout.ms=10000") == [
-        (9.0, 2),
+        (10.0, 2),
         (29.0, 1),
         (79.0, 2),
         (199.0, 2),
@@ -594,11 +696,11 @@ def test_with_a_longer_session_it_is_missed_later() -> None:
 def test_a_static_member_went_its_session_before_the_group_missed_it() -> None:
     history = restarted(50.0, instance="b", session=45_000)
     # It was seen until 10 at least, so that it is away since then: 9 s of its session of 45 s.
-    assert replay(history, ACTUAL).rebalances[1].unowned_seconds == 2 * 9 + 4 * 1.0
+    assert replay(history, ACTUAL).rebalances[0].unowned_seconds == 2 * 9 + 4 * 1.0
 
-    # It went at 9, or later; the group would have missed it at 39, or never.
-    assert times(history, "session.timeout.ms=30000") == [(9.0, 2), (39.0, 1), (49.0, 2), (199.0, 2)]
-    assert times(history, "session.timeout.ms=60000") == [(9.0, 2), (199.0, 2)]
+    # It went at 10, or later; the group would have missed it at 40, or never.
+    assert times(history, "session.timeout.ms=30000") == [(10.0, 2), (40.0, 1), (49.0, 2), (199.0, 2)]
+    assert times(history, "session.timeout.ms=60000") == [(10.0, 2), (199.0, 2)]
 
     same = restarted(50.0, instance="b", session=9000)
     assert times(same, "session.timeout.ms=9000") == times(same, "as it was")
@@ -611,7 +713,7 @@ def test_a_member_that_was_replaced_before_it_was_missed_is_the_same() -> None:
         snapshot(3, 60, member("a"), member("b-2", client="b")),
     ]
 
-    assert times(history, "static members") == [(9.0, 2)]
+    assert times(history, "static members") == [(10.0, 2)]
 
 
 def test_members_of_one_client_id_go_by_their_hosts_and_else_are_not_told_apart() -> None:
@@ -626,7 +728,7 @@ def test_members_of_one_client_id_go_by_their_hosts_and_else_are_not_told_apart(
         snapshot(3, 40, member("a", client="c"), member("d", client="c")),
     ]
 
-    assert times(by_host, "static members") == [(9.0, 2)]
+    assert times(by_host, "static members") == [(10.0, 2)]
     assert times(alike, "static members") == times(alike, "as it was")
 
 
@@ -638,7 +740,7 @@ def test_a_rebalance_with_another_cause_stays() -> None:
         snapshot(4, 40, member("a", topics=["t", "u"]), member("b2", topics=["t"], client="b")),
     ]
 
-    assert times(history, "static members") == [(9.0, 2), (29.0, 2)]
+    assert times(history, "static members") == [(10.0, 2), (29.0, 2)]
 
 
 def test_a_group_that_was_restarted_as_a_whole_would_not_have_been_empty() -> None:
@@ -650,9 +752,21 @@ def test_a_group_that_was_restarted_as_a_whole_would_not_have_been_empty() -> No
 
     again = replay(history, "range", scenario=Scenario(static=True))
 
-    assert times(history, "static members") == [(9.0, 1)]
+    assert times(history, "static members") == [(10.0, 1)]
     # Away from 17, when the group was found empty (a record without members has no other time), to 29.
     assert again.unowned_seconds == 4 * 10.0
+
+
+def test_members_are_who_they_were_when_a_clock_was_set_back() -> None:
+    a, b = member("a", {"t": [0]}), member("b", {"t": [1]})
+    told = [(100, [a]), (50, [a, b]), (50, [a]), (200, [a, b])]
+    history = [
+        replace(snapshot(number, at, *members), offset=number) for number, (at, members) in enumerate(told)
+    ]
+
+    course = AS_IT_WAS.apply(Course.of(history))
+
+    assert [len(step.members) for step in course.steps] == [1, 2, 1, 2]
 
 
 @given(history=histories())

@@ -18,7 +18,7 @@ from kafka_assignors.cli.history_what_if_text import what_if_lines
 from kafka_assignors.cli.output import show
 from kafka_assignors.cluster.admin import ClusterError
 from kafka_assignors.history.archive import Archive, ArchiveBusyError, Counts, file_uri
-from kafka_assignors.history.archive_report import ASSIGNORS, SCENARIOS, partitions_now, report_archive, zoned
+from kafka_assignors.history.archive_report import ASSIGNORS, SCENARIOS, report_archive, zoned
 from kafka_assignors.history.capture import INTERVAL_SECONDS, CaptureError, capture, reason
 from kafka_assignors.history.dump import import_dump
 from kafka_assignors.history.info import describe
@@ -29,6 +29,7 @@ from kafka_assignors.history.schemas import TOPICS
 from kafka_assignors.history.session import spark_session
 from kafka_assignors.history.spark_schema import spark_schema
 from kafka_assignors.history.tables.job import TablesBusyError, make_tables
+from kafka_assignors.history.topics import seen_and_names
 from kafka_assignors.history.what_if.job import what_if
 
 _REFUSALS = (
@@ -180,15 +181,15 @@ def _metrics(options: argparse.Namespace) -> int:
 
 def _what_if(options: argparse.Namespace) -> int:
     archive = Archive(options.archive)
-    topics = archive.topics()
+    topics, names = seen_and_names(archive.topics())
     spark = spark_session(options.master)
     with show_jobs(spark, "replaying"):
         found = what_if(
             _selected(spark, archive, options),
             assignors=options.assignors or ASSIGNORS,
             scenarios=options.scenarios or SCENARIOS,
-            topics=partitions_now(topics),
-            topic_names={one.topic_id: one.topic for one in topics},
+            topics=topics,
+            topic_names=names,
         )
         rows = [row.asDict() for row in found.collect()]
     if options.json:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,6 +70,18 @@ class Change:
     text: str
 
 
+class Written(Protocol):
+    """When a generation's record was written, and what it says of when all had joined; see `Snapshot`."""
+
+    @property
+    def time_us(self) -> int:
+        """When it was written."""
+
+    @property
+    def state_time_us(self) -> int | None:
+        """When all had joined; None if it does not say."""
+
+
 def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     """What differs between a generation and a later one; "coordinator moved" or "unknown" if nothing does.
 
@@ -84,7 +96,7 @@ def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     return tuple(found) or (_nothing(before, after),)
 
 
-def began_us(last: Snapshot, snapshot: Snapshot) -> int:
+def began_us(last: Written, snapshot: Written) -> int:
     """When all had joined, in microseconds since 1970; if that cannot be told, when the record was written.
 
     Args:

@@ -22,6 +22,7 @@ from kafka_assignors.history.report import (
 )
 from kafka_assignors.history.schemas import AS_IT_WAS
 from kafka_assignors.history.snapshots import read_snapshots
+from kafka_assignors.history.topics import seen_and_names
 from kafka_assignors.history.what_if.job import what_if
 
 if TYPE_CHECKING:
@@ -30,19 +31,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from kafka_assignors.history.archive import Archive, SeenTopic
+    from kafka_assignors.history.archive import Archive
 
 ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", "kip848:uniform")
 """What groups are replayed with unless told otherwise."""
 
 SCENARIOS: Final = (AS_IT_WAS, "static members")
 """How they are replayed unless told otherwise."""
-
-
-def partitions_now(topics: Sequence[SeenTopic]) -> dict[str, int]:
-    """How many partitions each topic had when it was last seen; without those that were gone."""
-    newest = {one.topic: one.partitions for one in topics}
-    return {topic: count for topic, count in newest.items() if count}
 
 
 def report_archive(
@@ -71,7 +66,7 @@ def report_archive(
         ValueError: There is no such assignor or scenario, or there are no records.
     """
     topics = archive.topics()
-    names = {one.topic_id: one.topic for one in topics}
+    seen, names = seen_and_names(topics)
     pieces = measure(records, topics).persist(StorageLevel.DISK_ONLY)
     try:
         groups = [GroupSummary.from_row(zoned(row, "since", "until")) for row in groups_of(pieces).collect()]
@@ -84,7 +79,7 @@ def report_archive(
                 records,
                 assignors=assignors,
                 scenarios=scenarios,
-                topics=partitions_now(topics),
+                topics=seen,
                 topic_names=names,
             )
             replayed = [WhatIf.from_row(row.asDict()) for row in rows.collect()]

@@ -23,7 +23,7 @@ from kafka_assignors.history.archive import file_uri
 from kafka_assignors.history.pieces import LEAD_IN, PIECES, Part, activity_of, measure_part, piece_row
 from kafka_assignors.history.schemas import GROUPS
 from kafka_assignors.history.snapshots import ArchivedRecord
-from kafka_assignors.history.topics import TopicsSeen
+from kafka_assignors.history.topics import seen_and_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -81,7 +81,7 @@ def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int
         Pieces, in schema PIECES; see `rebalances_of` and `groups_of`. It is worth persisting.
     """
     kept = records.where("`group` is not null and key is not null")
-    seen, names = _read_topics(topics)
+    seen, names = seen_and_names(topics)
 
     def measure_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (group, number), rows in groupby(_rows(batches), itemgetter("group", "window")):
@@ -159,11 +159,6 @@ def _windows(kept: DataFrame, window: int) -> DataFrame:
     )
     rest = kept.join(long, "group", "left_anti").withColumns(whole)
     return rest.unionByName(cut)
-
-
-def _read_topics(topics: Sequence[SeenTopic]) -> tuple[TopicsSeen, dict[str, str]]:
-    seen = ((one.topic, round(one.seen.timestamp() * 1e6), one.partitions) for one in topics)
-    return TopicsSeen.of(seen), {one.topic_id: one.topic for one in topics}
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

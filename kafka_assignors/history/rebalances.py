@@ -155,7 +155,7 @@ class RebalanceFinder:
     """
 
     def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
-        self._topics = topics if isinstance(topics, TopicsSeen) else TopicsSeen.always(topics or {})
+        self._topics = TopicsSeen.told(topics)
         self._last: Snapshot | None = None
         self._open: _Open | None = None
         self._followed = 0

@@ -183,7 +183,7 @@ def _overview_row(
     if saving is not None:
         advice = f"{savings.change(saving.row, None)}: {savings.saved(saving)} less"
     else:
-        advice = "nothing that was tried helps much" if rows else ""
+        advice = "nothing that was tried helps much" if savings.savings(rows) else ""
     return OverviewRow(
         rank=place + 1,
         summary=summary,
@@ -198,7 +198,9 @@ def _figures(data: ReportData, what_if: dict[str, list[WhatIf]]) -> list[tuple[s
     """The numbers at the top: value and what it is."""
     rebalances = sum(one.rebalances for one in data.groups)
     moved = sum(one.moved for one in data.groups)
-    unowned = sum(one.unowned_seconds for one in data.groups)
+    # By what-if's own count where there is one, so that what is avoidable is a part of it.
+    replayed = {row.group: row.unowned_seconds for row in data.what_if if row.assignor == ACTUAL}
+    unowned = sum(replayed.get(one.group, one.unowned_seconds) for one in data.groups)
     found = [
         (f"{len(data.groups):,}", "consumer group" if len(data.groups) == 1 else "consumer groups"),
         (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),

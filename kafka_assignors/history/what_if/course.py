@@ -8,26 +8,31 @@ What is replayed is who was in the group, not what its assignor made of it. So
 - several records of one generation are one rebalance: a static member came back, under another member id;
 - a rebalance of the same members for any other reason (new partitions, say) is a rebalance.
 
-A rebalance lasts from when the coordinator had all joins (`state_time_us`) to when it wrote the assignments;
-of a hand-over from the first of its generations to the last. How long the group waited for the joins no
-record tells. If the first time is not told, or is after the second, the rebalance is taken to have lasted
-`UNKNOWN_SECONDS`.
+A rebalance lasts from when the coordinator had all joins (`reasons.began_us`) to when it wrote the
+assignments; of a hand-over from the first of its generations to the last. How long the group waited for the
+joins no record tells.
 
-A topic has as many partitions as were ever given away up to then, so that it grows when the group saw it
-grow. Where `topics` says that it has more than the group ever gave away, it had these all the time: somebody
-left them out.
+The first step is no rebalance: it only says what there was when the history begins. If that is amid a
+rebalance, it is what came of it.
+
+A topic has as many partitions as were last seen until then, or as the group has given away since, whichever
+are more: it may have grown since it was seen. Before it was seen it has what the group gave away up to then.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from kafka_assignors.arrays import NOBODY, IntArray, places
+from kafka_assignors.coordinator import reasons
 from kafka_assignors.history.kip848_snapshots import PROTOCOL_TYPE
+from kafka_assignors.history.topics import TopicsSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,10 +40,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafka_assignors.history.snapshots import Snapshot, SnapshotMember
-
-UNKNOWN_SECONDS: Final = 3.0
-"""How long a rebalance is taken to have lasted if that is not known: a heartbeat interval, by default, within
-which all members hear of it."""
 
 MOST_PARTITIONS: Final = 100_000
 """How many partitions a topic can have; ids from there on are not believed: leaders may write anything."""
@@ -63,7 +64,7 @@ class Participant(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A rebalance, or the end of the last member.
+    """A rebalance, or where the history begins.
 
     Attributes:
         members: Who was in the group then, by identity; empty if nobody was left.
@@ -100,7 +101,7 @@ class Course:
         topics: All topics that its members subscribed to or had, sorted.
         bounds: (T + 1,) partition p of topic t is number bounds[t] + p of the N of the course.
         identities: Who was ever in it; places are the identities' numbers.
-        steps: Its rebalances.
+        steps: Where its history begins, and its rebalances.
         until_us: When the history ends.
         away: As `Step.away`, after the last step.
     """
@@ -114,7 +115,9 @@ class Course:
     away: tuple[tuple[int, float], ...] = ()
 
     @classmethod
-    def of(cls, snapshots: Iterable[Snapshot], topics: Mapping[str, int] | None = None) -> Course:
+    def of(
+        cls, snapshots: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None
+    ) -> Course:
         """The course that snapshots of one group show; see `CourseBuilder`."""
         listed = list(snapshots)
         builder = CourseBuilder(listed[0].group if listed else "")
@@ -147,13 +150,6 @@ class _Seen(NamedTuple):
     given: IntArray
     to: NDArray[np.int32]
     given_up: frozenset[int]
-
-    @property
-    def began_us(self) -> int:
-        since = self.state_time_us
-        if since is not None and since <= self.time_us:
-            return since
-        return self.time_us - round(UNKNOWN_SECONDS * 1e6)
 
     @property
     def signature(self) -> tuple[tuple[str, str, frozenset[str]], ...]:
@@ -207,29 +203,21 @@ class CourseBuilder:
             )
         )
 
-    def build(self, topics: Mapping[str, int] | None = None) -> Course:
+    def build(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> Course:
         """Make the course of the snapshots so far.
 
         Args:
-            topics: How many partitions topics have; for those that are not there see above.
+            topics: How many partitions each topic has, or had at what time; see above.
         """
         # Offsets are the order of what happened; times of a record are a clock's. Only a group that moved to
         # another partition of the topic has no other order.
         one_log = len({seen.partition for seen in self._seen}) <= 1
         self._seen.sort(key=lambda seen: (0 if one_log else seen.time_us, seen.partition, seen.offset))
-        rebalances: list[_Seen] = []
-        for seen in self._seen:
-            before = rebalances[-1] if rebalances else None
-            if before is not None and (not before.settled or _is_hand_over(before, seen)):
-                rebalances[-1] = seen._replace(state_time_us=before.began_us)
-            elif before is not None and _is_same(before, seen):
-                rebalances[-1] = before._replace(members=seen.members)
-            elif before is not None or seen.members:
-                rebalances.append(seen)
-        numbers, bounds, sizes = self._layout(rebalances, topics or {})
+        rebalances, began = self._rebalances()
+        numbers, bounds, sizes = self._layout(rebalances, TopicsSeen.told(topics))
         shown = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         steps = []
-        for rebalance, counts in zip(rebalances, sizes, strict=True):
+        for rebalance, began_us, counts in zip(rebalances, began, sizes, strict=True):
             if rebalance.given is not shown[0]:  # most generations give the same partitions away
                 topic = numbers[rebalance.given >> _ID_BITS]
                 shown = rebalance.given, bounds[topic] + (rebalance.given & _ID_MASK)
@@ -238,7 +226,7 @@ class CourseBuilder:
             steps.append(
                 Step(
                     members=rebalance.members,
-                    began_us=rebalance.began_us,
+                    began_us=began_us,
                     ended_us=rebalance.time_us,
                     sizes=counts,
                     owners=owners,
@@ -253,6 +241,25 @@ class CourseBuilder:
             steps=tuple(steps),
             until_us=max((seen.time_us for seen in self._seen), default=0),
         )
+
+    def _rebalances(self) -> tuple[list[_Seen], list[int]]:
+        """What each rebalance ended with, and when it began; the first is where the history begins."""
+        rebalances: list[_Seen] = []
+        began: list[int] = []
+        if not any(seen.members for seen in self._seen):
+            return rebalances, began
+        last = self._seen[0]  # before which nothing is known: what began there began when it was written
+        for seen in self._seen:
+            before = rebalances[-1] if rebalances else None
+            if before is not None and (not before.settled or _is_hand_over(before, seen)):
+                rebalances[-1] = seen
+            elif before is not None and _is_same(before, seen):
+                rebalances[-1] = before._replace(members=seen.members)
+            elif before is None or before.members or seen.members:
+                rebalances.append(seen)
+                began.append(reasons.began_us(last, seen))
+            last = seen
+        return rebalances, began
 
     def _participant(self, member: SnapshotMember) -> Participant:
         made = Participant(
@@ -281,31 +288,40 @@ class CourseBuilder:
         return partitions, owners
 
     def _layout(
-        self, rebalances: Sequence[_Seen], told: Mapping[str, int]
+        self, rebalances: Sequence[_Seen], seen: TopicsSeen
     ) -> tuple[IntArray, IntArray, list[tuple[int, ...]]]:
         """The place of each topic among the sorted ones; their bounds; their sizes in each rebalance."""
         numbers = places(np.argsort(np.array(list(self._topics), dtype=object)), len(self._topics))
-        topics = sorted(self._topics)
-        so_far = np.zeros(len(topics), dtype=np.int64)
-        grown: list[IntArray] = []
-        shown: IntArray | None = None
-        for rebalance in rebalances:
-            if rebalance.given is not shown:
-                shown = rebalance.given
-                so_far = so_far.copy()
-                np.maximum.at(so_far, numbers[shown >> _ID_BITS], (shown & _ID_MASK) + 1)
-            grown.append(so_far)
-        known = np.array([told.get(topic, 0) for topic in topics], dtype=np.int64)
-        most = np.maximum(known, so_far)
+        changes = _changes(sorted(self._topics), rebalances, seen)
+        now = np.zeros(len(self._topics), dtype=np.int64)
+        most = now.copy()
         sizes: list[tuple[int, ...]] = []
-        last: IntArray | None = None
-        for counts in grown:
-            if counts is not last:
-                last = counts
-                sizes.append(tuple(np.where((known > so_far) | (counts == 0), most, counts).tolist()))
-            else:
+        given: IntArray | None = None
+        for place, rebalance in enumerate(rebalances):
+            # Most rebalances give the same partitions away as the one before, of topics that stayed the same.
+            if rebalance.given is given and place not in changes:
                 sizes.append(sizes[-1])
+                continue
+            given = rebalance.given
+            for topic, count in changes.get(place, ()):
+                now[topic] = count
+            np.maximum.at(now, numbers[given >> _ID_BITS], (given & _ID_MASK) + 1)
+            np.maximum(most, now, out=most)
+            sizes.append(tuple(now.tolist()))
         return numbers, np.concatenate(([0], np.cumsum(most))), sizes
+
+
+def _changes(
+    topics: Iterable[str], rebalances: Sequence[_Seen], seen: TopicsSeen
+) -> dict[int, list[tuple[int, int]]]:
+    """Topics by number, and how many partitions they had been seen to have, by the first rebalance after."""
+    # Records are in the order of their offsets; a clock that was set back does not undo what was seen.
+    ended = list(accumulate((rebalance.time_us for rebalance in rebalances), max))
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, topic in enumerate(topics):
+        for since, count in seen.changes(topic):
+            found.setdefault(bisect_left(ended, since), []).append((number, count))
+    return found
 
 
 def _is_same(before: _Seen, seen: _Seen) -> bool:

@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafka_assignors.history.schemas import ACTUAL, KEPT_TYPES, WHAT_IF
 from kafka_assignors.history.snapshots import ArchivedRecord, SnapshotReader
+from kafka_assignors.history.topics import TopicsSeen
 from kafka_assignors.history.what_if.assignors import leader_of
 from kafka_assignors.history.what_if.course import CourseBuilder
 from kafka_assignors.history.what_if.replay import Replay, replay_course
@@ -49,7 +50,7 @@ def what_if(
     *,
     assignors: Sequence[str] = ASSIGNORS,
     scenarios: Sequence[str] = (AS_IT_WAS.name,),
-    topics: Mapping[str, int] | None = None,
+    topics: Mapping[str, int] | TopicsSeen | None = None,
     topic_names: Mapping[str, str] | None = None,
     split: bool | None = None,
 ) -> DataFrame:
@@ -57,9 +58,9 @@ def what_if(
 
     Args:
         records: An archive in the schema `ARCHIVE`, with a column `group`.
-        assignors: Names as `leader_of` takes them. Where it is as it was, what happened comes in addition.
+        assignors: Names as `leader_of` takes them. What happened comes in addition.
         scenarios: Names as `Scenario.of` takes them.
-        topics: How many partitions topics have, as far as that is known.
+        topics: How many partitions each topic has, or had at what time, as far as that is known.
         topic_names: The name of each topic by its id, for groups of KIP-848.
         split: Whether each group is sent once for each assignor; by default where there are fewer groups than
             cores.
@@ -77,7 +78,7 @@ def what_if(
     wanted = tuple(dict.fromkeys(Scenario.of(name) for name in scenarios))
     if not wanted:
         raise ValueError(f"there is no scenario to replay: give at least {AS_IT_WAS.name!r}")
-    sizes, names = dict(topics or {}), dict(topic_names or {})
+    seen, names = TopicsSeen.told(topics), dict(topic_names or {})
     told = records.where(sf.col("type").isin(*KEPT_TYPES) & sf.col("group").isNotNull())
     cores = records.sparkSession.sparkContext.defaultParallelism
     if split is None:
@@ -88,7 +89,7 @@ def what_if(
         key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         group, part = (scalar.as_py() for scalar in key)
-        replays = replay_records(group, _records(batches), parts[part], sizes, names)
+        replays = replay_records(group, _records(batches), parts[part], seen, names)
         yield pa.RecordBatch.from_pylist([row_of(replay) for replay in replays], schema=WHAT_IF)
 
     numbered = sf.explode(sf.lit([*range(len(parts))])) if split else sf.lit(0)
@@ -104,22 +105,20 @@ def what_if(
 
 
 def _parts(scenarios: Sequence[Scenario], assignors: Sequence[str], *, split: bool) -> tuple[Part, ...]:
+    """What each call has to do: what happened, against which all else is measured, and what is asked for."""
     if split:
-        alone: list[Part] = [((scenario, (name,)),) for scenario in scenarios for name in assignors]
-        return tuple([((AS_IT_WAS, (ACTUAL,)),), *alone] if AS_IT_WAS in scenarios else alone)
-    return (
-        tuple(
-            (scenario, (ACTUAL, *assignors) if scenario == AS_IT_WAS else tuple(assignors))
-            for scenario in scenarios
-        ),
-    )
+        alone = [(scenario, (name,)) for scenario in scenarios for name in assignors]
+        return tuple((one,) for one in [(AS_IT_WAS, (ACTUAL,)), *alone])
+    wanted = dict.fromkeys(scenarios, tuple(assignors))
+    wanted[AS_IT_WAS] = (ACTUAL, *wanted.get(AS_IT_WAS, ()))
+    return (tuple(wanted.items()),)
 
 
 def replay_records(
     group: str,
     records: Iterable[ArchivedRecord],
     part: Part,
-    topics: Mapping[str, int],
+    topics: Mapping[str, int] | TopicsSeen,
     topic_names: Mapping[str, str] | None = None,
 ) -> list[Replay]:
     """Replay the records of one group.
@@ -130,7 +129,7 @@ def replay_records(
         group: The group.
         records: Its records by partition and offset; one that comes twice counts once.
         part: What to do.
-        topics: How many partitions topics have.
+        topics: See `what_if`.
         topic_names: The name of each topic by its id.
     """
     builder = CourseBuilder(group)

@@ -4,7 +4,7 @@ Each rebalance of the course (`course`) is given to the assignor with what membe
 before, and counted by one rule, which is also that of what happened (`ACTUAL`):
 
 - *moved*: partitions that another member has than before; the partitions of members that are gone count.
-- *imbalance*: the largest load less the smallest, among the members, whatever they subscribe to.
+- *imbalance*: the largest load less the smallest, among the members, whatever they subscribe to; 0 of nobody.
 - *unowned*: partition-seconds without an owner, the sum of
   1. the rebalance's own time. It takes as long as it took in truth, whatever the assignor. An eager assignor
      pays it for all partitions that had an owner; a cooperative one, and KIP-848, for those that another
@@ -16,14 +16,17 @@ before, and counted by one rule, which is also that of what happened (`ACTUAL`):
   they had, and the rest is left out. A cooperative hand-over that in truth was overtaken by the next change
   is left out, too, but no failure.
 
-Not counted is what is the same for all: how long the group waited for joins, and that nobody is there. When
-the last member has gone that is no rebalance, but nobody has anything any more.
+The first step of a course is no rebalance, as nobody knows what there was before: the assignor gives members
+what they begin with. All that counts of it is whether that failed. That the last member goes is a rebalance,
+after which nobody has anything.
+
+Not counted is what is the same for all: how long the group waited for joins, and that nobody is there.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kafka_assignors.history.snapshots import Snapshot
+    from kafka_assignors.history.topics import TopicsSeen
     from kafka_assignors.history.what_if.course import Step
 
 log = logging.getLogger(__name__)
@@ -80,6 +84,7 @@ class Replay:
         assignor: The name of the assignor; `ACTUAL` of what happened.
         scenario: The name of the scenario.
         rebalances: One after the other.
+        beginning: What members had when the history begins; None if it is empty, or could not be replayed.
         unowned_after: Partition-seconds without an owner after the last one.
         undecoded: Records of the group that could not be read; each counts as a failure.
     """
@@ -88,6 +93,7 @@ class Replay:
     assignor: str
     scenario: str
     rebalances: tuple[Rebalanced, ...]
+    beginning: Rebalanced | None = None
     unowned_after: float = 0.0
     undecoded: int = 0
 
@@ -98,8 +104,9 @@ class Replay:
 
     @property
     def imbalance(self) -> float:
-        """The mean of imbalance over the rebalances; 0 if there are none."""
-        return sum(one.imbalance for one in self.rebalances) / max(1, len(self.rebalances))
+        """The mean of imbalance over the rebalances after which there were members; 0 if there are none."""
+        found = [one.imbalance for one in self.rebalances if one.members]
+        return sum(found) / max(1, len(found))
 
     @property
     def worst_imbalance(self) -> int:
@@ -113,15 +120,16 @@ class Replay:
 
     @property
     def failed(self) -> int:
-        """In how many rebalances the assignor raised, or left partitions out; and records not read."""
-        return self.undecoded + sum(one.failed for one in self.rebalances)
+        """How often the assignor raised, or left partitions out; and how many records could not be read."""
+        began = self.beginning is not None and self.beginning.failed
+        return self.undecoded + began + sum(one.failed for one in self.rebalances)
 
 
 def replay(
     snapshots: Iterable[Snapshot],
     assignor: str,
     *,
-    topics: Mapping[str, int] | None = None,
+    topics: Mapping[str, int] | TopicsSeen | None = None,
     scenario: Scenario = AS_IT_WAS,
 ) -> Replay:
     """Replay a group's history.
@@ -129,7 +137,7 @@ def replay(
     Args:
         snapshots: Of one group, in any order.
         assignor: A name as `leader_of` takes it, or `ACTUAL` for what happened.
-        topics: How many partitions topics have; see `course` for those that are not there.
+        topics: How many partitions each topic has, or had at what time; see `course`.
         scenario: What shall be otherwise.
 
     Raises:
@@ -173,7 +181,8 @@ def replay_course(
             group=course.group,
             assignor=player.name,
             scenario=scenario,
-            rebalances=tuple(player.rebalances),
+            rebalances=tuple(player.played[1:]),
+            beginning=player.played[0] if player.played else None,
             unowned_after=player.until(course.until_us, course.away),
             undecoded=undecoded,
         )
@@ -187,7 +196,7 @@ class _Player:
     def __init__(self, course: Course, name: str, *, owners: bool) -> None:
         self.name = name
         self._tells_owners = owners
-        self.rebalances: list[Rebalanced] = []
+        self.played: list[Rebalanced] = []
         self._leader = None if name == ACTUAL else leader_of(name)
         self._owners: IntArray = np.full(course.size, NOBODY, dtype=np.int64)
         self._left_out = 0
@@ -200,9 +209,19 @@ class _Player:
         self._owners = np.full(before.size, NOBODY, dtype=np.int64)
         self._left_out, self._ended = 0, step.ended_us
         if situation is None:
-            if self.rebalances:
-                last = self.rebalances[-1]
-                self.rebalances[-1] = replace(last, unowned_seconds=last.unowned_seconds + waste)
+            self.played.append(
+                Rebalanced(
+                    ended_us=step.ended_us,
+                    members=0,
+                    moved=0,
+                    imbalance=0,
+                    unowned_seconds=waste,
+                    left_out=0,
+                    failed=False,
+                    failure="",
+                    owners=self._owners if self._tells_owners else None,
+                )
+            )
             return
         has, failure = self._assigned(step, situation, before)
         given = has != NOBODY
@@ -217,7 +236,7 @@ class _Player:
         to_hand_over = 0
         if self._left_out and self._leader is None and step.cooperative:
             to_hand_over = int(np.count_nonzero(~given & (situation.kept(before) != NOBODY)))
-        self.rebalances.append(
+        self.played.append(
             Rebalanced(
                 ended_us=step.ended_us,
                 members=situation.who.size,
