@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# The first test waits for the broker, five groups, and Spark.
 Rows = list[dict[str, Any]]
 
 ROW_OF_A_RECORD = ("partition", "offset", "member_id", "stage", "source", "topic", "moved_partition")

@@ -113,6 +113,7 @@ def test_topics_half_written_when_a_capture_was_killed_are_passed_over_and_remov
     archive.add_topics([Topic("orders", "id1", 6)])
     half = tmp_path / "topics" / ".20260301T120000.000000Z.parquet"
     half.write_bytes(b"PAR1")
+    (half.parent / ".notes").mkdir()
     assert [one.topic for one in archive.topics()] == ["orders"]
     with archive.writing():
         assert not half.exists()

@@ -410,6 +410,30 @@ def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_o
     ]
 
 
+def test_a_consumer_that_is_in_the_group_made_anew_with_its_old_member_id_is_there() -> None:
+    log = Log()
+    log.epoch(50)
+    log.joined("a")
+    log.assigned(50)
+    log.has("a", 50, "t0 t1")
+    log.at(30 * DAY)
+    log.joined("a")
+    log.epoch(1)
+    log.assigned(1)
+    log.at(30 * DAY + 1)
+    log.has("a", 1, "t0 t1")
+    log.at(31 * DAY)
+    log.joined("c")
+    log.epoch(2)
+    log.assigned(2)
+    log.has("a", 2, "t0")
+    log.has("c", 2, "t1")
+    assert told(log)[-2:] == [
+        (30 * DAY + 1, 1, True, {"a": "t0 t1"}),
+        (31 * DAY, 2, True, {"a": "t0", "c": "t1"}),
+    ]
+
+
 def test_a_group_that_was_made_anew_keeps_members_whose_records_compaction_left_before_its_epoch() -> None:
     log = Log()
     log.epoch(50)

@@ -249,9 +249,11 @@ class TestGroups:
 
     @given(damaged(groups().map(encode_group_metadata)))
     def test_what_is_read_of_damaged_bytes_can_be_written_and_read_again(self, raw: bytes) -> None:
-        with suppress(RecordError):
+        try:
             read = decode_group_metadata(raw)
-            assert decode_group_metadata(encode_group_metadata(read)) == read
+        except RecordError:
+            return
+        assert decode_group_metadata(encode_group_metadata(read)) == read
 
     def test_there_is_no_version_5(self) -> None:
         group = decode_group_metadata(bytes.fromhex(GROUPS[0]))

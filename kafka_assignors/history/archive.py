@@ -195,7 +195,7 @@ class Archive:
                     f"another capture or import is writing into {self.path}: wait for it, or end it"
                 ) from error
             shutil.rmtree(self.path / _STAGING, ignore_errors=True)
-            for staged in (self.path / _TOPICS).glob(".*"):
+            for staged in (self.path / _TOPICS).glob(".*.parquet"):
                 staged.unlink()
             exchange.finish(str(self.path))
             yield

@@ -74,6 +74,7 @@ class _Member:
     Attributes:
         said: What it said.
         has: What it has.
+        said_last: Whether what it said is newer than what it has.
         due_us: Since when it is to say that it has what a newer target assignment gives it; None if it is
             not, or said something since.
         gone: Whether it took longer than the coordinator allows.
@@ -81,6 +82,7 @@ class _Member:
 
     said: ConsumerGroupMemberMetadataValue | None = None
     has: ConsumerGroupCurrentMemberAssignmentValue | None = None
+    said_last: bool = False
     due_us: int | None = None
     gone: bool = False
 
@@ -134,9 +136,11 @@ class Kip848Group:
             case ConsumerGroupTargetAssignmentMetadata(value=value):
                 self._assign(None if value is None else value.assignment_epoch, record.time_us)
             case ConsumerGroupMemberMetadata(member_id=member_id, value=value):
-                self._member(member_id).said = value
+                member = self._member(member_id)
+                member.said, member.said_last = value, True
             case ConsumerGroupCurrentMemberAssignment(member_id=member_id, value=value):
-                self._member(member_id).has = value
+                member = self._member(member_id)
+                member.has, member.said_last = value, False
             case ConsumerGroupRegularExpression(regular_expression=expression, value=value):
                 self._matches[expression] = () if value is None else value.topics
             case ConsumerGroupPartitionMetadata(value=value):
@@ -165,7 +169,11 @@ class Kip848Group:
         if self._assignment_epoch is not None and self._assignment_epoch > epoch:
             self._assignment_epoch = None
         for member_id, member in [*self._members.items()]:
-            if member.has is not None and member.has.member_epoch > epoch:
+            if member.has is None or member.has.member_epoch <= epoch:
+                continue
+            if member.said_last:  # a consumer keeps its id for as long as it lives: it is in both groups
+                member.has = None
+            else:
                 del self._members[member_id]
 
     def _assign(self, epoch: int | None, time_us: int) -> None:

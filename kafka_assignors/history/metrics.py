@@ -12,6 +12,7 @@ import shutil
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -60,10 +61,13 @@ def write_metrics(records: DataFrame, topics: Sequence[SeenTopic], folder: Path)
 def write_pieces(pieces: DataFrame, folder: Path) -> None:
     """Write what was measured as the tables `rebalances` and `groups`; those of before stay until then."""
     for name, table in (("rebalances", rebalances_of(pieces)), ("groups", groups_of(pieces))):
-        staged = folder / f".{name}"
-        table.write.mode("overwrite").parquet(file_uri(staged))
-        shutil.rmtree(folder / name, ignore_errors=True)
-        staged.rename(folder / name)
+        staged = folder / f".{name}-{uuid4().hex}"
+        try:
+            table.write.parquet(file_uri(staged))
+            shutil.rmtree(folder / name, ignore_errors=True)
+            staged.rename(folder / name)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
 
 
 def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int = WINDOW) -> DataFrame:

@@ -304,7 +304,7 @@ WHAT_IF: Final = _schema(
     ("scenario", pa.string(), False, "as it was; static members; session.timeout.ms=N"),
     ("rebalances", pa.int32(), False, "how many rebalances there were"),
     ("moved", pa.int64(), False, "how many partitions changed their owner"),
-    ("imbalance", pa.float64(), False, "the mean of imbalance over the rebalances"),
+    ("imbalance", pa.float64(), False, "the mean of imbalance over the rebalances that left somebody there"),
     ("worst_imbalance", pa.int32(), False, "the largest"),
     (
         "unowned_seconds",
@@ -312,6 +312,11 @@ WHAT_IF: Final = _schema(
         False,
         "partition-seconds without an owner, by the rule of docs/history.md",
     ),
-    ("failed", pa.int32(), False, "how many rebalances the assignor raised in, or left partitions out"),
+    (
+        "failed",
+        pa.int32(),
+        False,
+        "how often the assignor raised or left partitions out, at the beginning too",
+    ),
 )
 """One row for each group, assignor and scenario."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 _GONE: Final = frozenset({"member gone", "member left", "member lost"})
 _RESTARTED: Final = frozenset({"member restarted", "static member came back"})
+
+_HOST: Final = re.compile(r"/[0-9a-fA-F.:]+(%\w+)?\Z")
 
 RESTART: Final = timedelta(minutes=10)
 """A consumer of the same name that joins within this time after one was gone has been restarted."""
@@ -32,8 +35,8 @@ def restarts(rebalances: Iterable[Rebalance]) -> int:
     """How many rebalances are the doing of a consumer that restarted.
 
     Either a reason says so, or a consumer was gone and joined again within `RESTART`. Consumers are the same
-    here if their client ids are (or instance ids): what is before a "/" in a reason's `member`. A consumer
-    that comes back on another host is one that was restarted.
+    here if their client ids are (or instance ids): what is before "/" and an address in a reason's `member`.
+    A consumer that comes back on another host is one that was restarted.
     """
     ordered = sorted(rebalances, key=lambda one: one.ended)
     waiting: dict[str, list[int]] = {}
@@ -56,8 +59,7 @@ def restarts(rebalances: Iterable[Rebalance]) -> int:
 
 
 def _client(member: str) -> str:
-    client, slash, _ = member.rpartition("/")
-    return client if slash else member
+    return _HOST.sub("", member)
 
 
 def main_reason(reasons: Mapping[str, int]) -> str | None:

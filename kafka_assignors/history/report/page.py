@@ -208,7 +208,7 @@ def _figures(data: ReportData, what_if: dict[str, list[WhatIf]]) -> list[tuple[s
     best = [saving for rows in what_if.values() if (saving := savings.best_saving(rows)) is not None]
     if best:
         # What-if counts by a rule of its own, and may see more than there is in the table.
-        avoidable = sum(min(max(one.unowned_seconds, 0.0), unowned[one.row.group]) for one in best)
+        avoidable = sum(min(max(one.unowned_seconds, 0.0), unowned.get(one.row.group, 0.0)) for one in best)
         found.append((words.duration(avoidable, short=True), "of that avoidable"))
     return found
 

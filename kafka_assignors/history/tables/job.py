@@ -186,8 +186,10 @@ def _undone(out: str, run: str) -> Iterator[None]:
     try:
         yield
     except Exception:
-        _check_started(out, run)
-        remove_folder(out, run)
+        try:
+            _check_started(out, run)
+        finally:
+            remove_folder(out, run)
         raise
     except BaseException:
         remove_folder(out, run)

@@ -167,7 +167,7 @@ class ConsumerGroup:
         access: Kafka | None = None,
         held: bool = False,
     ) -> Member:
-        """Start a member. Returns at once; `wait_stable` waits until it is in the group.
+        """Start a member. Does not wait for it: `wait_stable` does, until it is in the group.
 
         Args:
             name: Its name, unique in the group; "m1", "m2"... by default.
