@@ -40,7 +40,7 @@ def info_lines(archive: Archive, found: Info) -> Iterator[str]:
     partitions = "" if known.partitions is None else f", {known.partitions} partitions"
     yield f"{archive.path}: {known.topic} {cluster}{partitions}"
     for source, counts in found.counts.items():
-        yield f"from {source}: {counts.read:,} records"
+        yield f"from {source}: {counts.read:,} records in all"
         yield from count_lines(counts)
     if found.since is None or found.until is None:
         yield "no records of groups"
