@@ -193,6 +193,7 @@ def test_members_change_their_topics(topic_factory: MakeTopic, consumer_group: M
     b.subscribe([one, two])
     assert sizes(group) == {"a": 2, "b": 4}
     a.commit()
+    group.wait_stable()
     assert a.state().assignment == a.assignment
     assert b.state().subscription == {one, two}
     assert b.state().coordinator == "stable"

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from kafka_assignors.testing.brokers.access import Access
+from kafka_assignors.testing.groups.clients import CommitError
 from kafka_assignors.testing.groups.imports import imported
 from kafka_assignors.testing.groups.runners import ProcessRunner, ThreadRunner
-from kafka_assignors.testing.groups.worker import WorkerConfig
+from kafka_assignors.testing.groups.worker import Worker, WorkerConfig
 
 INTERRUPTED = """
 import os, signal, subprocess, types
@@ -93,6 +94,51 @@ def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tm
     runner.wait()
     assert [event["event"] for event in told] == ["started", "closed", "exited"]
     assert imported(f"{file}:IMPORTED_BY") == threading.get_ident()
+
+
+class Rebalancing:
+    """A client whose commits are refused until it has polled so many times."""
+
+    def __init__(self, polls: int, refusal: str = "RebalanceInProgressError: a rebalance is on") -> None:
+        self.left = polls
+        self.refusal = refusal
+
+    def poll(self, _: float) -> bool:
+        self.left -= 1
+        return False
+
+    def commit(self) -> None:
+        if self.left:
+            raise CommitError(self.refusal)
+
+
+def obey_commit(client: Any, *before: str) -> list[str]:
+    """What a member that is told to commit reports."""
+    told: list[str] = []
+    worker = Worker(config("kafka-python"), lambda kind, **_: told.append(kind))
+    for command in (*before, "commit"):
+        worker._obey(client, {"command": command})
+    return told
+
+
+def test_a_commit_amid_a_rebalance_is_done_when_polls_have_completed_it() -> None:
+    client = Rebalancing(3)
+    assert obey_commit(client) == ["committed"]
+    assert client.left == 0
+
+
+def test_a_commit_that_is_refused_for_another_reason_fails_at_once() -> None:
+    client = Rebalancing(3, "UnknownMemberIdError: who is it")
+    with pytest.raises(CommitError, match="who is it"):
+        obey_commit(client)
+    assert client.left == 3
+
+
+def test_a_member_that_does_not_poll_does_not_do_so_to_commit() -> None:
+    client = Rebalancing(3)
+    with pytest.raises(CommitError, match="a rebalance is on"):
+        obey_commit(client, "pause")
+    assert client.left == 3
 
 
 @pytest.mark.parametrize("failure", ["import no_such_module", "raise SystemExit('no_such_module')"])

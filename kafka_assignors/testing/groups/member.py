@@ -222,10 +222,10 @@ class Member:
         self.topics = ()
 
     def commit(self) -> None:
-        """Commit the positions.
+        """Commit the positions; if a rebalance is on, once it is over.
 
         Raises:
-            RuntimeError: The member could not, for instance because a rebalance is on.
+            RuntimeError: The member could not, for instance because a rebalance is on and it does not poll.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
         self._ask("committed", command="commit")

@@ -45,6 +45,7 @@ import json
 import logging
 import os
 import queue
+import re
 import sys
 import threading
 import time
@@ -74,6 +75,8 @@ Not shorter: a leader whose poll ends while it waits for its own SyncGroup may n
 _EXIT_TOO_MANY_ERRORS: Final = 3
 _EXIT_PARENT_GONE: Final = 4
 _MOST_ERRORS_IN_A_ROW: Final = 100
+_COMMIT_MS: Final = 30_000
+_REBALANCE: Final = re.compile(r"rebalance_?in_?progress", re.IGNORECASE)  # as each client calls it
 _SECONDS_AFTER_ERROR: Final = 0.2
 
 
@@ -264,10 +267,24 @@ class Worker:
                 self._paused = False
                 self._report("resumed")
             case "commit":
-                client.commit()
+                self._commit_as_told(client)
                 self._report("committed")
             case other:
                 raise ValueError(f"unknown command {other!r}")
+
+    def _commit_as_told(self, client: Client) -> None:
+        """Commit. If a rebalance is on, polling completes it, as clients say; for half a minute."""
+        polls = 0 if self._paused else round(_COMMIT_MS / self._config.poll_ms)
+        for _ in range(polls):
+            try:
+                client.commit()
+            except clients.CommitError as error:
+                if _REBALANCE.search(str(error)) is None:
+                    raise
+            else:
+                return
+            client.poll(self._config.poll_ms / 1000)
+        client.commit()
 
     def _commit(self, client: Client) -> None:
         try:
