@@ -13,13 +13,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
+from integration_tests.waiting import wait_for
 from kafka_assignors.testing import (
     BrokerDiedError,
     Cluster,
@@ -35,8 +35,10 @@ from kafka_assignors.testing.brokers.ports import free_ports
 from kafka_assignors.testing.plugin import options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
+
+PATIENCE = 30.0  # seconds
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -160,7 +162,7 @@ def kill_the_broker() -> None:
         assert isinstance(broker, embedded.EmbeddedBroker)
         assert broker.pid is not None
         os.kill(broker.pid, signal.SIGKILL)
-        wait_until(broker.has_died)
+        wait_for("its end", broker.has_died, PATIENCE)
 
 
 def test_a_broker_that_dies_is_told_with_the_end_of_its_log() -> None:
@@ -231,11 +233,8 @@ def child(nodes: int) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def wait_for_nothing(temporary: Path) -> None:
+    wait_for("nothing to be left", lambda: not processes(temporary) and not files(temporary), PATIENCE)
 
 
 def test_a_ctrl_c_ends_the_brokers_and_leaves_nothing(temporary: Path) -> None:
@@ -250,12 +249,12 @@ def test_a_ctrl_c_ends_the_brokers_and_leaves_nothing(temporary: Path) -> None:
 
 def test_a_ctrl_c_while_they_start_leaves_nothing(temporary: Path) -> None:
     with child(1) as process:
-        wait_until(lambda: bool(processes(temporary)))
+        wait_for("a process", lambda: processes(temporary), PATIENCE)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
     assert errors.splitlines()[-1] == "KeyboardInterrupt"
     # One that was just being started is ended by its own watch.
-    wait_until(lambda: not processes(temporary) and not files(temporary))
+    wait_for_nothing(temporary)
 
 
 @pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM])
@@ -265,11 +264,11 @@ def test_a_python_killed_takes_its_brokers_and_files_along(death: signal.Signals
         assert process.stdout.readline() == "up\n"
         os.kill(process.pid, death)
     assert process.returncode == -death
-    wait_until(lambda: not processes(temporary) and not files(temporary))
+    wait_for_nothing(temporary)
 
 
 def test_a_python_killed_while_they_start_takes_them_along(temporary: Path) -> None:
     with child(1) as process:
-        wait_until(lambda: bool(processes(temporary)))
+        wait_for("a process", lambda: processes(temporary), PATIENCE)
         process.kill()
-    wait_until(lambda: not processes(temporary) and not files(temporary))
+    wait_for_nothing(temporary)

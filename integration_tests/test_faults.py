@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
+from integration_tests.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.testing import Cluster, ClusterUnavailableError, ConsumerGroup, Load
 from kafka_assignors.testing import kafka_cluster as started
@@ -45,10 +46,8 @@ def _whole_again(kafka_cluster: Cluster) -> Iterator[None]:
 
 def produced(cluster: Cluster, topic: str, count: int) -> Mapping[TopicPartition, int]:
     """Put at least so many records into a topic; how many each partition has."""
-    deadline = time.monotonic() + PATIENCE
     with Load(cluster, topic, rate=2000) as load:
-        while sum(load.produced.values()) < count and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_for("records", lambda: sum(load.produced.values()) >= count, PATIENCE)
         return load.stop()
 
 
@@ -266,13 +265,6 @@ def test_a_member_that_nobody_hears_is_expelled_and_comes_back(
 # Load -------------------------------------------------------------------------------------------------
 
 
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_a_load_says_how_much_the_brokers_did_not_acknowledge(
     kafka_cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,9 +272,10 @@ def test_a_load_says_how_much_the_brokers_did_not_acknowledge(
     load = Load(kafka_cluster.network.access, topic, rate=500)
     with contextlib.ExitStack() as stack:
         stack.enter_context(load)
-        wait_until(lambda: load.produced)
+        wait_for("records", lambda: load.produced, PATIENCE)
         kafka_cluster.network.half_open()
-        wait_until(lambda: len(load._producer) > 100)  # more than acknowledgements on their way
+        # More than acknowledgements on their way.
+        wait_for("records to wait", lambda: len(load._producer) > 100, PATIENCE)
         said = rf"load on {topic}: \d+ records were not acknowledged besides \d+ that were; .*timed out"
         with pytest.raises(RuntimeError, match=said):
             stack.close()

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from integration_tests.waiting import wait_for
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load, grow_topic
 from kafka_assignors.timelines.timeline import Event
 
@@ -280,10 +280,7 @@ def test_members_die_with_their_parent(topic: str, kafka_cluster: Cluster) -> No
         pids = [int(word) for word in parent.stdout.readline().split()]
         assert [alive(pid) for pid in pids] == [True, True, True]
         parent.kill()
-    deadline = time.monotonic() + 10
-    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert [alive(pid) for pid in pids] == [False, False, False]
+    wait_for("the end of all", lambda: not any(alive(pid) for pid in pids), 10)
 
 
 def alive(pid: int) -> bool:

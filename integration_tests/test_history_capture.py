@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -21,6 +22,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
+from integration_tests.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.cluster.admin import Admin, ClusterError
 from kafka_assignors.history.archive import KEPT, Archive, WrongArchiveError, name_of_type
@@ -36,7 +38,6 @@ from kafka_assignors.protocol.offsets_topic import (
 )
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from kafka_assignors.testing import kafka_cluster as started
-from kafka_assignors.testing.brokers.broker import wait_until
 from kafka_assignors.testing.plugin import options
 
 if TYPE_CHECKING:
@@ -197,8 +198,9 @@ def put(cluster: Cluster, records: Sequence[tuple[bytes, bytes | None]]) -> None
     assert failed == []
 
 
-def wait_for(what: str, done: Any) -> None:
-    wait_until(lambda: [] if done() else ["not yet"], SECONDS, what)
+def has_come_to(archive: Path, wanted: int, running: subprocess.Popen[str]) -> bool:
+    """Whether a capture has written so many batches, or has ended."""
+    return batches(archive) >= wanted or running.poll() is not None
 
 
 def start_capture(archive: Path, cluster: Cluster, *more: str) -> subprocess.Popen[str]:
@@ -336,7 +338,8 @@ def test_nothing_is_lost_or_twice_when_captures_are_killed(
             running = start_capture(path, cluster, "--max-records", "1000")
             wait_for(
                 f"{wanted} batches",
-                lambda wanted=wanted, running=running: batches(path) >= wanted or running.poll() is not None,
+                partial(has_come_to, path, wanted, running),
+                SECONDS,
             )
             os.killpg(running.pid, signal.SIGKILL)
             _, errors = running.communicate()
@@ -405,9 +408,9 @@ def test_ctrl_c_ends_a_continuous_capture_in_order(
     form_a_group(cluster, topic, RangeAssignor)
     path = tmp_path / "archive"
     running = start_capture(path, cluster, "--continuous", "--interval", "5", "--json")
-    wait_for("the first batch", lambda: batches(path) >= 1 or running.poll() is not None)
+    wait_for("the first batch", partial(has_come_to, path, 1, running), SECONDS)
     form_a_group(cluster, topic, RangeAssignor)
-    wait_for("another batch", lambda: batches(path) >= 2 or running.poll() is not None)
+    wait_for("another batch", partial(has_come_to, path, 2, running), SECONDS)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does
     output, errors = running.communicate(timeout=SECONDS)
     assert (running.returncode, errors) == (0, "")
@@ -443,6 +446,7 @@ def test_what_compaction_destroys_stays_in_the_archive(
         wait_for(
             "compaction to remove the group's older generations",
             lambda: {(one.key, one.offset) for one in set(read_log(cluster)) & old} <= newest,
+            SECONDS,
         )
         second = capture(spark, cluster.bootstrap_servers, archive)
         assert old <= set(read_archive(spark, archive))

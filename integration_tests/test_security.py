@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,6 +11,7 @@ from confluent_kafka import Consumer, KafkaException
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
+from integration_tests.waiting import wait_for
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
 from kafka_assignors.testing import kafka_cluster as started
@@ -69,8 +69,7 @@ def test_clients_with_the_credentials_produce_and_consume(cluster: Cluster) -> N
     topic = create_topic(cluster, 2)
     grow_topic(cluster, topic, 3)
     with Load(cluster, topic, rate=300) as load:
-        while len(load.produced) < 3:
-            time.sleep(0.01)
+        wait_for("a record of each partition", lambda: len(load.produced) == 3, PATIENCE)
         count = sum(load.stop().values())
     assert read_by_kafka_python(cluster.access, topic, count) == count
     assert read_by_confluent_kafka(cluster.access, topic, count) == count

@@ -381,13 +381,18 @@ def test_a_member_that_is_waited_for_again_and_again_is_waited_for_from_the_firs
     ]
 
 
-def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_one() -> None:
-    log = Log()
+def at_epoch_50(log: Log) -> None:
+    """A group with one member, whose tombstones, and the member's, are then compacted away unseen."""
     log.epoch(50)
     log.joined("a")
     log.assigned(50)
     log.has("a", 50, "t0 t1")
-    log.at(30 * DAY)  # the tombstones of a, and of the group, are compacted away
+
+
+def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_one() -> None:
+    log = Log()
+    at_epoch_50(log)
+    log.at(30 * DAY)
     log.joined("b")
     log.epoch(1)
     log.assigned(1)
@@ -412,10 +417,7 @@ def test_a_group_that_was_made_anew_while_nobody_looked_has_nothing_of_the_old_o
 
 def test_a_consumer_that_is_in_the_group_made_anew_with_its_old_member_id_is_there() -> None:
     log = Log()
-    log.epoch(50)
-    log.joined("a")
-    log.assigned(50)
-    log.has("a", 50, "t0 t1")
+    at_epoch_50(log)
     log.at(30 * DAY)
     log.joined("a")
     log.epoch(1)
@@ -436,10 +438,7 @@ def test_a_consumer_that_is_in_the_group_made_anew_with_its_old_member_id_is_the
 
 def test_a_group_that_was_made_anew_keeps_members_whose_records_compaction_left_before_its_epoch() -> None:
     log = Log()
-    log.epoch(50)
-    log.joined("a")
-    log.assigned(50)
-    log.has("a", 50, "t0 t1")
+    at_epoch_50(log)
     log.at(30 * DAY)  # of its first epochs, only what is the newest of a key is left
     log.joined("b")
     log.has("b", 1, "t0 t1")

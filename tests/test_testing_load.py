@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from confluent_kafka import Consumer, TopicPartition, libversion
 from kafka import TopicPartition as Partition
 
 from kafka_assignors.testing import Load, MockCluster
+from kafka_assignors.testing.brokers.broker import wait_until
 
 PATIENCE = 60.0  # seconds
 
@@ -24,9 +24,7 @@ def test_records_that_are_refused_at_first_are_in_the_log_once_they_are_counted(
         # A broker that has not made the partition yet, and has when the next records come.
         mock.inject_on(1, "Produce", ("NOT_LEADER_FOR_PARTITION", 0.05))
         with Load(mock.access, "t", rate=60) as load:
-            deadline = time.monotonic() + PATIENCE
-            while load.produced.get(Partition("t", 0), 0) < 10 and time.monotonic() < deadline:
-                time.sleep(0.01)
+            wait_until(lambda: [] if sum(load.produced.values()) >= 10 else ["not yet"], PATIENCE, "records")
             counted = load.stop()
         consumer: Any = Consumer({**mock.access.librdkafka(), "group.id": "g"})
         with contextlib.closing(consumer):

@@ -358,8 +358,7 @@ class Archive:
         """The cluster's topics, in the order in which they were seen; see `SeenTopic`."""
         tables = [
             pq.read_table(path, schema=TOPICS)
-            for path in sorted((self.path / _TOPICS).glob("*.parquet"))
-            if not path.name.startswith(".")  # being written
+            for path in sorted((self.path / _TOPICS).glob("[!.]*.parquet"))  # the others are being written
         ]
         rows = pa.concat_tables(tables).to_pylist() if tables else []
         return sorted((SeenTopic(**row) for row in rows), key=lambda topic: (topic.seen, topic.topic))

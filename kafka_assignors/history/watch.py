@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Final
 
 from kafka import TopicPartition
 
 from kafka_assignors.coordinator.finding import GROUPS_TOPIC
 from kafka_assignors.coordinator.live import archived, find_coordinator, open_log, read_backwards, read_log
+from kafka_assignors.history.log import read_topics
 from kafka_assignors.history.rebalances import RebalanceFinder
 from kafka_assignors.history.snapshots import ArchivedRecord, SnapshotReader
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafka_assignors.cluster.admin import Admin
     from kafka_assignors.history.rebalances import Rebalance
 
-    Names = Callable[[], Mapping[UUID, str]]
+    Names = Callable[[], Mapping[str, str]]
 
 _POLL_MS: Final = 500
 _CLASSIC: Final = 2
@@ -128,11 +128,5 @@ def belongs_to(key: bytes | None, group_id: str) -> bool:
     return key[2 : 4 + len(group)] == len(group).to_bytes(2) + group
 
 
-def _topic_names(admin: Admin) -> dict[UUID, str]:
-    described: list[dict[str, Any]] = admin.ask(lambda client: client.describe_topics())
-    # Brokers before 2.8 tell none, and have no groups of KIP-848 either.
-    return {
-        UUID(str(topic["topic_id"])): topic["name"]
-        for topic in described
-        if not topic["error_code"] and topic.get("topic_id")
-    }
+def _topic_names(admin: Admin) -> dict[str, str]:
+    return {topic.topic_id: topic.topic for topic in read_topics(admin)}

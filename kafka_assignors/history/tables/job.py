@@ -5,7 +5,7 @@
 
 A run writes into a folder of its own, and ends by writing `tables.json`: whoever reads sees the tables of the
 run before, or of this one, whole. It then removes what other runs had left when it began; one that had not
-ended sees that its `started.json` is gone.
+ended sees that its file `started` is gone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import re
 from collections import Counter
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 MANIFEST: Final = "tables.json"
 _FORMAT: Final = 1
 _RUN: Final = re.compile(r"run-[0-9a-f]{32}")
-_STARTED: Final = "started.json"
+_STARTED: Final = "started"
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BYTES: Final = "2m"
 
@@ -125,7 +124,7 @@ def make_tables(
     others = [name for name in folders(out) if _RUN.fullmatch(name)]
     run = f"run-{uuid4().hex}"
     folder = posixpath.join(out, run)
-    write_text(folder, _STARTED, json.dumps({"started": str(datetime.now(UTC))}))
+    write_text(folder, _STARTED, "")
     with _undone(out, run):
         with watched("looking up the names of topics"):
             names = topic_names(records, [topics, _topics(spark, archive)])
@@ -184,13 +183,11 @@ def read_counts(out: str) -> Counts:
 def _undone(out: str, run: str) -> Iterator[None]:
     """If it fails, its folder is removed; which may be why it does."""
     try:
-        yield
-    except Exception:
         try:
+            yield
+        except Exception:
             _check_started(out, run)
-        finally:
-            remove_folder(out, run)
-        raise
+            raise
     except BaseException:
         remove_folder(out, run)
         raise
