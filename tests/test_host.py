@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kafka.coordinator.consumer import ConsumerCoordinator
 
-from kafka_assignors.assignors.host import Host
+from kafka_assignors.assignors.host import KafkaPythonHost
 
 
 class WithoutTheMethod:
@@ -36,7 +36,7 @@ class WithAnotherOfItsOwn:
 def test_a_coordinator_that_is_not_as_expected_is_left_as_it_is(kind: Any) -> None:
     coordinator = kind()
     before = dict(vars(coordinator))
-    Host(coordinator).show_members_first(lambda _: None)
+    KafkaPythonHost(coordinator).show_members_first(lambda _: None)
     assert vars(coordinator) == before
 
 
@@ -45,7 +45,7 @@ def test_the_coordinator_of_this_release_shows_its_members_once_and_goes_on_as_b
     coordinator._assignors = {}
     looks: list[Any] = []
     for _ in range(2):
-        Host(coordinator).show_members_first(looks.append)
+        KafkaPythonHost(coordinator).show_members_first(looks.append)
     with pytest.raises(ValueError, match="Invalid assignment protocol: range"):
         coordinator._perform_assignment("leader", "range", ["a member"])
     assert looks == [["a member"]]
@@ -53,7 +53,7 @@ def test_the_coordinator_of_this_release_shows_its_members_once_and_goes_on_as_b
 
 def test_it_is_not_kept_alive_by_that() -> None:
     coordinator = object.__new__(ConsumerCoordinator)
-    Host(coordinator).show_members_first(lambda _: None)
+    KafkaPythonHost(coordinator).show_members_first(lambda _: None)
     alive = weakref.ref(coordinator)
     gc.disable()
     try:

@@ -16,7 +16,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from kafka_assignors import CooperativeStickyAssignor, Group, Plan, RangeAssignor, StickyAssignor
 from kafka_assignors.assignors import sticky
-from kafka_assignors.assignors.host import Host
+from kafka_assignors.assignors.host import KafkaPythonHost
 from kafka_assignors.members import MAX_WEIGHT, NO_GENERATION, Member
 from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
 from kafka_assignors.protocol.user_data import (
@@ -179,7 +179,7 @@ class TestTimeLimit:
     def test_kafka_pythons_own_settings_allow_a_limit(self) -> None:
         config = ConsumerCoordinator.DEFAULT_CONFIG
         shortest = min(config["session_timeout_ms"], config["max_poll_interval_ms"])
-        assert 0 < Host(Consumer(**config)).patience <= shortest / 1000
+        assert 0 < KafkaPythonHost(Consumer(**config)).patience <= shortest / 1000
 
     @each_class
     def test_what_goes_wrong_in_a_planner_is_not_taken_for_a_lack_of_time(self, assignor: Any) -> None:

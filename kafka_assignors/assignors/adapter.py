@@ -2,9 +2,8 @@
 
 import logging
 import time
-import weakref
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
@@ -14,7 +13,7 @@ from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 from kafka.structs import TopicPartition
 
 from kafka_assignors.arrays import IntArray
-from kafka_assignors.assignors.host import Host
+from kafka_assignors.assignors.host import Host, calling
 from kafka_assignors.claims import Claimed, ClaimTable
 from kafka_assignors.group import Group
 from kafka_assignors.members import NO_GENERATION, Members
@@ -77,11 +76,11 @@ class Assignor(AbstractPartitionAssignor):
             raise ValueError(
                 f"rack must be a non-empty string of up to {_MAX_STRING} bytes of UTF-8 or None, not {rack!r}"
             )
-        host = Host.calling()
-        if host is not None and host.repeated_names:  # the consumer under construction makes this one
-            raise _namesakes(host.repeated_names)
+        host = calling()
+        if host is not None and host.namesakes_listed:  # the consumer under construction makes this one
+            raise _namesakes(host.namesakes_listed)
         self._rack = rack
-        self._consumer: weakref.ref[Any] | None = None
+        self._consumer: Callable[[], Host | None] | None = None
         self._memory = Claim()  # the last assignment that is known to have been real
         self._untrusted: frozenset[TopicPartition] | None = None  # what the consumer had when it fell out
         self._tries: dict[str, int] = {}
@@ -138,7 +137,7 @@ class Assignor(AbstractPartitionAssignor):
             KafkaConfigurationError: The consumer under construction has two assignors of this
                 name, or this instance belongs to another consumer.
         """
-        host = Host.calling()
+        host = calling()
         if host is not None:
             self._belong_to(host)
         return [RebalanceProtocol.EAGER]
@@ -149,7 +148,7 @@ class Assignor(AbstractPartitionAssignor):
         Returns:
             A ConsumerProtocolSubscription v3.
         """
-        host = Host.calling()
+        host = calling()
         if host is not None:
             self._belong_to(host)
             # A leader that joins because its view of the topics changed forgets the join if its poll ends
@@ -264,17 +263,17 @@ class Assignor(AbstractPartitionAssignor):
         self._faults = faults
 
     def _belong_to(self, host: Host) -> None:
-        if host.has_namesakes:
-            raise _namesakes(host.repeated_names or host.strategies)
+        if host.namesakes:
+            raise _namesakes(host.namesakes)
         before = self._consumer() if self._consumer is not None else None
-        if before is host.coordinator:
+        if before is not None and before.consumer is host.consumer:
             return
-        if before is not None and not Host(before).closed:
+        if before is not None and not before.closed:
             raise KafkaConfigurationError(
                 f"this {type(self).__name__} belongs to another consumer; an instance keeps what its "
                 "consumer owns, so pass the class, or make an instance for each consumer"
             )
-        self._consumer = weakref.ref(host.coordinator)
+        self._consumer = host.weakly()
         self._memory, self._untrusted = Claim(), None
 
     def _claim(self, host: Host | None) -> Claim:
@@ -313,7 +312,7 @@ class Assignor(AbstractPartitionAssignor):
                 missing.append(topic)
         self._tries = {topic: self._tries.get(topic, 0) + 1 for topic in missing}
         waiting = [topic for topic, tries in self._tries.items() if tries <= METADATA_TRIES]
-        host = Host.calling()
+        host = calling()
         if waiting and host is not None and self._may_wait(host):
             raise LeaderNotAvailableError(f"no metadata yet for {_some_of(waiting)}")
         if missing:

@@ -10,7 +10,7 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka_assignors.arrays import IntArray
 from kafka_assignors.assignors.adapter import Claim
 from kafka_assignors.assignors.hand_over import HandOver
-from kafka_assignors.assignors.host import Host
+from kafka_assignors.assignors.host import calling
 from kafka_assignors.assignors.sticky import StickyAssignor, decode_prior
 from kafka_assignors.claims import Claimed, ClaimTable, TableClaims
 from kafka_assignors.group import Group
@@ -61,7 +61,7 @@ class CooperativeStickyAssignor(StickyAssignor):
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """As `StickyAssignor`; if this member led and held something back, it sees to the next round."""
         super().on_assignment(assignment, generation)
-        self._hand_over.delivered(Host.calling())
+        self._hand_over.delivered(calling())
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The generation as Java does; a member that rebalances eagerly tells its prior assignment here."""

@@ -1,14 +1,12 @@
 """A leader's care that what it held back in a cooperative rebalance is given away in the end."""
 
 import logging
-import threading
-import weakref
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
 from kafka_assignors.arrays import IntArray
-from kafka_assignors.assignors.host import Host
+from kafka_assignors.assignors.host import Cancel, Host
 from kafka_assignors.group import Group
 from kafka_assignors.members import Members
 from kafka_assignors.plan import Plan
@@ -45,7 +43,7 @@ class HandOver:
         self._joined: frozenset[str] = frozenset()
         # The members of the last delivered plan if it waits for some of them, else nobody.
         self._round_for: frozenset[str] = frozenset()
-        self._timer: threading.Timer | None = None
+        self._cancel: Cancel | None = None
 
     def goes_on_with(self, group: Group) -> bool:
         """Whether a group is to be given what was held back from the same members in the round before."""
@@ -54,9 +52,9 @@ class HandOver:
     def begin(self) -> None:
         """A rebalance begins."""
         self._telling, self._striking, self._waiting = {}, {}, False
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._cancel is not None:
+            self._cancel()
+            self._cancel = None
 
     def review(self, members: Members) -> Members:
         """The members, without the claims that are not believed."""
@@ -97,19 +95,17 @@ class HandOver:
         self._round_for = self._joined if self._waiting else frozenset()
         if self._waiting and host is not None:
             # A round that a holder starts reaches this member with its next heartbeat.
-            delay = 2 * host.heartbeat_interval
-            arguments = (weakref.ref(host.coordinator), host.generation)
-            self._timer = threading.Timer(delay, _rejoin, arguments)
-            self._timer.daemon = True
-            self._timer.start()
+            generation = host.generation
+            self._cancel = host.call_later(
+                2 * host.heartbeat_interval, lambda host: _rejoin(host, generation)
+            )
 
 
 def _within(claims: Partitions, told: Partitions) -> bool:
     return all(set(ids) <= set(told.get(topic, ())) for topic, ids in claims.items())
 
 
-def _rejoin(coordinator: "weakref.ref[object]", generation: int) -> None:
-    alive = coordinator()
-    if alive is not None and Host(alive).generation == generation:
+def _rejoin(host: Host, generation: int) -> None:
+    if host.generation == generation:
         log.warning("Partitions that were to change hands were not let go; joining again to give them away")
-        Host(alive).request_rejoin()
+        host.request_rejoin()

@@ -1,16 +1,20 @@
-"""The consumer that is calling an assignor.
+"""The consumer that an assignor works for: what it may know of it, and ask of it.
 
-kafka-python hands an assignor topics, members and assignments, but tells it neither whether the consumer
-rebalances eagerly or cooperatively, nor that it fell out of the group, nor even which consumer it is. A
-cooperative assignor that guesses leaves partitions without an owner, or with two. All of it
-is known to the consumer's coordinator, and that is always the caller: so it is looked up on the call stack,
-in this module and nowhere else.
+kafka-python hands an assignor topics, members and assignments, but neither whether the consumer rebalances
+eagerly or cooperatively, nor that it fell out of the group, nor even which consumer it is. A cooperative
+assignor that guesses leaves partitions without an owner, or with two. The consumer's coordinator knows all of
+it, and is always the caller: so it is looked up on the call stack, in `KafkaPythonHost.on_the_stack` and
+nowhere else. Other consumers, the simulated ones among them, name themselves with `calls`.
 """
 
+import contextlib
 import inspect
 import sys
+import threading
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -29,10 +33,111 @@ _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
 _DECODES: Final = "_perform_assignment"
 _DECODES_GIVEN: Final = ("self", "leader_id", "protocol_name", "members")
 
+Cancel = Callable[[], None]
+"""Calls off what was to be done later."""
+
+
+class Host(ABC):
+    """What an assignor may know of its consumer, read at the moment of the call."""
+
+    @property
+    @abstractmethod
+    def consumer(self) -> object:
+        """The object that stands for the consumer; two hosts of one consumer have the same."""
+
+    @property
+    @abstractmethod
+    def cooperative(self) -> bool:
+        """Whether the consumer keeps its partitions through a rebalance (KIP-429); fixed when it is made."""
+
+    @property
+    @abstractmethod
+    def generation(self) -> int:
+        """The generation that the consumer joined last; negative when it is in none, or fell out of it."""
+
+    @property
+    @abstractmethod
+    def partitions(self) -> frozenset[TopicPartition]:
+        """The partitions that the consumer has at this moment."""
+
+    @property
+    @abstractmethod
+    def heartbeat_interval(self) -> float:
+        """The consumer's heartbeat interval, in seconds."""
+
+    @property
+    @abstractmethod
+    def patience(self) -> float:
+        """Seconds for which the consumer may be silent before it or its followers are given up."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the consumer was closed."""
+
+    @property
+    def namesakes(self) -> Collection[str]:
+        """Names of strategies of which the consumer was given two and dropped one, as far as known."""
+        return ()
+
+    @property
+    def namesakes_listed(self) -> Collection[str]:
+        """The same by the list of strategies alone, while the consumer is being made."""
+        return ()
+
+    def weakly(self) -> Callable[[], "Host | None"]:
+        """Gives this host for as long as its consumer is alive, without keeping it so."""
+        consumer = weakref.ref(self.consumer)
+
+        def host() -> Host | None:
+            alive = consumer()
+            return None if alive is None else self.of(alive)
+
+        return host
+
+    @classmethod
+    @abstractmethod
+    def of(cls, consumer: Any) -> "Host":
+        """The host of a consumer."""
+
+    @abstractmethod
+    def request_rejoin(self) -> None:
+        """Let the consumer join the group again with its next poll."""
+
+    @abstractmethod
+    def call_later(self, seconds: float, action: Callable[["Host"], None]) -> Cancel:
+        """Have something done after so many seconds, unless the consumer is gone by then."""
+
+    def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
+        """Let a function see and change the group's members before this consumer decodes what they sent.
+
+        Args:
+            look: Called on the leader, with members whose `metadata` is still bytes.
+        """
+        del look
+
+
+_CALLING: ContextVar[Host | None] = ContextVar("calling", default=None)
+
+
+@contextlib.contextmanager
+def calls(host: Host) -> Iterator[None]:
+    """Let assignors that are called within know which consumer calls them."""
+    token = _CALLING.set(host)
+    try:
+        yield
+    finally:
+        _CALLING.reset(token)
+
+
+def calling() -> Host | None:
+    """The consumer that calls; None where the assignor is driven by hand."""
+    return _CALLING.get() or KafkaPythonHost.on_the_stack()
+
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """What an assignor may know of its consumer, read at the moment of the call.
+class KafkaPythonHost(Host):
+    """A consumer of kafka-python.
 
     Attributes:
         coordinator: kafka-python's ConsumerCoordinator.
@@ -41,8 +146,8 @@ class Host:
     coordinator: Any
 
     @classmethod
-    def calling(cls) -> Self | None:
-        """The consumer whose coordinator is on the call stack; None where the assignor is driven by hand.
+    def on_the_stack(cls) -> Self | None:
+        """The consumer whose coordinator is on the call stack; None where there is none.
 
         What a rebalance listener does, it does by hand, although a coordinator called the listener.
         """
@@ -56,55 +161,59 @@ class Host:
             frame = frame.f_back
         return None
 
+    @classmethod
+    def of(cls, consumer: Any) -> Self:
+        """As `Host`."""
+        return cls(consumer)
+
+    @property
+    def consumer(self) -> object:
+        """The coordinator: each consumer has its own."""
+        return self.coordinator
+
     @property
     def cooperative(self) -> bool:
-        """Whether the consumer keeps its partitions through a rebalance (KIP-429); fixed when it is made."""
+        """As `Host`."""
         return bool(self.coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)  # noqa: SLF001
 
     @property
     def generation(self) -> int:
-        """The generation that the consumer is in; negative when it is in none, or fell out of it."""
+        """As `Host`."""
         return int(self.coordinator.group_metadata().generation_id)
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
-        """The partitions that the consumer has at this moment."""
+        """As `Host`."""
         return frozenset(self.coordinator._subscription.assigned_partitions())  # noqa: SLF001
 
     @property
     def heartbeat_interval(self) -> float:
-        """The consumer's `heartbeat_interval_ms`, in seconds."""
+        """As `Host`: `heartbeat_interval_ms`."""
         return float(self.coordinator.config["heartbeat_interval_ms"]) / 1000
 
     @property
     def patience(self) -> float:
-        """Seconds for which the consumer may be silent before it or its followers are given up."""
+        """As `Host`: the shortest of the timeouts that end a consumer's membership or its requests."""
         config = self.coordinator.config
         limits = ("session_timeout_ms", "max_poll_interval_ms", "request_timeout_ms")
         return min(float(config[limit]) for limit in limits if config.get(limit)) / 1000
 
     @property
     def closed(self) -> bool:
-        """Whether the consumer was closed."""
+        """As `Host`."""
         return bool(self.coordinator._heartbeat_closed)  # noqa: SLF001
 
     @property
-    def strategies(self) -> list[str]:
-        """The names of the consumer's assignors, in the order of its configuration."""
-        return list(self.coordinator._assignors)  # noqa: SLF001
-
-    @property
-    def has_namesakes(self) -> bool:
-        """Whether assignors were configured that kafka-python dropped for having another one's name."""
-        listed = self.coordinator.config["assignors"]
+    def namesakes(self) -> Collection[str]:
+        """As `Host`. Factories have no name: if one of theirs was dropped, these are all names."""
+        listed, kept = self.coordinator.config["assignors"], list(self.coordinator._assignors)  # noqa: SLF001
         # Of an iterator nothing is left to count.
-        return bool(self.repeated_names) or (
-            isinstance(listed, Collection) and len(listed) > len(self.strategies)
-        )
+        dropped = isinstance(listed, Collection) and len(listed) > len(kept)
+        return self.namesakes_listed or (kept if dropped else ())
 
     @property
-    def repeated_names(self) -> list[str]:
-        """The names that more than one configured class or instance has; factories tell none."""
+    def namesakes_listed(self) -> Collection[str]:
+        """As `Host`."""
         listed = self.coordinator.config["assignors"]
         names = (
             [getattr(assignor, "name", None) for assignor in listed] if isinstance(listed, Collection) else []
@@ -112,18 +221,29 @@ class Host:
         return sorted({name for name in names if isinstance(name, str) and names.count(name) > 1})
 
     def request_rejoin(self) -> None:
-        """Let the consumer join the group again with its next poll."""
+        """As `Host`."""
         self.coordinator.request_rejoin()
 
+    def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
+        """As `Host`; in a thread of its own."""
+        host = self.weakly()  # a timer must not keep the consumer alive
+
+        def act() -> None:
+            alive = host()
+            if alive is not None:
+                action(alive)
+
+        timer = threading.Timer(seconds, act)
+        timer.daemon = True
+        timer.start()
+        return timer.cancel
+
     def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
-        """Let a function see and change the group's members before this consumer decodes what they sent.
+        """As `Host`.
 
-        The consumer decodes before it calls an assignor, and what fails there is nobody's to catch but the
-        application's. So its coordinator gets that method anew, once. A release of kafka-python that has
-        no such method, or another, is left as it is.
-
-        Args:
-            look: Called on the leader, with members whose `metadata` is still bytes.
+        The consumer decodes before it calls an assignor, and an error there would surface from the
+        application's `poll`. So `_perform_assignment` is wrapped on this coordinator, once. If a release of
+        kafka-python has no such method, or one with other parameters, nothing is done.
         """
         kind, own = type(self.coordinator), vars(self.coordinator)
         decode = getattr(kind, _DECODES, None)
