@@ -91,6 +91,7 @@ class _Member:
     assignment: bytes = b""
     is_new: bool = False
     session: Timer | None = field(default=None, repr=False)
+    session_ends: int = 0
 
 
 class ClassicGroup:
@@ -107,6 +108,8 @@ class ClassicGroup:
         strategy: The strategy of that; empty if there is none.
         leader: The leader's member id, None if there are no members.
         causes: Why each rebalance began, in order.
+        removed: Called with the id of each member that is removed, and of each static one that a generation
+            begins without: it is still in the group, but what it has may be given to others.
     """
 
     def __init__(
@@ -117,6 +120,7 @@ class ClassicGroup:
         self.strategy = ""
         self.leader: str | None = None
         self.causes: list[Cause] = []
+        self.removed: Callable[[str], None] = lambda _: None
         self._clock = clock
         self._new_id = new_id
         self._settings = settings or BrokerSettings()
@@ -366,6 +370,7 @@ class ClassicGroup:
             assignment=old.assignment,
         )
         del self._members[old_id]
+        self.removed(old_id)
         self._known.subtract(list(old.protocols))
         self._known.update(list(member.protocols))
         self._order.discard(old_id)
@@ -474,8 +479,11 @@ class ClassicGroup:
             self._round.cancel()
             self._round = None
         for member in list(self._members.values()):
-            if member.member_id not in self._joining and member.instance_id is None:
-                self._remove(member.member_id)
+            if member.member_id not in self._joining:
+                if member.instance_id is None:
+                    self._remove(member.member_id)
+                else:
+                    self.removed(member.member_id)
         elected = elect_leader(self._order, leader=self.leader, joined=self._joining)
         if elected is None and self._members:  # static members that may yet come back
             self._round = self._clock.after(self._rebalance_timeout_ms, self._complete)
@@ -530,10 +538,19 @@ class ClassicGroup:
 
     def _renew(self, member: _Member, timeout_ms: int | None = None) -> None:
         """Begin the member's session anew."""
-        self._end_session(member)
-        member.session = self._clock.after(
-            member.session_timeout_ms if timeout_ms is None else timeout_ms, lambda: self._expire(member)
-        )
+        timeout = member.session_timeout_ms if timeout_ms is None else timeout_ms
+        member.session_ends = self._clock.now + timeout
+        if member.session is None or not member.session.pending or member.session.time > member.session_ends:
+            self._end_session(member)
+            member.session = self._clock.after(timeout, lambda: self._look_at_session(member))
+
+    def _look_at_session(self, member: _Member) -> None:
+        # A timer for each heartbeat would be most of what a simulation does.
+        if self._clock.now < member.session_ends:
+            rest = member.session_ends - self._clock.now
+            member.session = self._clock.after(rest, lambda: self._look_at_session(member))
+        else:
+            self._expire(member)
 
     @staticmethod
     def _end_session(member: _Member) -> None:
@@ -556,6 +573,7 @@ class ClassicGroup:
 
     def _remove(self, member_id: str) -> None:
         member = self._members.pop(member_id)
+        self.removed(member_id)
         self._order.discard(member_id)
         self._not_synced.discard(member_id)
         self._known.subtract(list(member.protocols))

@@ -19,6 +19,11 @@ class Timer:
         self.time = time
         self.action: Callable[[], object] | None = action
 
+    @property
+    def pending(self) -> bool:
+        """Whether it is still to be done."""
+        return self.action is not None
+
     def cancel(self) -> None:
         """See to it that it is not done."""
         self.action = None
@@ -46,7 +51,8 @@ class Clock:
         """Do what is due up to a moment, then let it be that moment."""
         while self._timers and self._timers[0][0] <= until:
             time, _, timer = heapq.heappop(self._timers)
-            if timer.action is not None:
+            action, timer.action = timer.action, None
+            if action is not None:
                 self.now = time
-                timer.action()
+                action()
         self.now = max(self.now, until)

@@ -65,6 +65,10 @@ class SimulatedConsumer(ABC):
         self._attempt = 0
         self._report("started", instance_id=instance_id, client="simulated")
 
+    def call_later(self, delay_ms: int, action: Callable[[], None]) -> Callable[[], None]:
+        """Have something done after so many milliseconds, unless it has ended; what is given calls it off."""
+        return self._after(delay_ms, action).cancel
+
     @abstractmethod
     def leave(self) -> None:
         """Close the consumer."""
@@ -86,6 +90,11 @@ class SimulatedConsumer(ABC):
         for hear in unheard:
             hear()
 
+    @property
+    def paused(self) -> bool:
+        """Whether its application hangs."""
+        return self._paused_at is not None
+
     def pause_polling(self) -> None:
         """Let the application hang; heartbeats go on until `max_poll_interval_ms` is over."""
         self._paused_at = self._clock.now
@@ -103,7 +112,7 @@ class SimulatedConsumer(ABC):
 
     def _at_next_poll(self, action: Callable[[], None]) -> None:
         """Have something done when the application polls next; only one thing at a time."""
-        every = self.settings.poll_ms
+        every = max(self.settings.poll_ms + self.settings.work_ms, 1)
         since = (self._clock.now - self._began) % every
         self._poll = self._after(every - since if since else 0, action)
 

@@ -82,7 +82,7 @@ class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):
             rack=rack,
             instance_id=instance_id,
             settings=settings or self._settings,
-            report=self._events.append,
+            report=self._note,
         )
         self.members[name] = member
         return member

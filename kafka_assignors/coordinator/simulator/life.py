@@ -12,7 +12,7 @@ from kafka_assignors.coordinator.simulator.consumer import SimulatedConsumer
 from kafka_assignors.timelines.timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kafka_assignors.timelines.events import Event
 
@@ -31,21 +31,30 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
 
     Args:
         seed: Decides all ids, and with them whatever Kafka leaves to chance.
+        watch: Called with each event as it happens.
 
     Attributes:
         members: All members that ever were, by name.
     """
 
-    def __init__(self, *, seed: int) -> None:
+    def __init__(self, *, seed: int, watch: Callable[[Event], None] | None = None) -> None:
         self._random = Random(seed)
         self._clock = Clock()
         self._events: list[Event] = []
+        self._watch = watch
         self.members: dict[str, ConsumerT] = {}
 
     @property
     def now(self) -> float:
         """Seconds since the beginning."""
         return self._clock.now / 1000
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether all members that run have their assignments, and the group is stable."""
+        running = [member for member in self.members.values() if member.running]
+        state = "Stable" if running else "Empty"
+        return self._state == state and all(member.stable for member in running) and self._agree(running)
 
     @property
     def timeline(self) -> Timeline:
@@ -80,15 +89,18 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
         """
         deadline = self._clock.now + round(timeout * 1000)
         while self._clock.now < deadline:
-            running = [member for member in self.members.values() if member.running]
-            state = "Stable" if running else "Empty"
-            if self._state == state and all(member.stable for member in running) and self._agree(running):
-                return {member.name: member.held for member in running}
+            if self.at_rest:
+                return {member.name: member.held for member in self.members.values() if member.running}
             self._clock.run(self._clock.now + _STEP_MS)
         raise NotStableError(
             f"the group is {self._state} after {timeout:g} s: "
             + ", ".join(f"{m.name} {'stable' if m.stable else 'not stable'}" for m in self.members.values())
         )
+
+    def _note(self, event: Event) -> None:
+        self._events.append(event)
+        if self._watch is not None:
+            self._watch(event)
 
     @abstractmethod
     def _start(self, name: str, **options: Any) -> ConsumerT:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka_assignors.assignors import Assignor
+    from kafka_assignors.timelines.events import Event
 
 __all__ = ["NotStableError", "Simulation"]
 
@@ -26,6 +27,7 @@ class Simulation(SimulatedLife[Member]):
         broker: The broker's settings.
         member: The consumers' settings unless told otherwise when they join.
         metadata_max_age_ms: How long it takes until a leader hears of changed topics.
+        watch: Called with each event as it happens.
 
     Attributes:
         group: The coordinator's side; `group.causes` says why each rebalance began.
@@ -41,8 +43,9 @@ class Simulation(SimulatedLife[Member]):
         broker: BrokerSettings | None = None,
         member: MemberSettings | None = None,
         metadata_max_age_ms: int = 300_000,
+        watch: Callable[[Event], None] | None = None,
     ) -> None:
-        super().__init__(seed=seed)
+        super().__init__(seed=seed, watch=watch)
         self._topics = dict(topics)
         self._assignors = assignors
         self._settings = member or MemberSettings()
@@ -57,10 +60,20 @@ class Simulation(SimulatedLife[Member]):
         assignors: Sequence[Callable[[], Assignor]] | None = None,
         instance_id: str | None = None,
         settings: MemberSettings | None = None,
+        client: type[Member] = Member,
     ) -> Member:
-        """Start a member; see `Member`."""
+        """Start a member; see `Member`.
+
+        Args:
+            name: Its name; one that is new by default.
+            topics: What it subscribes to; all topics by default.
+            assignors: Makes its assignors; the group's by default.
+            instance_id: Makes it a static member.
+            settings: Its settings; the group's by default.
+            client: As which client it behaves.
+        """
         name = self._new_name(name)
-        member = Member(
+        member = client(
             name,
             self.group,
             self._clock,
@@ -69,19 +82,26 @@ class Simulation(SimulatedLife[Member]):
             assignors=[make() for make in assignors or self._assignors],
             instance_id=instance_id,
             settings=settings or self._settings,
-            report=self._events.append,
+            report=self._note,
         )
         self.members[name] = member
         return member
 
     def grow(self, topic: str, partitions: int) -> None:
-        """Add partitions; the leader hears of it when its metadata is too old."""
+        """Add partitions, or a topic; the leader hears of it when its metadata is too old."""
         self._topics[topic] = partitions
+        self._tell_leader()
 
+    def delete(self, topic: str) -> None:
+        """Delete a topic; the leader hears of it when its metadata is too old."""
+        self._topics.pop(topic, None)
+        self._tell_leader()
+
+    def _tell_leader(self) -> None:
         def heard() -> None:
             for member in self.members.values():
                 if member.running:
-                    member.look_at_topics()
+                    member.call_later(0, member.look_at_topics)  # once it is thawed
 
         self._clock.after(self._metadata_max_age_ms, heard)
 
