@@ -6,7 +6,7 @@ are settled here and nowhere else. Planners see nothing but a `Group`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -106,6 +106,10 @@ class Group:
             owner=claims.owners(partition_ids.size),
             replica_racks=racks,
         )
+
+    def with_claims(self, claims: Claims) -> Self:
+        """The same group with other claims, by which the owners are settled."""
+        return replace(self, claims=claims, owner=claims.owners(self.size))
 
     @property
     def size(self) -> int:

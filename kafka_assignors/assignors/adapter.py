@@ -13,6 +13,7 @@ from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
 from kafka.structs import TopicPartition
 
 from kafka_assignors.arrays import IntArray
+from kafka_assignors.assignors.hand_over import HandOver
 from kafka_assignors.assignors.host import Host, calling
 from kafka_assignors.claims import Claimed, ClaimTable
 from kafka_assignors.group import Group
@@ -33,6 +34,9 @@ RECORD_LIMIT: Final = 1_048_588
 TOPICS_SHOWN: Final = 10
 """How many topics a message names."""
 
+_UNANSWERED: Final = 10
+"""Joins in a row without an assignment after which a consumer is warned of."""
+
 _OVERHEAD: Final = 24
 """Bytes of a member in the group's record beside its strings, subscription and assignment (Kafka 4.3)."""
 
@@ -51,6 +55,79 @@ class Claim:
         """This claim without the partitions of other topics."""
         kept = {topic: ids for topic, ids in self.partitions.items() if topic in topics}
         return replace(self, partitions=kept)
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What an assignor knows of its one consumer, and of the group that this leads.
+
+    Attributes:
+        consumer: Gives the consumer's host as long as it is alive; None for an assignor without a consumer.
+        memory: The last assignment that is known to have been real, or what is left of it.
+        untrusted: What the consumer had when it fell out of its group, and has not been given anew.
+        joined: The generation that it was in when it last told its claim.
+        unanswered: How many generations in a row it joined without taking its assignment.
+        hand_over: The leader's state between the rounds of a cooperative rebalance.
+        tries: How often in a row each topic had no metadata.
+        wait: In which generation, and until when, to wait for metadata.
+        faults: What is wrong with other members' subscriptions, as last warned of.
+    """
+
+    consumer: Callable[[], Host | None] | None = None
+    memory: Claim = field(default_factory=Claim)
+    untrusted: frozenset[TopicPartition] = frozenset()
+    joined: int = NO_GENERATION
+    unanswered: int = 0
+    hand_over: HandOver = field(default_factory=HandOver)
+    tries: dict[str, int] = field(default_factory=dict)
+    wait: tuple[int | None, float] = (None, 0.0)
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def host(self) -> Host | None:
+        """The consumer, if there is one that is alive."""
+        return None if self.consumer is None else self.consumer()
+
+    def took(self, claim: Claim) -> None:
+        """Remember an assignment that was really taken: nothing else raises a claim's generation."""
+        self.memory, self.untrusted = claim, frozenset()
+        self.joined, self.unanswered = claim.generation, 0
+
+    def look(self, generation: int, partitions: frozenset[TopicPartition]) -> None:
+        """Compare what the consumer has with what is known.
+
+        Args:
+            generation: The generation that it joined last. It may not have its assignment of that one.
+            partitions: What it has at this moment.
+        """
+        self._count(generation)
+        if generation < 0:
+            # Out of the group: others may own these by now. kafka-python may leave them in place until
+            # the consumer has joined again, and ask for metadata more than once before that.
+            self.untrusted |= partitions
+            return
+        if self.untrusted and partitions <= self.untrusted:
+            return
+        self.untrusted = frozenset()
+        owned = membership.by_topic(partitions)
+        if owned == self.memory.partitions:
+            return
+        known = self.memory.partitions
+        part = all({*ids} <= {*known.get(topic, ())} for topic, ids in owned.items())
+        # What it has beyond that, it was given under another strategy since it last told its claim: so in
+        # the generation that it joined then.
+        self.memory = Claim(owned, self.memory.generation if part else generation)
+
+    def _count(self, generation: int) -> None:
+        """Count joins whose assignments were not taken, and warn of a consumer that takes none."""
+        if generation > self.joined:
+            self.unanswered += 1
+            if self.unanswered == _UNANSWERED:
+                log.warning(
+                    "This consumer joined its group %d times and took no assignment: its polls are over "
+                    "before the group has rebalanced. Poll for longer, or work for less time between polls",
+                    _UNANSWERED,
+                )
+        self.joined = generation
 
 
 class Assignor(AbstractPartitionAssignor):
@@ -80,12 +157,15 @@ class Assignor(AbstractPartitionAssignor):
         if host is not None and host.namesakes_listed:  # the consumer under construction makes this one
             raise _namesakes(host.namesakes_listed)
         self._rack = rack
-        self._consumer: Callable[[], Host | None] | None = None
-        self._memory = Claim()  # the last assignment that is known to have been real
-        self._untrusted: frozenset[TopicPartition] | None = None  # what the consumer had when it fell out
-        self._tries: dict[str, int] = {}
-        self._wait: tuple[int | None, float] = None, 0.0  # in which generation, until when for metadata
-        self._faults: dict[str, str] = {}  # of other members' subscriptions, as last warned of
+        self._standing = _Standing()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The options: a copy belongs to no consumer yet."""
+        return {name: value for name, value in vars(self).items() if name != "_standing"}
+
+    def __setstate__(self, options: dict[str, Any]) -> None:
+        self.__dict__.update(options)
+        self._standing = _Standing()
 
     @property
     def rack(self) -> str | None:
@@ -102,6 +182,16 @@ class Assignor(AbstractPartitionAssignor):
         All of it, and None, but in a cooperative rebalance.
         """
         return plan, None
+
+    def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
+        """User data for some members' assignments, by their numbers.
+
+        Args:
+            sent: What goes out in this round.
+            held_back: The partitions that nobody gets in it.
+        """
+        del sent, held_back
+        return {}
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The user data that tells the leader of a claim; None for strategies that do not care."""
@@ -123,9 +213,9 @@ class Assignor(AbstractPartitionAssignor):
             weights=np.ones(len(ids), dtype=np.int64),
         )
 
-    def review(self, members: Members) -> Members:
-        """The members as they shall go into the Group."""
-        return members
+    def settle(self, group: Group) -> Group:
+        """The group with the claims that count, from all that members claim."""
+        return group
 
     # kafka-python's contract from here on; it calls all of it from the consumer's I/O thread, but for
     # supported_protocols(), which it calls while the consumer is constructed.
@@ -155,8 +245,11 @@ class Assignor(AbstractPartitionAssignor):
             # and the view changes back before all others have joined. It then never takes its assignment,
             # and hangs until it is expelled (kafka-python 3.0.12). This mark stays until it has it.
             host.request_rejoin()
+            host.complete_joins()
             host.show_members_first(self._repair)
-        claim = self._claim(host).within(topics)
+        claim = self._claim(self._host())
+        if not claim.held:
+            claim = claim.within(topics)
         return membership.make_subscription(
             topics,
             owned=claim.partitions if claim.held else {},
@@ -205,18 +298,16 @@ class Assignor(AbstractPartitionAssignor):
             subscriptions: What they said.
         """
         claimed = self.read_claims(ids, subscriptions)
-        return self.review(
-            Members(
-                ids=ids,
-                instance_ids=[instance_id or None for instance_id in instance_ids],
-                topics=subscriptions.topics,
-                topics_of=subscriptions.topics_of,
-                racks=subscriptions.racks,
-                claims=claimed.table,
-                generations=claimed.generations,
-                holds=claimed.holds,
-                weights=claimed.weights,
-            )
+        return Members(
+            ids=ids,
+            instance_ids=[instance_id or None for instance_id in instance_ids],
+            topics=subscriptions.topics,
+            topics_of=subscriptions.topics_of,
+            racks=subscriptions.racks,
+            claims=claimed.table,
+            generations=claimed.generations,
+            holds=claimed.holds,
+            weights=claimed.weights,
         )
 
     def lead(self, group: Group) -> dict[str, membership.EncodedAssignment]:
@@ -225,6 +316,7 @@ class Assignor(AbstractPartitionAssignor):
         Raises:
             InvalidPlanError: The planner's result must not be sent.
         """
+        group = self.settle(group)
         plan = self.plan(group)
         check(plan, group, shared=self.shared)
         sent, held_back = self.this_round(plan)
@@ -239,12 +331,16 @@ class Assignor(AbstractPartitionAssignor):
                 f"{plan.loads.min()} to {plan.loads.max()}" if group.members else "none",
                 plan.moves,
             )
-        return membership.encode_assignments(sent)
+        return membership.encode_assignments(sent, self.notes(sent, held_back))
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """Remember what this member got."""
-        self._memory = Claim(membership.by_topic(assignment.partitions()), generation)
-        self._untrusted = None
+        self._standing.took(Claim(membership.by_topic(assignment.partitions()), generation))
+
+    def _host(self) -> Host | None:
+        """The consumer that calls, or else the one that this instance is known to belong to."""
+        host = calling()
+        return self._standing.host() if host is None else host
 
     def _repair(self, members: Sequence[Any]) -> None:
         """Put right the subscriptions that kafka-python would fail on, with a warning for each."""
@@ -258,14 +354,14 @@ class Assignor(AbstractPartitionAssignor):
             member.metadata = subscription
             faults[member.member_id] = fault
             # The coordinator may ask the leader more than once about the same subscriptions.
-            if self._faults.get(member.member_id) != fault:
+            if self._standing.faults.get(member.member_id) != fault:
                 log.warning("Member %s %s", member.member_id, fault)
-        self._faults = faults
+        self._standing.faults = faults
 
     def _belong_to(self, host: Host) -> None:
         if host.namesakes:
             raise _namesakes(host.namesakes)
-        before = self._consumer() if self._consumer is not None else None
+        before = self._standing.host()
         if before is not None and before.consumer is host.consumer:
             return
         if before is not None and not before.closed:
@@ -273,33 +369,30 @@ class Assignor(AbstractPartitionAssignor):
                 f"this {type(self).__name__} belongs to another consumer; an instance keeps what its "
                 "consumer owns, so pass the class, or make an instance for each consumer"
             )
-        self._consumer = host.weakly()
-        self._memory, self._untrusted = Claim(), None
+        self._standing.hand_over.end()
+        self._standing = _Standing(consumer=host.weakly())
 
     def _claim(self, host: Host | None) -> Claim:
-        """What this member owns or owned, as far as that is certain."""
-        if host is None:
-            held = RebalanceProtocol.COOPERATIVE in self.supported_protocols()
-            return replace(self._memory, held=held)
-        partitions = host.partitions
-        if host.generation < 0:
-            # Out of the group: others may own these by now. kafka-python may leave them in place until
-            # the consumer has joined again, and ask for metadata more than once before that.
-            self._untrusted = partitions
-        elif partitions != self._untrusted:
-            self._untrusted = None
-            # The consumer counts as in the new generation before it has its assignment. Asked again in
-            # that state, it must say the same: other bytes would make the coordinator start anew.
-            owned = membership.by_topic(partitions)
-            if owned != self._memory.partitions:
-                self._memory = Claim(owned, host.generation)
-        if not host.cooperative:
-            # A member that rebalances eagerly has let go of everything: a claim to hold partitions would
-            # make the leader wait for a release that never comes. What it had is a wish, no more.
-            return self._memory
-        if self._untrusted is not None:
-            return Claim(held=True)
-        return replace(self._memory, held=True)
+        """What this member owns or owned, as far as that is certain.
+
+        A cooperative consumer claims all that it holds, also of topics that it no longer subscribes to. One
+        that rebalances eagerly has let go of everything: a claim to hold partitions would make the leader
+        wait for a release that never comes. What it had is a wish, no more.
+        """
+        standing = self._standing
+        if host is not None:
+            standing.look(host.generation, host.partitions)
+            if not host.cooperative:
+                return standing.memory
+            lost = host.generation < 0 or bool(standing.untrusted)
+            return Claim(held=True) if lost else replace(standing.memory, held=True)
+        cooperative = RebalanceProtocol.COOPERATIVE in self.supported_protocols()
+        if standing.consumer is not None:
+            log.warning(
+                "Claiming no partitions: the consumer that this %s belonged to is gone", type(self).__name__
+            )
+            return Claim(held=cooperative)
+        return replace(standing.memory, held=cooperative)
 
     def _partition_ids(self, cluster: Any, topics: Iterable[str]) -> dict[str, Collection[int]]:
         """The partition ids of every topic with metadata."""
@@ -310,9 +403,9 @@ class Assignor(AbstractPartitionAssignor):
                 known[topic] = ids
             else:
                 missing.append(topic)
-        self._tries = {topic: self._tries.get(topic, 0) + 1 for topic in missing}
-        waiting = [topic for topic, tries in self._tries.items() if tries <= METADATA_TRIES]
-        host = calling()
+        self._standing.tries = {topic: self._standing.tries.get(topic, 0) + 1 for topic in missing}
+        waiting = [topic for topic, tries in self._standing.tries.items() if tries <= METADATA_TRIES]
+        host = self._host()
         if waiting and host is not None and self._may_wait(host):
             raise LeaderNotAvailableError(f"no metadata yet for {_some_of(waiting)}")
         if missing:
@@ -324,10 +417,10 @@ class Assignor(AbstractPartitionAssignor):
 
         With 30,000 topics that do not exist, the client takes half a second for each time.
         """
-        generation, end = self._wait
+        generation, end = self._standing.wait
         if generation != host.generation:
             end = time.monotonic() + host.patience / 3
-            self._wait = host.generation, end
+            self._standing.wait = host.generation, end
         return time.monotonic() < end
 
 

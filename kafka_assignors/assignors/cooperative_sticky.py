@@ -1,7 +1,6 @@
 """The `cooperative-sticky` strategy."""
 
-from collections.abc import Collection, Sequence
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,15 +8,13 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.arrays import IntArray
 from kafka_assignors.assignors.adapter import Claim
-from kafka_assignors.assignors.hand_over import HandOver
-from kafka_assignors.assignors.host import calling
 from kafka_assignors.assignors.sticky import StickyAssignor, decode_prior
 from kafka_assignors.claims import Claimed, ClaimTable, TableClaims
 from kafka_assignors.group import Group
-from kafka_assignors.members import NO_GENERATION, Members
+from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.plan import Plan
 from kafka_assignors.protocol.codec import NOT_SAID, Subscriptions
-from kafka_assignors.protocol.user_data import decode_generation, encode_generation
+from kafka_assignors.protocol.user_data import UNFINISHED, decode_generation, encode_generation
 
 
 class CooperativeStickyAssignor(StickyAssignor):
@@ -32,10 +29,6 @@ class CooperativeStickyAssignor(StickyAssignor):
 
     name = "cooperative-sticky"
 
-    @cached_property
-    def _hand_over(self) -> HandOver:
-        return HandOver()
-
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """Cooperative where all strategies of the consumer are, else eager."""
         return [RebalanceProtocol.COOPERATIVE, *super().supported_protocols()]
@@ -43,25 +36,34 @@ class CooperativeStickyAssignor(StickyAssignor):
     def budget(self, group: Group) -> int | None:
         """As `StickyAssignor`; what the first round let move counts for the second as well."""
         limit = super().budget(group)
-        return 0 if limit is not None and self._hand_over.goes_on_with(group) else limit
+        return 0 if limit is not None and self._standing.hand_over.goes_on_with(group) else limit
 
-    def review(self, members: Members) -> Members:
-        """Cut claims down to what a member was told, where it does not let go of the rest."""
-        return self._hand_over.review(members)
+    def settle(self, group: Group) -> Group:
+        """The group with the claims that count; see `kafka_assignors.assignors.hand_over`."""
+        return self._standing.hand_over.settle(group, self._host())
 
     def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:
         """The plan without what others still hold."""
-        return self._hand_over.apply(plan)
+        return self._standing.hand_over.apply(plan, self._host())
+
+    def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
+        """Tells static members that a round is to follow; see `HandOver.follow`."""
+        if held_back is None or not held_back.size:
+            return {}
+        instances = sent.group.members.instance_ids
+        return {number: UNFINISHED for number, instance in enumerate(instances) if instance is not None}
 
     def metadata(self, topics: Collection[str]) -> Any:
         """As `StickyAssignor`; a rebalance begins."""
-        self._hand_over.begin()
+        self._standing.hand_over.begin()
         return super().metadata(topics)
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
-        """As `StickyAssignor`; if this member led and held something back, it sees to the next round."""
+        """As `StickyAssignor`; if something was held back, a leader sees to the next round."""
         super().on_assignment(assignment, generation)
-        self._hand_over.delivered(calling())
+        self._standing.hand_over.delivered(self._host(), generation)
+        if assignment.user_data == UNFINISHED:
+            self._standing.hand_over.follow(self._host(), generation)
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The generation as Java does; a member that rebalances eagerly tells its prior assignment here."""

@@ -22,6 +22,8 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import TopicPartition
 
+from kafka_assignors.assignors.joins import complete
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -107,6 +109,13 @@ class Host(ABC):
     @abstractmethod
     def call_later(self, seconds: float, action: Callable[["Host"], None]) -> Cancel:
         """Have something done after so many seconds, unless the consumer is gone by then."""
+
+    def complete_joins(self) -> None:
+        """Let the consumer take an assignment that came between two polls, if by itself it does not.
+
+        See `kafka_assignors.assignors.joins`.
+        """
+        return  # most consumers do
 
     def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
         """Let a function see and change the group's members before this consumer decodes what they sent.
@@ -237,6 +246,10 @@ class KafkaPythonHost(Host):
         timer.daemon = True
         timer.start()
         return timer.cancel
+
+    def complete_joins(self) -> None:
+        """As `Host`."""
+        complete(self.coordinator)
 
     def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
         """As `Host`.

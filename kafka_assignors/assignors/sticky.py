@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from kafka_assignors.assignors.adapter import Assignor, Claim
-from kafka_assignors.assignors.host import calling
 from kafka_assignors.claims import Claimed, ClaimTable
 from kafka_assignors.group import Group
 from kafka_assignors.members import MAX_WEIGHT, NO_GENERATION
@@ -92,7 +91,7 @@ class StickyAssignor(Assignor):
         """Plan by the planner chosen."""
         if self._planner != "exact":
             return PLANNERS[self._planner](group) if isinstance(self._planner, str) else self._planner(group)
-        host = calling()
+        host = self._host()
         limit = self._time_limit
         if limit is None:
             limit = TIME_LIMIT if host is None else min(TIME_LIMIT, host.patience / 3)

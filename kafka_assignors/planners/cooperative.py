@@ -1,5 +1,7 @@
 """The hand-over of a cooperative rebalance (KIP-429): nothing is given away before it is let go."""
 
+import numpy as np
+
 from kafka_assignors.arrays import NOBODY, IntArray
 from kafka_assignors.plan import Plan
 
@@ -30,10 +32,14 @@ def hand_over(plan: Plan) -> Plan:
 
 def awaited_holders(plan: Plan) -> IntArray:
     """(K, 2) pairs (partition, member): who must let go of what before the plan can be carried out."""
-    group = plan.group
+    group, claims = plan.group, plan.group.claims
     partition, holder = group.holders.T
-    owner = plan.owner[partition]
-    generations, holds = group.members.generations, group.members.holds
-    stays = (owner == group.owner[partition]) & holds[owner] & (generations[holder] < generations[owner])
+    generation = claims.generation[claims.held]
+    owner, before = plan.owner[partition], group.owner[partition]
+    # In which generation each valid owner holds its partition; one that only remembers it holds it in none.
+    valid = np.full(group.size, np.iinfo(np.int64).min)
+    by_owner = holder == before
+    valid[partition[by_owner]] = generation[by_owner]
+    stays = (owner == before) & (generation < valid[partition])
     waiting: IntArray = group.holders[(owner != holder) & (owner != NOBODY) & ~stays]
     return waiting

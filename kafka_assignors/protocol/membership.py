@@ -1,6 +1,7 @@
 """Between kafka-python's decoded messages and the project's own terms: subscriptions in, assignments out."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -67,8 +68,15 @@ class EncodedAssignment:
         return repr(ConsumerProtocolAssignment.decode(self._encoded))
 
 
-def encode_assignments(plan: Plan) -> dict[str, EncodedAssignment]:
-    """The assignment of every member by member id; topics and partition ids ascending, no user data."""
+def encode_assignments(
+    plan: Plan, user_data: Mapping[int, bytes] = MappingProxyType({})
+) -> dict[str, EncodedAssignment]:
+    """The assignment of every member by member id; topics and partition ids ascending.
+
+    Args:
+        plan: What they get.
+        user_data: The user data of some members, by their numbers; the others get none.
+    """
     group = plan.group
     encoded = write_partition_lists(
         group.topics,
@@ -78,6 +86,8 @@ def encode_assignments(plan: Plan) -> dict[str, EncodedAssignment]:
         head=_HEAD,
         tail=_NO_USER_DATA,
     )
+    for number, data in user_data.items():
+        encoded[number] = encoded[number][: -len(_NO_USER_DATA)] + len(data).to_bytes(4, "big") + data
     return dict(zip(group.members.ids, map(EncodedAssignment, encoded), strict=True))
 
 

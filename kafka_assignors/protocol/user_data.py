@@ -28,6 +28,9 @@ _INT32: Final = struct.Struct(">i")
 _WEIGHTED: Final = 2 * _INT32.size
 """Bytes of a generation and a weight."""
 
+UNFINISHED: Final = b"unfinished"
+"""The user data of an assignment that another round is to follow. Other clients do not read it."""
+
 _KAFKA_PYTHON_PREFIX: Final = struct.pack(">h", 1)
 
 Layout = Literal["Java v1", "Java v0", "with a weight", "kafka-python"]

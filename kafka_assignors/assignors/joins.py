@@ -1,0 +1,113 @@
+"""Joins that kafka-python leaves half done, completed.
+
+kafka-python 3.0.12 goes on with JoinGroup and SyncGroup between two polls, but a poll that finds them done
+begins anew (`BaseCoordinator.join_group_async`): an application that polls for a moment and works for long
+may never get its assignment, and a leader of that kind makes its group rebalance for ever. And what
+`ConsumerCoordinator._on_join_prepare_async` does before a join, it does once: a consumer that is expelled, or
+narrows its subscription, while it joins goes on holding what it has to give up.
+
+`complete` wraps `_do_join_and_sync_async` of one coordinator:
+
+- A join that has ended since the last poll is taken in this one, as Java's consumer does (its `joinFuture`),
+  as long as the coordinator knows the member: it is asked if its last answer is old.
+- A cooperative consumer that is joining, and has partitions to give up, gives them up before it joins again:
+  `on_partitions_lost` if it was expelled, `on_partitions_revoked` for topics that it no longer subscribes to.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+import weakref
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.errors import KafkaError, RebalanceInProgressError
+from kafka.structs import MemberState
+
+log = logging.getLogger(__name__)
+
+_JOINS: Final = "_do_join_and_sync_async"
+_ASKS: Final = "_send_heartbeat_request"
+_NEEDED: Final = ("_generation", "_rebalance_protocol", "_subscription", "config", "rejoining", "state")
+
+_FRESH: Final = 2 / 3
+"""For which part of the session the coordinator's last answer counts as its word that it knows the member."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A join that has ended: in which generation, with which assignment, and when."""
+
+    generation: Any
+    assignment: bytes
+    at: float
+
+
+def complete(coordinator: Any) -> None:
+    """Let a coordinator of kafka-python complete its joins; once is enough.
+
+    A release that joins in another way, or has been changed already, is left as it is.
+    """
+    kind, own = type(coordinator), vars(coordinator)
+    join, ask = getattr(kind, _JOINS, None), getattr(kind, _ASKS, None)
+    if _JOINS in own or not all(map(inspect.iscoroutinefunction, (join, ask))) or join is None:
+        return
+    if tuple(inspect.signature(join).parameters) != ("self",) or any(
+        not hasattr(coordinator, name) for name in _NEEDED
+    ):
+        return
+    known = weakref.ref(coordinator)  # which would otherwise be kept by what it keeps
+    ended: _Ended | None = None
+
+    async def take_or_join() -> bytes:
+        nonlocal ended
+        consumer: Any = known()
+        late, ended = ended, None
+        if late is not None and (heard := await _heard(consumer, late)) is not None:
+            ended = replace(late, at=heard)  # for the next poll, if this one is over before it takes it
+            return late.assignment
+        if _has_to_prepare(consumer):
+            # What the poll does about this error is to join again, with all that comes before.
+            consumer.rejoining = False
+            raise RebalanceInProgressError("partitions have to be given up before the next join")
+        assignment: bytes = await join(consumer)
+        ended = _Ended(consumer._generation, assignment, time.monotonic())  # noqa: SLF001
+        return assignment
+
+    own[_JOINS] = take_or_join
+
+
+async def _heard(coordinator: Any, late: _Ended) -> float | None:
+    """When the coordinator last knew the member, whose assignment is still to be taken; None if it is not."""
+    taken = coordinator.state is not MemberState.REBALANCING
+    if taken or coordinator._generation is not late.generation:  # noqa: SLF001
+        return None
+    config = coordinator.config
+    limit = min(float(config["session_timeout_ms"]), float(config["max_poll_interval_ms"])) / 1000
+    if time.monotonic() - late.at < limit * _FRESH:
+        return late.at
+    try:
+        await coordinator._send_heartbeat_request()  # noqa: SLF001
+    except RebalanceInProgressError:
+        pass  # the others wait for this member: nothing of its assignment has been given away
+    except KafkaError as error:
+        log.info("An assignment that came between two polls does not count any more: %s", error)
+        return None
+    return time.monotonic()
+
+
+def _has_to_prepare(coordinator: Any) -> bool:
+    """Whether a cooperative consumer in the midst of a join has partitions that it must not hold any more."""
+    subscription = coordinator._subscription  # noqa: SLF001
+    held = subscription.assigned_partitions()
+    if (
+        not held
+        or not coordinator.rejoining
+        or coordinator._rebalance_protocol != RebalanceProtocol.COOPERATIVE  # noqa: SLF001
+    ):
+        return False
+    wanted = subscription.subscription or ()
+    return coordinator._generation.is_lost() or any(one.topic not in wanted for one in held)  # noqa: SLF001
