@@ -29,8 +29,8 @@ from kafka_assignors.testing.chaos.promises import keep, without_excuse
 from kafka_assignors.testing.chaos.report import page
 from kafka_assignors.testing.chaos.run import name_of_assignor
 from kafka_assignors.testing.chaos.script import WEIGHTS, count_kinds
-from kafka_assignors.timelines.timeline import Timeline
-from tests.timelines import event, history, start, told
+from kafka_assignors.timelines.timeline import Event, Timeline
+from tests.timelines import P0, P1, event, history, start, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -324,6 +324,54 @@ def test_an_application_that_was_not_told_is_excused_only_out_of_the_group() -> 
     assert [(one.partition, one.members) for one in found] == [(TopicPartition("t", 1), ("a", "b"))]
     with pytest.raises(AssertionError, match=r"t-1 was still a's by its application when b got it"):
         keep(EXCLUSIVE, timeline({"b": "12", "a": "0"}), 2, partitions(3), -1)
+
+
+def identified(member_id: str, *events: Event) -> list[Event]:
+    """Events with the id that the coordinator gave their member."""
+    return [replace(one, details={**one.details, "member_id": member_id}) for one in events]
+
+
+def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_leaders_list() -> None:
+    def timeline(ids: set[str]) -> Timeline:
+        return Timeline(
+            [
+                *identified("id-a", *told(1, 1, {"a": "01"})),
+                *identified("id-b", event(1.9, "b", "assign", generation=2, claims=dict.fromkeys(ids))),
+                *identified("id-b", *told(2, 2, {"b": "1"})),
+                event(2.5, "a", "revoked", P1),
+            ],
+            end=3,
+        )
+
+    found = [*without_excuse(timeline({"id-a", "id-b"}))]
+    assert [(one.partition, one.members, one.seconds) for one in found] == [(P1, ("a", "b"), 0.5)]
+    assert [*without_excuse(timeline({"id-b"}))] == []  # it was expelled
+
+
+def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_own_word() -> None:
+    events = [
+        *identified("id-a", *told(1, 1, {"a": "01"})),
+        *identified("id-b", *told(2, 2, {"b": "1"})),
+        event(2.5, "a", "revoked", P1),
+    ]
+    joins_again = event(2.2, "a", "metadata", generation=2)
+    assert len([*without_excuse(Timeline([*events, *identified("id-a", joins_again)]))]) == 1
+    assert [*without_excuse(Timeline(events))] == []
+    # It was expelled, and came back before its application heard so.
+    assert [*without_excuse(Timeline([*events, *identified("id-new", joins_again)]))] == []
+
+
+def test_a_member_that_came_back_under_another_id_answers_for_what_it_was_given_then() -> None:
+    timeline = Timeline(
+        [
+            *identified("id-a", *told(1, 1, {"a": "01"})),
+            *identified("id-new", event(2, "a", "assignment", P0, P1, generation=2)),
+            *identified("id-b", *told(3, 3, {"b": "1"})),
+            *identified("id-new", event(3.2, "a", "metadata", generation=3)),
+            event(3.5, "a", "revoked", P1),
+        ]
+    )
+    assert [one.members for one in without_excuse(timeline)] == [("a", "b")]
 
 
 def test_loads_are_held_against_what_each_strategy_promises() -> None:
