@@ -275,6 +275,32 @@ def notice_awaiting(consumer: DrivenConsumer) -> Callable[[], bool]:
     return lambda: bool(seen)
 
 
+def test_a_member_whose_join_for_other_topics_outlasts_its_poll_never_comes_back(
+    drive: Callable[..., DrivenConsumer], topics: list[str]
+) -> None:
+    """`ConsumerCoordinator.need_rejoin`: `group_protocols` forgets that the topics are others.
+
+    So no poll looks at it. Nothing else tells it to join, as its heartbeats are off, and it goes on owning.
+    """
+    leader, follower, other = settled_trio(drive, **SHORT)
+    gone, _ = topic_to_give_up(follower, topics)
+    follower.subscribe([topic for topic in topics if topic != gone])
+    follower.begin_join()
+    hear(leader, other)
+    held, mark = follower.held, len(follower.events)
+    leader.begin_join()
+    other.take_assignment()
+    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+    assert not follower.must_rejoin
+
+    def expelled() -> bool:
+        follower.poll(100)
+        return not follower.is_listed
+
+    wait_for("the follower to be expelled", expelled, SECONDS)
+    assert (follower.kinds_since(mark), follower.held, follower.must_rejoin) == ([], held, False)
+
+
 # Membership lost ----------------------------------------------------------------------------------------
 
 
