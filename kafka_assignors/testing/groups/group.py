@@ -104,6 +104,10 @@ class ConsumerGroup:
         poll_ms: How long one poll waits, unless told otherwise when they join; see `POLL_MS` in
             `kafka_assignors.testing.groups.worker` before shortening it.
         work_ms: How long an application works between two polls, unless told otherwise when they join.
+        recalls_joins: Whether members look at joins that kafka-python forgets. If a subscription changed, or
+            to a leader the topics' partitions, and the join for it outlasts the poll, then kafka-python 3.0
+            never takes its assignment, is expelled and stays away. Your consumers do so, too; but a test
+            of assignors may not care.
         timeout: How long waits last at most, in seconds, unless told otherwise.
     """
 
@@ -120,6 +124,7 @@ class ConsumerGroup:
         commit: CommitMode = "each poll",
         poll_ms: int = POLL_MS,
         work_ms: int = 0,
+        recalls_joins: bool = False,
         timeout: float = 30.0,
     ) -> None:
         self.access = Access.to(kafka)
@@ -133,6 +138,7 @@ class ConsumerGroup:
         self.settings = {**SETTINGS, **(settings or {})}
         self._commit: CommitMode = commit
         self._poll_ms, self._work_ms = poll_ms, work_ms
+        self._recalls_joins = recalls_joins
         self._events: list[Event] = []
         self._changed = threading.Condition(threading.RLock())
         self._admin: AdminClient | None = admin_client(self.access)
@@ -214,6 +220,7 @@ class ConsumerGroup:
             poll_ms=self._poll_ms if poll_ms is None else poll_ms,
             work_ms=self._work_ms if work_ms is None else work_ms,
             held=held,
+            recalls_joins=self._recalls_joins,
         )
         config.to_json()  # fails before there is a process
         again = {

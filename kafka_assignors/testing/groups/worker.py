@@ -99,6 +99,7 @@ class WorkerConfig:
         poll_ms: How long one poll waits, see `POLL_MS`; 1 at least.
         work_ms: How long the application works after each poll, before it commits and obeys; 0 at least.
         held: Whether to wait for the command `release` before it makes its consumer.
+        recalls_joins: Whether its client looks at a join that it would forget; see `ConsumerGroup`.
     """
 
     access: Access
@@ -114,6 +115,7 @@ class WorkerConfig:
     poll_ms: int = POLL_MS
     work_ms: int = 0
     held: bool = False
+    recalls_joins: bool = False
 
     def __post_init__(self) -> None:
         if self.poll_ms < 1 or self.work_ms < 0:
@@ -146,6 +148,7 @@ class WorkerConfig:
             instance_id=self.instance_id,
             auto_commit=self.commit == "auto",
             settings=self.settings,
+            recalls_joins=self.recalls_joins,
         )
 
 
