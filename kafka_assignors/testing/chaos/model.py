@@ -153,8 +153,9 @@ class Model:
         down: The broker that is down, if one is.
         joined: How many members ever joined.
         leader: The member that is sure to lead: one that was alone at first, and never away. There are no
-            slow members without it. A slow leader throws away what it planned unless all others join within
-            one of its polls (kafka-python 3.0), so beside other slow ones it takes minutes to settle.
+            slow members without it, and brokers are left alone then, as it could be expelled with them. A
+            slow leader throws away what it planned unless all others join within one of its polls
+            (kafka-python 3.0): that takes minutes, or for ever.
         unwatched: Whether a static member restarted and no rebalance is sure to have come since. If it was
             the leader nobody watches the topics meanwhile (kafka-python 3.0): a topic that grows is seen in
             the next rebalance only.
@@ -259,7 +260,7 @@ def _on_join(model: Model, step: Step) -> str | None:
 def _on_pace(model: Model, step: Step) -> str | None:
     if (step.poll_ms > 0) != (step.work_ms > 0) or min(step.poll_ms, step.work_ms) < 0:
         return "a slow member has both polls and work that take time"
-    if step.poll_ms and model.leader is None:
+    if step.poll_ms and (model.leader is None or model.down is not None):
         return "nobody is sure to lead a slow member"
     return None
 
@@ -283,6 +284,8 @@ def _on_broker(model: Model, step: Step) -> str | None:
         return f"there are the nodes 1 to {model.limits.nodes}"
     if step.kind == "start broker":
         return None if model.down == step.target else f"node {step.target} is not down"
+    if model.has_slow_members:
+        return "with a broker the leader of the slow members may go"
     return None if model.down is None else f"node {model.down} is down already"
 
 
@@ -290,6 +293,8 @@ def _on_coordinator(model: Model, step: Step) -> str | None:
     del step
     if model.limits.nodes < QUORUM:
         return "there is no other node that could have it"
+    if model.has_slow_members:
+        return "with the coordinator the leader of the slow members may go"
     return "a broker is down" if model.down is not None else None
 
 

@@ -33,10 +33,10 @@ WEIGHTS: Final[Mapping[Kind, int]] = {
     "crash and restart": 4,
     "subscribe": 4,
     "grow": 4,
-    "kill broker": 3,
-    "stop broker": 3,
+    "kill broker": 5,
+    "stop broker": 5,
     "start broker": 4,
-    "move coordinator": 3,
+    "move coordinator": 5,
 }
 """How often each kind is drawn, beside the others that are possible at that moment."""
 
@@ -45,7 +45,7 @@ OPENING: Final = frozenset[Kind]({"freeze", "pause", "kill broker", "stop broker
 
 _CLOSING: Final = frozenset[Kind]({"thaw", "resume", "start broker"})
 _CALM: Final = 0.5  # of the steps that follow a settled group come alone
-_LED: Final = 0.75  # of the scripts have a first member that is alone at first, and so leads
+_LED: Final = 0.6  # of the scripts have a first member that is alone at first, and so leads
 _MOST_NEW_PARTITIONS: Final = 3
 _STATIC: Final = 0.5  # of the members
 _WANTED: Final = 0.8  # the chance of each topic to be subscribed to
@@ -273,7 +273,7 @@ def _joins(rng: random.Random, model: Model) -> Sequence[Step]:
         topics=some or topics,
         static=rng.random() < _STATIC,
     )
-    if model.leader is not None and rng.random() < model.limits.slow:
+    if model.leader is not None and model.down is None and rng.random() < model.limits.slow:
         step = replace(step, poll_ms=rng.choice(_POLLS_MS), work_ms=rng.choice(_WORKS_MS))
     return [step]
 
