@@ -153,9 +153,11 @@ class Model:
         down: The broker that is down, if one is.
         joined: How many members ever joined.
         leader: The member that is sure to lead: one that was alone at first, and never away. There are no
-            slow members without it, and brokers are left alone then, as it could be expelled with them. A
-            slow leader throws away what it planned unless all others join within one of its polls
-            (kafka-python 3.0): that takes minutes, or for ever.
+            slow members without it, brokers are left alone then, as it could be expelled with them, and it
+            subscribes to all topics. A slow leader throws away what it planned unless all others join within
+            one of its polls (kafka-python 3.0). One that learns of topics by others' joins joins again if its
+            metadata was refreshed in a rebalance, as it is in one that waits for slow members. Either goes
+            on for minutes, or for ever.
         unwatched: Whether a static member restarted and no rebalance is sure to have come since. If it was
             the leader nobody watches the topics meanwhile (kafka-python 3.0): a topic that grows is seen in
             the next rebalance only.
@@ -178,6 +180,13 @@ class Model:
     def open(self) -> int:
         """How many steps it takes until nothing is frozen, paused or down."""
         return sum(not member.healthy for member in self.members.values()) + (self.down is not None)
+
+    @property
+    def may_be_slow(self) -> bool:
+        """Whether a member that joins may be slow: a quick one is sure to lead it, and knows all topics."""
+        if self.leader is None or self.down is not None:
+            return False
+        return self.members[self.leader].topics == self.partitions.keys()
 
     @property
     def has_slow_members(self) -> bool:
@@ -260,9 +269,7 @@ def _on_join(model: Model, step: Step) -> str | None:
 def _on_pace(model: Model, step: Step) -> str | None:
     if (step.poll_ms > 0) != (step.work_ms > 0) or min(step.poll_ms, step.work_ms) < 0:
         return "a slow member has both polls and work that take time"
-    if step.poll_ms and (model.leader is None or model.down is not None):
-        return "nobody is sure to lead a slow member"
-    return None
+    return None if not step.poll_ms or model.may_be_slow else "nobody is sure to lead a slow member"
 
 
 def _on_growth(model: Model, step: Step) -> str | None:
@@ -325,6 +332,8 @@ def _on_topics(model: Model, step: Step, member: MemberModel) -> str | None:
     topics = frozenset(step.topics)
     if not member.healthy:
         return f"{step.target} is frozen or paused"
+    if step.target == model.leader and model.has_slow_members:
+        return f"{step.target} leads the slow members, and has to know all topics"
     if not topics or not model.partitions.keys() >= topics or topics == member.topics:
         return f"{step.target} has {' '.join(sorted(member.topics))}"
     # kafka-python 3.0 forgets a join that it has not sent yet, but given up its partitions for, when the

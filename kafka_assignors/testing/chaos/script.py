@@ -79,7 +79,7 @@ class _Burst:
 
 _ANY: Final = _Burst(weight=3, fewest=2, most=5, gaps=(0.0, 0.0, 0.2, 0.5, 1.0, 1.5))
 _JOINS: Final = _Burst(
-    weight=3, fewest=3, most=6, gaps=(0.0, 0.5, 1.0, 1.5, 2.0), first=frozenset({"join"}), then="join"
+    weight=5, fewest=3, most=6, gaps=(0.0, 0.5, 1.0, 1.0, 1.5, 2.0), first=frozenset({"join"}), then="join"
 )
 # Those who change their topics are amid a join then, or just heard that there is one.
 _SUBSCRIPTIONS: Final = _Burst(
@@ -273,7 +273,7 @@ def _joins(rng: random.Random, model: Model) -> Sequence[Step]:
         topics=some or topics,
         static=rng.random() < _STATIC,
     )
-    if model.leader is not None and model.down is None and rng.random() < model.limits.slow:
+    if model.may_be_slow and rng.random() < model.limits.slow:
         step = replace(step, poll_ms=rng.choice(_POLLS_MS), work_ms=rng.choice(_WORKS_MS))
     return [step]
 
