@@ -213,6 +213,9 @@ def test_joins_and_changed_subscriptions_come_in_bursts_within_seconds() -> None
     joins = [burst for burst in bursts if {step.kind for step in burst} == {"join"} and len(burst) > 2]
     assert {len(burst) for burst in joins} == {3, 4, 5, 6}
     assert {step.gap for burst in joins for step in burst[1:]} == {0, 0.5, 1, 1.5, 2}
+    restless = [burst for burst in bursts if len(burst) > 6]
+    assert {step.kind for burst in restless for step in burst} >= {"join", "leave", "subscribe"}
+    assert {step.gap for burst in restless for step in burst[1:]} == {0.5, 1, 1.5}
     amid = [burst for burst in bursts if len(burst) > 1 and burst[-1].kind == "subscribe"]
     assert {0, 0.1, 0.3, 0.6} <= {step.gap for burst in amid for step in burst[1:]}
     together = [burst for burst in amid if burst[-2].kind == "subscribe" and burst[-1].gap == 0]
@@ -236,7 +239,7 @@ def test_a_script_has_as_many_steps_as_were_asked_for_and_all_kinds_come() -> No
     assert kinds.keys() == WEIGHTS.keys()
     assert min(kinds.values()) >= 20
     bursts = [step.settle for script in scripts for step in script.steps]
-    assert 0.4 < sum(bursts) / len(bursts) < 0.6
+    assert 0.3 < sum(bursts) / len(bursts) < 0.5
 
 
 def test_a_cluster_of_one_is_left_alone() -> None:

@@ -66,7 +66,7 @@ class _Burst:
         most: Steps at the most.
         gaps: Seconds between two steps.
         first: The kinds that it begins with; any if empty.
-        then: The kind of the others, as far as they make sense; any if None.
+        then: The kinds of the others, as far as they make sense; any if empty.
     """
 
     weight: int
@@ -74,12 +74,17 @@ class _Burst:
     most: int
     gaps: tuple[float, ...]
     first: frozenset[Kind] = frozenset()
-    then: Kind | None = None
+    then: frozenset[Kind] = frozenset()
 
 
 _ANY: Final = _Burst(weight=3, fewest=2, most=5, gaps=(0.0, 0.0, 0.2, 0.5, 1.0, 1.5))
 _JOINS: Final = _Burst(
-    weight=5, fewest=3, most=6, gaps=(0.0, 0.5, 1.0, 1.0, 1.5, 2.0), first=frozenset({"join"}), then="join"
+    weight=5,
+    fewest=3,
+    most=6,
+    gaps=(0.0, 0.5, 1.0, 1.0, 1.5, 2.0),
+    first=frozenset({"join"}),
+    then=frozenset({"join"}),
 )
 # Those who change their topics are amid a join then, or just heard that there is one.
 _SUBSCRIPTIONS: Final = _Burst(
@@ -88,7 +93,12 @@ _SUBSCRIPTIONS: Final = _Burst(
     most=4,
     gaps=(0.0, 0.0, 0.1, 0.3, 0.6),
     first=frozenset({"join", "leave", "crash", "thaw", "restart", "subscribe"}),
-    then="subscribe",
+    then=frozenset({"subscribe"}),
+)
+# One rebalance upon the other, as long as it takes a slow member to poll: it is overtaken again and again.
+_RESTLESS: Final = frozenset[Kind]({"join", "leave", "subscribe"})
+_REBALANCES: Final = _Burst(
+    weight=4, fewest=5, most=8, gaps=(0.5, 1.0, 1.0, 1.5), first=_RESTLESS, then=_RESTLESS
 )
 
 
@@ -170,7 +180,8 @@ def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
     """Draw a script.
 
     The first members join, most often one alone at first. Then steps come alone, and the group settles after
-    each, or in bursts: of anything, of joins, or of changed subscriptions upon another step.
+    each, or in bursts: of anything, of joins, of changed subscriptions upon another step, or of joins, leaves
+    and changed subscriptions in a row.
     A healthy member is always there for each topic, at most one broker is down, and in the end nothing is
     frozen, paused or down.
 
@@ -196,7 +207,7 @@ def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
             burst, length = _next_burst(rng, model)
             place = 0
         left = count - len(steps)
-        wanted = burst.first if place == 0 else frozenset({burst.then} if burst.then else ())
+        wanted = burst.first if place == 0 else burst.then
         step = _draw(rng, model, left, wanted)
         if place > 0:
             step = replace(step, gap=rng.choice(burst.gaps))
@@ -217,7 +228,7 @@ def _next_burst(rng: random.Random, model: Model) -> tuple[_Burst, int]:
     if model.joined < model.limits.fewest or rng.random() < _CALM:
         return _ANY, 1
     room = model.limits.most - len(model.members)
-    possible = [_ANY, _SUBSCRIPTIONS, *([_JOINS] if room >= _JOINS.fewest else [])]
+    possible = [_ANY, _SUBSCRIPTIONS, _REBALANCES, *([_JOINS] if room >= _JOINS.fewest else [])]
     burst = rng.choices(possible, [one.weight for one in possible])[0]
     most = min(burst.most, room) if burst is _JOINS else burst.most
     return burst, rng.randint(burst.fewest, most)
