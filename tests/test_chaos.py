@@ -300,8 +300,8 @@ def test_a_script_that_makes_no_sense_is_refused_with_the_step() -> None:
         (Step(kind="freeze", target="m1"), "nobody else is there for the topics of m1"),
         (Step(kind="restart", target="m1"), "m1 is no static member"),
         (Step(kind="subscribe", target="m1", topics=("t1",)), "nobody else is there for what m1 gives up"),
-        (Step(kind="grow", target="t1", partitions=6), "t1 has 6 partitions"),
-        (Step(kind="grow", target="t1", partitions=25), "a topic has 24 partitions at the most"),
+        (Step(kind="grow", target="t1", partitions=16), "t1 has 16 partitions"),
+        (Step(kind="grow", target="t1", partitions=33), "a topic has 32 partitions at the most"),
         (Step(kind="start broker", target="1"), "node 1 is not down"),
         (Step(kind="kill broker", target="4"), "there are the nodes 1 to 3"),
     ):
@@ -321,8 +321,8 @@ def test_what_is_no_script_is_refused() -> None:
         Limits(fewest=3, most=3)
     with pytest.raises(ValueError, match="a share of slow members of 2: wanted is 0 to 1"):
         Limits(slow=2)
-    with pytest.raises(ValueError, match="wanted are 1 to 24 a topic"):
-        Limits(partitions=(6, 25))
+    with pytest.raises(ValueError, match="wanted are 1 to 32 a topic"):
+        Limits(partitions=(6, 33))
 
 
 def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
@@ -383,7 +383,7 @@ def test_a_growing_topic_waits_for_a_broker_that_is_down_and_for_somebody_who_wa
     model = Model(Limits())
     for step in plan_events(1, 2).steps:
         model.take(replace(step, static=True))
-    grow = Step(kind="grow", target="t1", partitions=7)
+    grow = Step(kind="grow", target="t1", partitions=17)
     assert model.objection(grow) is None
     model.take(Step(kind="kill broker", target="2"))
     assert "a broker is down" in str(model.objection(grow))

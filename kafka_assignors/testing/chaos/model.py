@@ -45,8 +45,8 @@ class Limits:
 
     fewest: int = 2
     most: int = 8
-    partitions: tuple[int, ...] = (6, 4)
-    most_partitions: int = 24
+    partitions: tuple[int, ...] = (16, 8)
+    most_partitions: int = 32
     nodes: int = 3
     slow: float = 0.4
 

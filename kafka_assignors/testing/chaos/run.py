@@ -364,7 +364,7 @@ class _Run:
             case "join":
                 self._members[step.target].release()
             case "leave":
-                self._members.pop(step.target).leave()
+                self._members.pop(step.target).leave(wait=False)
             case "crash":
                 self._members.pop(step.target).crash()
             case "freeze":

@@ -50,7 +50,7 @@ _MOST_NEW_PARTITIONS: Final = 3
 _STATIC: Final = 0.5  # of the members
 _WANTED: Final = 0.8  # the chance of each topic to be subscribed to
 _POLLS_MS: Final = (50, 75, 100)  # of slow members
-_WORKS_MS: Final = (500, 1000, 2000, 3000)
+_WORKS_MS: Final = (500, 1000, 1000, 1500, 2000, 3000)
 
 SLOWEST_MS: Final = max(_POLLS_MS) + max(_WORKS_MS)
 """The longest time from the begin of a slow member's poll to the next."""
