@@ -1,6 +1,7 @@
 """Members of every client library, and of a user's own making."""
 
 import asyncio
+import itertools
 import re
 import sys
 from collections.abc import Callable
@@ -59,6 +60,25 @@ def test_members_of_each_client_join_crash_freeze_leave_and_come_back(
     assert timeline.overlaps("generation") == ()
     # Only while it was frozen did two applications have a partition.
     assert {overlap.members for overlap in timeline.overlaps()} <= {("a", "c")}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_slow_member_of_each_client_gets_its_share_and_works_between_polls(
+    client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, ["range"], client=client, settings=LONG, timeout=60)
+    group.join("quick")
+    group.wait_stable()
+    slow = group.join("slow", poll_ms=100, work_ms=700)
+    assert sizes(group) == {"quick": 3, "slow": 3}
+    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+        # A poll is reported twice at the most.
+        group.wait_for(lambda: len(group.timeline.of("records", member=slow.name)) >= 6, what="polls")
+        load.stop()
+        group.wait_consumed(load)
+    times = [event.time for event in group.timeline.of("records", member=slow.name)]
+    assert sum(later - earlier >= 0.7 for earlier, later in itertools.pairwise(times)) >= 2
+    assert group.timeline.overlaps("callback") == ()
 
 
 @pytest.mark.parametrize(

@@ -283,6 +283,20 @@ def test_members_die_with_their_parent(topic: str, kafka_cluster: Cluster) -> No
     wait_for("the end of all", lambda: not any(alive(pid) for pid in pids), 10)
 
 
+def test_a_member_with_short_polls_that_recalls_its_joins_comes_back_with_other_topics(
+    topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    one, two = topic_factory(2), topic_factory(2)
+    group = consumer_group([one, two], [CooperativeStickyAssignor], settings=LONG, recalls_joins=True)
+    group.join("a", poll_ms=1000, work_ms=1000)  # the join of b waits for it, for longer than a poll of b
+    b = group.join("b", poll_ms=50)
+    group.wait_stable()
+    b.subscribe([two], wait=False)
+    stable = group.wait_stable()
+    assert {partition.topic for partition in stable.assignments["b"]} == {two}
+    assert sum(map(len, stable.assignments.values())) == 4
+
+
 def alive(pid: int) -> bool:
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")

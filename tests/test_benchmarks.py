@@ -8,13 +8,14 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from rich.console import Console
 
-from benchmarks import cases, wire
+from benchmarks import cases, slow_members, wire
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
 from benchmarks.measure import Limits, Measurement, Times, describe, measure
 from benchmarks.peers import PEERS, Order, Peer, PythonPeer
 from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
 from benchmarks.run import run
+from benchmarks.slow_members import Run, Scenario
 from kafka_assignors.protocol.user_data import decode_sticky
 
 SMALL = [case for case in CASES if case.topics * case.partitions <= 10_000]
@@ -311,3 +312,20 @@ def test_a_measurement_says_what_it_is_of() -> None:
     said = describe(IN_KAFKA_PYTHON, case, make(case), "sticky")
     assert said["key"] == "P6-join"
     assert (said["partitions"], said["subscriptions"]) == (1000, 40)
+
+
+# Slow members -------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_slow_members_adds_up_its_runs() -> None:
+    good = Run(seed=4, twice=0, longest=0.0, seconds=1.5, generations=7)
+    bad = Run(seed=5, twice=3, longest=1.25, seconds=120.0, generations=9, failure="it went on and on")
+    page = slow_members.report(Scenario(slow=3), [good, bad], "the command", {"cores": "2"})
+    assert "**2 runs (seeds 4 to 5): 1 with a partition of two owners; 1 did not settle\n" in page
+    assert "3 slow members (100 ms polls, 1 s of work), a quick leader, 6 joins 1 s apart" in page
+    assert "| partitions with two owners | 1.5 | 3 |\n" in page
+    assert "| longest such time, s | 0.625 | 1.25 |\n" in page
+    assert "| generations | 8 | 9 |\n| settled, s | 60.8 | 120 |\n" in page
+    assert "`the command`" in page
+    assert "- cores: 2" in page
+    assert "## Not settled: seed 5\n\n```\nit went on and on\n```" in page

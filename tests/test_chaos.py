@@ -29,21 +29,22 @@ from kafka_assignors.testing.chaos.promises import keep, without_excuse
 from kafka_assignors.testing.chaos.report import page
 from kafka_assignors.testing.chaos.run import name_of_assignor
 from kafka_assignors.testing.chaos.script import WEIGHTS, count_kinds
-from kafka_assignors.timelines.timeline import Timeline
-from tests.timelines import event, history, start, told
+from kafka_assignors.timelines.timeline import Event, Timeline
+from tests.timelines import P0, P1, event, history, start, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 LIMITS = st.builds(
-    lambda fewest, more, partitions, nodes: Limits(
-        fewest=fewest, most=fewest + more, partitions=tuple(partitions), nodes=nodes
+    lambda fewest, more, partitions, nodes, slow: Limits(
+        fewest=fewest, most=fewest + more, partitions=tuple(partitions), nodes=nodes, slow=slow
     ),
     st.integers(1, 3),
-    st.integers(1, 4),
+    st.integers(1, 6),
     st.lists(st.integers(1, 24), min_size=1, max_size=3),
     st.sampled_from([1, 3]),
+    st.sampled_from([0.0, 0.4, 1.0]),
 )
 SCRIPTS = st.builds(plan_events, st.integers(0, 2**32), st.integers(3, 60), LIMITS)
 
@@ -173,14 +174,72 @@ def test_no_step_hides_what_the_group_may_not_have_seen(script: Script) -> None:
             anew.clear()
 
 
+@given(SCRIPTS)
+def test_slow_members_are_always_led_by_the_first_member_which_never_was_away(script: Script) -> None:
+    slow: set[str] = set()
+    been_away = not script.steps[0].settle  # another one may lead from the start
+    for step, found in lives(script):
+        if step.kind == "join" and step.poll_ms:
+            assert step.work_ms > 0
+            slow.add(step.target)
+        slow &= found.members.keys()
+        absence = {"leave", "crash", "freeze", "pause", "restart", "crash and restart"}
+        been_away |= step.target == "m1" and step.kind in absence
+        assert not (slow and (been_away or found.down))
+        assert not (slow and step.kind == "move coordinator")
+        assert not slow or found.members["m1"] == {*script.limits.topics}
+    assert "m1" not in slow
+
+
+def test_the_share_of_slow_members_is_as_the_limits_say() -> None:
+    def paces(slow: float) -> set[tuple[bool, bool]]:
+        """Of the members of led groups that join after the first: whether they poll briefly, and work."""
+        scripts = [plan_events(seed, 6, Limits(slow=slow)) for seed in range(50)]
+        return {
+            (step.poll_ms in {50, 75, 100}, 500 <= step.work_ms <= 3000)
+            for script in scripts
+            for step in script.steps[1:2]
+            if script.steps[0].settle
+        }
+
+    assert paces(0) == {(False, False)}
+    assert paces(0.4) == {(False, False), (True, True)}
+    assert paces(1) == {(True, True)}
+
+
+def test_joins_and_changed_subscriptions_come_in_bursts_within_seconds() -> None:
+    scripts = [plan_events(seed, 50) for seed in range(40)]
+    bursts = [burst for script in scripts for burst in split_into_bursts(script)]
+    joins = [burst for burst in bursts if {step.kind for step in burst} == {"join"} and len(burst) > 2]
+    assert {len(burst) for burst in joins} == {3, 4, 5, 6}
+    assert {step.gap for burst in joins for step in burst[1:]} == {0, 0.5, 1, 1.5, 2}
+    restless = [burst for burst in bursts if len(burst) > 6]
+    assert {step.kind for burst in restless for step in burst} >= {"join", "leave", "subscribe"}
+    assert {step.gap for burst in restless for step in burst[1:]} == {0.5, 1, 1.5}
+    amid = [burst for burst in bursts if len(burst) > 1 and burst[-1].kind == "subscribe"]
+    assert {0, 0.1, 0.3, 0.6} <= {step.gap for burst in amid for step in burst[1:]}
+    together = [burst for burst in amid if burst[-2].kind == "subscribe" and burst[-1].gap == 0]
+    assert len(together) >= 10
+    assert {burst[0].kind for burst in amid} >= {"join", "leave", "crash"}
+
+
+def split_into_bursts(script: Script) -> Iterator[list[Step]]:
+    burst = []
+    for step in script.steps:
+        burst.append(step)
+        if step.settle:
+            yield burst
+            burst = []
+
+
 def test_a_script_has_as_many_steps_as_were_asked_for_and_all_kinds_come() -> None:
-    scripts = [plan_events(seed, 50) for seed in range(20)]
+    scripts = [plan_events(seed, 50) for seed in range(40)]
     assert {len(script.steps) for script in scripts} == {50}
     kinds = count_kinds(scripts)
     assert kinds.keys() == WEIGHTS.keys()
     assert min(kinds.values()) >= 20
     bursts = [step.settle for script in scripts for step in script.steps]
-    assert 0.4 < sum(bursts) / len(bursts) < 0.6
+    assert 0.3 < sum(bursts) / len(bursts) < 0.5
 
 
 def test_a_cluster_of_one_is_left_alone() -> None:
@@ -241,8 +300,8 @@ def test_a_script_that_makes_no_sense_is_refused_with_the_step() -> None:
         (Step(kind="freeze", target="m1"), "nobody else is there for the topics of m1"),
         (Step(kind="restart", target="m1"), "m1 is no static member"),
         (Step(kind="subscribe", target="m1", topics=("t1",)), "nobody else is there for what m1 gives up"),
-        (Step(kind="grow", target="t1", partitions=6), "t1 has 6 partitions"),
-        (Step(kind="grow", target="t1", partitions=25), "a topic has 24 partitions at the most"),
+        (Step(kind="grow", target="t1", partitions=16), "t1 has 16 partitions"),
+        (Step(kind="grow", target="t1", partitions=33), "a topic has 32 partitions at the most"),
         (Step(kind="start broker", target="1"), "node 1 is not down"),
         (Step(kind="kill broker", target="4"), "there are the nodes 1 to 3"),
     ):
@@ -260,8 +319,10 @@ def test_what_is_no_script_is_refused() -> None:
         plan_events(1, 3, Limits(fewest=4))
     with pytest.raises(ValueError, match="members from 3 to 3"):
         Limits(fewest=3, most=3)
-    with pytest.raises(ValueError, match="wanted are 1 to 24 a topic"):
-        Limits(partitions=(6, 25))
+    with pytest.raises(ValueError, match="a share of slow members of 2: wanted is 0 to 1"):
+        Limits(slow=2)
+    with pytest.raises(ValueError, match="wanted are 1 to 32 a topic"):
+        Limits(partitions=(6, 33))
 
 
 def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
@@ -276,11 +337,53 @@ def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
     assert model.objection(back) is None
 
 
+def test_a_slow_member_joins_only_where_a_quick_one_is_sure_to_lead() -> None:
+    first = Step(kind="join", target="m1", topics=("t1", "t2"))
+    slow = Step(kind="join", target="m2", topics=("t1",), poll_ms=50, work_ms=1000)
+    assert str(slow) == "join m2 slow (50 ms polls, 1 s of work) to t1; settle"
+    model = Model(Limits())
+    assert model.objection(replace(slow, topics=("t1", "t2"))) == "nobody is sure to lead a slow member"
+    model.take(first)
+    assert model.objection(replace(slow, work_ms=0)) == "a slow member has both polls and work that take time"
+    assert model.objection(slow) is None
+    model.take(slow)
+    model.take(Step(kind="join", target="m3", topics=("t1", "t2")))
+    for kind in ("leave", "crash", "freeze", "pause", "restart", "crash and restart"):
+        objection = model.objection(Step(kind=kind, target="m1"))
+        assert objection == "m1 has to go on leading the slow members"
+    narrowed = Step(kind="subscribe", target="m1", topics=("t2",))
+    assert model.objection(narrowed) == "m1 leads the slow members, and has to know all topics"
+    assert "of the slow members may go" in str(model.objection(Step(kind="kill broker", target="1")))
+    assert "of the slow members may go" in str(model.objection(Step(kind="move coordinator")))
+    model.take(Step(kind="crash", target="m2"))
+    stopped = Step(kind="stop broker", target="1")
+    assert model.objection(stopped) is None
+    model.take(stopped)
+    assert model.objection(replace(slow, target="m4")) == "nobody is sure to lead a slow member"
+    model.take(Step(kind="start broker", target="1"))
+    assert model.objection(replace(slow, target="m4")) is None
+    model.take(narrowed)
+    assert model.objection(replace(slow, target="m4")) == "nobody is sure to lead a slow member"
+    model.take(replace(narrowed, topics=("t1", "t2")))
+    assert model.objection(replace(slow, target="m4")) is None
+    pause = Step(kind="pause", target="m1")
+    assert model.objection(pause) is None
+    model.take(pause)
+    assert model.objection(replace(slow, target="m4")) == "nobody is sure to lead a slow member"
+
+
+def test_nobody_is_sure_to_lead_if_two_join_at_once() -> None:
+    model = Model(Limits())
+    model.take(Step(kind="join", target="m1", topics=("t1", "t2"), settle=False))
+    slow = Step(kind="join", target="m2", topics=("t1",), poll_ms=50, work_ms=1000)
+    assert model.objection(slow) == "nobody is sure to lead a slow member"
+
+
 def test_a_growing_topic_waits_for_a_broker_that_is_down_and_for_somebody_who_watches() -> None:
     model = Model(Limits())
     for step in plan_events(1, 2).steps:
         model.take(replace(step, static=True))
-    grow = Step(kind="grow", target="t1", partitions=7)
+    grow = Step(kind="grow", target="t1", partitions=17)
     assert model.objection(grow) is None
     model.take(Step(kind="kill broker", target="2"))
     assert "a broker is down" in str(model.objection(grow))
@@ -326,6 +429,54 @@ def test_an_application_that_was_not_told_is_excused_only_out_of_the_group() -> 
         keep(EXCLUSIVE, timeline({"b": "12", "a": "0"}), 2, partitions(3), -1)
 
 
+def identified(member_id: str, *events: Event) -> list[Event]:
+    """Events with the id that the coordinator gave their member."""
+    return [replace(one, details={**one.details, "member_id": member_id}) for one in events]
+
+
+def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_leaders_list() -> None:
+    def timeline(ids: set[str]) -> Timeline:
+        return Timeline(
+            [
+                *identified("id-a", *told(1, 1, {"a": "01"})),
+                *identified("id-b", event(1.9, "b", "assign", generation=2, claims=dict.fromkeys(ids))),
+                *identified("id-b", *told(2, 2, {"b": "1"})),
+                event(2.5, "a", "revoked", P1),
+            ],
+            end=3,
+        )
+
+    found = [*without_excuse(timeline({"id-a", "id-b"}))]
+    assert [(one.partition, one.members, one.seconds) for one in found] == [(P1, ("a", "b"), 0.5)]
+    assert [*without_excuse(timeline({"id-b"}))] == []  # it was expelled
+
+
+def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_own_word() -> None:
+    events = [
+        *identified("id-a", *told(1, 1, {"a": "01"})),
+        *identified("id-b", *told(2, 2, {"b": "1"})),
+        event(2.5, "a", "revoked", P1),
+    ]
+    joins_again = event(2.2, "a", "metadata", generation=2)
+    assert len([*without_excuse(Timeline([*events, *identified("id-a", joins_again)]))]) == 1
+    assert [*without_excuse(Timeline(events))] == []
+    # It was expelled, and came back before its application heard so.
+    assert [*without_excuse(Timeline([*events, *identified("id-new", joins_again)]))] == []
+
+
+def test_a_member_that_came_back_under_another_id_answers_for_what_it_was_given_then() -> None:
+    timeline = Timeline(
+        [
+            *identified("id-a", *told(1, 1, {"a": "01"})),
+            *identified("id-new", event(2, "a", "assignment", P0, P1, generation=2)),
+            *identified("id-b", *told(3, 3, {"b": "1"})),
+            *identified("id-new", event(3.2, "a", "metadata", generation=3)),
+            event(3.5, "a", "revoked", P1),
+        ]
+    )
+    assert [one.members for one in without_excuse(timeline)] == [("a", "b")]
+
+
 def test_loads_are_held_against_what_each_strategy_promises() -> None:
     uneven = history({"a": "012", "b": "3"})
     for name in ("sticky", "cooperative-sticky", "roundrobin"):
@@ -368,6 +519,7 @@ def test_the_bound_follows_from_the_settings() -> None:
     heard = {"heartbeat_interval_ms": 300, "metadata_max_age_ms": 700}
     assert bound({**quick, **heard}) == 3 * 10 + 60
     assert bound({}) == 3 * 613 + 60
+    assert bound({**quick, **heard}, slowest_ms=2100) == 3 * (10 + 21) + 60
 
 
 # Command and page ---------------------------------------------------------------------------------------
@@ -388,6 +540,13 @@ def test_events_are_spread_over_scripts_with_a_seed_each() -> None:
     )
 
 
+def test_the_command_that_does_it_again_names_another_share_of_slow_members() -> None:
+    (job,) = jobs(["range"], 5, 20, Limits(slow=0.25))
+    assert job.command == (
+        "python -m kafka_assignors.testing.chaos --seed 5 --events 20 --slow 0.25 --assignor range"
+    )
+
+
 def test_the_command_prints_the_script_that_its_seed_gives(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -396,6 +555,8 @@ def test_the_command_prints_the_script_that_its_seed_gives(
     printed = capsys.readouterr()
     assert printed.out == f"{plan_events(7, 20)}\n"
     assert printed.err == "seed 7\n"
+    assert main([*asked, "--slow", "0"]) == 0
+    assert capsys.readouterr().out == f"{plan_events(7, 20, Limits(slow=0))}\n"
     assert main([*asked, "--json"]) == 0
     file = tmp_path / "script.json"
     file.write_text(capsys.readouterr().out)
@@ -409,6 +570,8 @@ def test_the_command_prints_the_script_that_its_seed_gives(
         (["--assignor", "best"], "no assignor: 'best' is no path"),
         (["--assignor", "nowhere:Nothing"], "No module named 'nowhere'"),
         (["--events", "0"], "'0' is no whole number from 1"),
+        (["--slow", "most"], "'most' is no share from 0 to 1"),
+        (["--slow", "2"], "'2' is no share from 0 to 1"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -41,7 +41,7 @@ print(made[0].returncode)
 """A process of its own, as other tests may have changed what this one does on Ctrl-C: a Java machine does."""
 
 
-def config(client: str) -> WorkerConfig:
+def config(client: str, **pace: Any) -> WorkerConfig:
     """That of a member that waits."""
     return WorkerConfig(
         access=Access(("127.0.0.1:1",)),
@@ -52,6 +52,7 @@ def config(client: str) -> WorkerConfig:
         client=client,
         assignors=None,
         held=True,
+        **pace,
     )
 
 
@@ -139,6 +140,42 @@ def test_a_member_that_does_not_poll_does_not_do_so_to_commit() -> None:
     with pytest.raises(CommitError, match="a rebalance is on"):
         obey_commit(client, "pause")
     assert client.left == 3
+
+
+class Told:
+    """A client that tells what it is asked for, until it is closed."""
+
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
+
+    def poll(self, seconds: float) -> bool:
+        self.told.append(f"poll {seconds:g}")
+        return True
+
+    def commit(self) -> None:
+        self.told.append("commit")
+
+    def close(self) -> None:
+        self.told.append("close")
+
+
+def test_an_application_works_between_its_poll_and_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    worker = Worker(config("kafka-python", poll_ms=50, work_ms=3000), lambda kind, **_: told.append(kind))
+
+    def work(seconds: float) -> None:
+        told.append(f"work {seconds:g}")
+        worker.take({"command": "leave"})  # obeyed when the work is done
+
+    monkeypatch.setattr("kafka_assignors.testing.groups.worker.time.sleep", work)
+    assert worker._loop(cast("Any", Told(told))) == 0
+    assert told == ["poll 0.05", "work 3", "commit", "close", "closed"]
+
+
+@pytest.mark.parametrize("pace", [{"poll_ms": 0}, {"work_ms": -1}])
+def test_a_member_whose_polls_or_work_make_no_sense_is_refused(pace: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"m: poll_ms=.* a poll takes 1 ms at least, work 0 ms"):
+        config("kafka-python", **pace)
 
 
 @pytest.mark.parametrize("failure", ["import no_such_module", "raise SystemExit('no_such_module')"])

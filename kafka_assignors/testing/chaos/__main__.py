@@ -62,7 +62,10 @@ class Job:
     @property
     def command(self) -> str:
         """Does it again."""
-        words = ["--seed", self.script.seed, "--events", len(self.script.steps), "--assignor", self.assignor]
+        words = ["--seed", self.script.seed, "--events", len(self.script.steps)]
+        if self.script.limits.slow != Limits().slow:
+            words += ["--slow", self.script.limits.slow]
+        words += ["--assignor", self.assignor]
         return shlex.join(["python", "-m", MODULE, *map(str, words)])
 
 
@@ -157,7 +160,7 @@ def main(
     options = _parser().parse_args(arguments)
     console = Console(stderr=True)
     seed = random.randrange(_SEEDS) if options.seed is None else options.seed
-    limits = Limits()
+    limits = Limits() if options.slow is None else Limits(slow=options.slow)
     if options.replay is None:
         names = [*ASSIGNORS] if options.assignor == "all" else [options.assignor]
         todo = jobs(names, seed, options.events, limits)
@@ -209,6 +212,11 @@ def _parser() -> argparse.ArgumentParser:
         help=f"all, {', '.join(ASSIGNORS)}, or a class of yours: package.module:Class (default: %(default)s)",
     )
     parser.add_argument(
+        "--slow",
+        type=_share,
+        help=f"share of members that poll briefly and work for long (default: {Limits().slow:g})",
+    )
+    parser.add_argument(
         "--at-once",
         type=_positive,
         default=1,
@@ -226,6 +234,16 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
     return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share from 0 to 1")
+    return share
 
 
 def _assignor(text: str) -> str:

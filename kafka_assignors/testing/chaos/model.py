@@ -40,19 +40,24 @@ class Limits:
         partitions: Of each topic to begin with; topics are "t1", "t2"...
         most_partitions: Of a topic at the most.
         nodes: Brokers; with fewer than three they are left alone.
+        slow: The share of members that poll briefly and work for long.
     """
 
     fewest: int = 2
-    most: int = 6
-    partitions: tuple[int, ...] = (6, 4)
-    most_partitions: int = 24
+    most: int = 8
+    partitions: tuple[int, ...] = (16, 8)
+    most_partitions: int = 32
     nodes: int = 3
+    slow: float = 0.4
 
     def __post_init__(self) -> None:
         if not 1 <= self.fewest < self.most:
             raise ValueError(f"members from {self.fewest} to {self.most}: wanted is 1 <= fewest < most")
         if not self.partitions or min(self.partitions) < 1 or max(self.partitions) > self.most_partitions:
             raise ValueError(f"partitions {self.partitions}: wanted are 1 to {self.most_partitions} a topic")
+
+        if not 0 <= self.slow <= 1:
+            raise ValueError(f"a share of slow members of {self.slow:g}: wanted is 0 to 1")
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -69,6 +74,8 @@ class Step:
         target: To whom: a member, a topic or a node; empty for the coordinator, which moves to another node.
         topics: What a member subscribes to from now on.
         static: Whether the member that joins is a static one.
+        poll_ms: How long the polls of a slow member that joins last; 0 for one that does nothing but poll.
+        work_ms: How long the slow one works between two polls.
         partitions: How many the topic has afterwards.
         gap: Seconds to let pass before.
         settle: Whether the group is waited for afterwards, until it has settled.
@@ -78,6 +85,8 @@ class Step:
     target: str = ""
     topics: tuple[str, ...] = ()
     static: bool = False
+    poll_ms: int = 0
+    work_ms: int = 0
     partitions: int = 0
     gap: float = 0.0
     settle: bool = True
@@ -86,6 +95,8 @@ class Step:
         words = [self.kind, self.target]
         if self.static:
             words.append("static")
+        if self.poll_ms:
+            words.append(f"slow ({self.poll_ms} ms polls, {self.work_ms / 1000:g} s of work)")
         if self.topics:
             words.append(f"to {' '.join(self.topics)}")
         if self.partitions:
@@ -101,6 +112,7 @@ class MemberModel:
     Attributes:
         static: Whether it is a static one.
         topics: What it subscribes to.
+        slow: Whether it polls briefly and works for long.
         frozen: Whether it is frozen.
         paused: Whether it does not poll.
         subscribed_anew: Whether it changed its subscription since the group last settled.
@@ -108,6 +120,7 @@ class MemberModel:
 
     static: bool
     topics: frozenset[str]
+    slow: bool = False
     frozen: bool = False
     paused: bool = False
     subscribed_anew: bool = False
@@ -139,6 +152,12 @@ class Model:
         partitions: How many each topic has.
         down: The broker that is down, if one is.
         joined: How many members ever joined.
+        leader: The member that is sure to lead: one that was alone at first, and never away. There are no
+            slow members without it, brokers are left alone then, as it could be expelled with them, and it
+            subscribes to all topics. A slow leader throws away what it planned unless all others join within
+            one of its polls (kafka-python 3.0). One that learns of topics by others' joins joins again if its
+            metadata was refreshed in a rebalance, as it is in one that waits for slow members. Either goes
+            on for minutes, or for ever.
         unwatched: Whether a static member restarted and no rebalance is sure to have come since. If it was
             the leader nobody watches the topics meanwhile (kafka-python 3.0): a topic that grows is seen in
             the next rebalance only.
@@ -150,6 +169,7 @@ class Model:
     partitions: dict[str, int] = field(default_factory=dict)
     down: str | None = None
     joined: int = 0
+    leader: str | None = None
     unwatched: bool = False
     grown: bool = False
 
@@ -161,6 +181,18 @@ class Model:
         """How many steps it takes until nothing is frozen, paused or down."""
         return sum(not member.healthy for member in self.members.values()) + (self.down is not None)
 
+    @property
+    def may_be_slow(self) -> bool:
+        """Whether a member that joins may be slow: a quick one is sure to lead it, and knows all topics."""
+        if self.leader is None or self.down is not None:
+            return False
+        return self.members[self.leader].topics == self.partitions.keys()
+
+    @property
+    def has_slow_members(self) -> bool:
+        """Whether some poll briefly and work for long."""
+        return any(member.slow for member in self.members.values())
+
     def covered_without(self, name: str, topics: Collection[str]) -> bool:
         """Whether each of the topics has a healthy member besides this one; some other has to be healthy."""
         others = [member for other, member in self.members.items() if other != name and member.healthy]
@@ -170,6 +202,8 @@ class Model:
         """Why a step makes no sense now; None if it does."""
         if step.kind in _BY_GROUP:
             return _BY_GROUP[step.kind](self, step)
+        if step.kind in _ABSENCES and step.target == self.leader and self.has_slow_members:
+            return f"{step.target} has to go on leading the slow members"
         member = self.members.get(step.target)
         if member is None:
             return f"no member {step.target} runs"
@@ -179,8 +213,7 @@ class Model:
         """Follow a step that makes sense."""
         match step.kind:
             case "join":
-                self.members[step.target] = MemberModel(static=step.static, topics=frozenset(step.topics))
-                self.joined += 1
+                self._join(step)
             case "leave" | "crash":
                 del self.members[step.target]
             case "grow":
@@ -194,11 +227,21 @@ class Model:
                 pass
             case _:
                 self.members[step.target].take(step)
+        if step.kind in _ABSENCES and step.target == self.leader:
+            self.leader = None
         if step.kind in {"restart", "crash and restart"}:
             self.unwatched = True
         elif step.kind in {"join", "leave", "crash", "subscribe"}:
             self.unwatched = False
         self.settle(step)
+
+    def _join(self, step: Step) -> None:
+        if self.joined == 0 and step.settle:
+            self.leader = step.target
+        self.members[step.target] = MemberModel(
+            static=step.static, topics=frozenset(step.topics), slow=step.poll_ms > 0
+        )
+        self.joined += 1
 
     def settle(self, step: Step) -> None:
         """The group settles, if the step wants it to."""
@@ -206,6 +249,9 @@ class Model:
             self.grown = False
             for member in self.members.values():
                 member.subscribed_anew = False
+
+
+_ABSENCES: Final = frozenset({"leave", "crash", "freeze", "pause", "restart", "crash and restart"})
 
 
 def _on_join(model: Model, step: Step) -> str | None:
@@ -217,7 +263,13 @@ def _on_join(model: Model, step: Step) -> str | None:
         return f"there are the topics {', '.join(model.partitions)}"
     if not model.members and {*step.topics} != model.partitions.keys():
         return "the first member has to subscribe to all topics"
-    return None
+    return _on_pace(model, step)
+
+
+def _on_pace(model: Model, step: Step) -> str | None:
+    if (step.poll_ms > 0) != (step.work_ms > 0) or min(step.poll_ms, step.work_ms) < 0:
+        return "a slow member has both polls and work that take time"
+    return None if not step.poll_ms or model.may_be_slow else "nobody is sure to lead a slow member"
 
 
 def _on_growth(model: Model, step: Step) -> str | None:
@@ -239,6 +291,8 @@ def _on_broker(model: Model, step: Step) -> str | None:
         return f"there are the nodes 1 to {model.limits.nodes}"
     if step.kind == "start broker":
         return None if model.down == step.target else f"node {step.target} is not down"
+    if model.has_slow_members:
+        return "with a broker the leader of the slow members may go"
     return None if model.down is None else f"node {model.down} is down already"
 
 
@@ -246,6 +300,8 @@ def _on_coordinator(model: Model, step: Step) -> str | None:
     del step
     if model.limits.nodes < QUORUM:
         return "there is no other node that could have it"
+    if model.has_slow_members:
+        return "with the coordinator the leader of the slow members may go"
     return "a broker is down" if model.down is not None else None
 
 
@@ -276,6 +332,8 @@ def _on_topics(model: Model, step: Step, member: MemberModel) -> str | None:
     topics = frozenset(step.topics)
     if not member.healthy:
         return f"{step.target} is frozen or paused"
+    if step.target == model.leader and model.has_slow_members:
+        return f"{step.target} leads the slow members, and has to know all topics"
     if not topics or not model.partitions.keys() >= topics or topics == member.topics:
         return f"{step.target} has {' '.join(sorted(member.topics))}"
     # kafka-python 3.0 forgets a join that it has not sent yet, but given up its partitions for, when the

@@ -6,14 +6,15 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kafka_assignors.timelines.events import name_of
+from kafka_assignors.timelines.events import NO_GENERATION, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kafka import TopicPartition
 
     from kafka_assignors.testing.groups.stability import Sharing
+    from kafka_assignors.timelines.events import Event
     from kafka_assignors.timelines.ownership import Overlap
     from kafka_assignors.timelines.timeline import Timeline
 
@@ -71,7 +72,8 @@ def keep(
             raise AssertionError(
                 f"{name_of(overlap.partition)} was still {overlap.members[0]}'s by its application when"
                 f" {overlap.members[1]} got it, {overlap.start - timeline.begin:.3f} s from the start,"
-                f" and both were in that generation\n{timeline.chart(partitions=[overlap.partition])}"
+                f" for {overlap.seconds:.3f} s, and both were in the group\n"
+                f"{timeline.chart(partitions=[overlap.partition])}"
             )
     if promise.sticky:
         timeline.assert_sticky(after=after)
@@ -79,19 +81,48 @@ def keep(
 
 
 def without_excuse(timeline: Timeline) -> Iterator[Overlap]:
-    """Where two applications had a partition at once though none had lost its membership.
+    """Where two applications had a partition at once though the coordinator had expelled neither.
 
     A member that is frozen, does not poll or cannot reach the brokers goes on owning by its application's
-    word, and the group gives its partitions to others when it has expelled it. That is nobody's fault. But
-    then it is not in the generation in which the other got the partition.
+    word, and the group gives its partitions to others when it is out. That is nobody's fault. Whether it was
+    out its member id tells, which is never given again: it is known in no generation from then on. A member
+    that has joined and not yet taken its assignment is in the group, whatever its application was told.
     """
-    members = {one.generation: one.assignments.keys() for one in timeline.rebalances}
+    newest = _newest_generations(timeline)
+    given: dict[str, list[Event]] = defaultdict(list)
+    for event in timeline.of("assignment", "assigned"):
+        given[event.member].append(event)
     got = {(one.partition, one.member, one.start): one.generation for one in timeline.ownership("callback")}
     for overlap in timeline.overlaps("callback"):
         first, second = overlap.members
         generation = got[overlap.partition, second, overlap.start]
-        if first in members.get(generation, ()):
+        holder = _id_of_holder(given[first], overlap.partition, overlap.start)
+        if newest[holder] >= generation:
             yield overlap
+
+
+def _newest_generations(timeline: Timeline) -> Mapping[str, int]:
+    """The newest generation in which each member id is known, by its own word or by a leader's list."""
+    newest: dict[str, int] = defaultdict(lambda: NO_GENERATION)
+    for event in timeline.events:
+        for member_id in {_id_of(event), *(event.details.get("claims") or ())}:
+            newest[member_id] = max(newest[member_id], event.generation)
+    return newest
+
+
+def _id_of_holder(given: Sequence[Event], partition: TopicPartition, until: float) -> str:
+    """The member id under which a member was last given a partition that it has by its application's word.
+
+    One that was expelled amid a join may come back under another id and not be told that it lost anything.
+    """
+    return next(
+        _id_of(event) for event in reversed(given) if event.time <= until and partition in event.partitions
+    )
+
+
+def _id_of(event: Event) -> str:
+    """The member id at an event; where it is not told, the member's name has to do."""
+    return event.details.get("member_id") or event.member
 
 
 def _keep_balance(

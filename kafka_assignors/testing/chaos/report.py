@@ -9,7 +9,9 @@ from collections import Counter, defaultdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from kafka_assignors.testing.chaos.model import Limits
 from kafka_assignors.testing.chaos.run import SETTINGS, bound
+from kafka_assignors.testing.chaos.script import SLOWEST_MS
 from kafka_assignors.testing.groups.group import SETTINGS as GROUP_SETTINGS
 
 if TYPE_CHECKING:
@@ -25,20 +27,22 @@ _HEAD = """\
 `{command}`
 
 Each script is drawn from its seed: members join, leave, crash, freeze, hang and restart, and change what they
-subscribe to, topics grow, brokers are killed and stopped, the coordinator moves; one at a time or in bursts.
-Three brokers, two topics with three replicas, 2 to 6 members, records produced all the time. Whenever the
-group was to settle:
+subscribe to, topics grow, brokers are killed and stopped, the coordinator moves. That comes one at a time or
+in bursts: of anything, of joins, of changed subscriptions a moment after another step. Three brokers, two
+topics with three replicas, {fewest} to {most} members, records produced all the time. Some members are slow:
+polls of 50 to 100 ms, and 0.5 to 3 s of work between them. Whenever the group was to settle:
 
-- *stable*: it was, by the members' and the coordinator's word, within {bound:.0f} s (the table says how long
-  it took);
-- *owners*: no generation gave a partition to two members, and no two applications had one at once while both
-  were in the group ("broadcast": every subscriber had every partition);
+- *stable*: it was, by the members' and the coordinator's word, within {bound:.0f} s, with slow members
+  {slow_bound:.0f} s (the table says how long it took);
+- *owners*: no generation gave a partition to two members, and at no instant had two applications one while
+  the coordinator had expelled neither ("broadcast": every subscriber had every partition);
 - *records*: every acknowledged one had been consumed;
 - *balance*: sticky ones had the best loads that the subscriptions allow, round robin where all subscribe
   alike, range within one for each topic;
 - *moves*: each settled rebalance of a sticky one moved no more than the best balance wanted.
 
-Session timeout {session} s, longest interval of polls {poll} s: what crashes and hangs take.
+Session timeout {session} s (of slow members as much longer as they work), longest interval of polls {poll} s:
+what crashes and hangs take.
 
 """
 
@@ -61,6 +65,9 @@ def page(outcomes: Sequence[Outcome], command: str, machine: Mapping[str, str]) 
         last=max(outcome.seed for outcome in outcomes),
         command=command,
         bound=bound(settings),
+        slow_bound=bound(settings, SLOWEST_MS),
+        fewest=Limits().fewest,
+        most=Limits().most,
         session=settings["session_timeout_ms"] / 1000,
         poll=settings["max_poll_interval_ms"] / 1000,
     )
@@ -105,8 +112,8 @@ def _by_assignor(outcomes: Sequence[Outcome]) -> list[str]:
     lines += [
         "",
         "*again*: deliveries on top of each record's first. *two at once*: how often a member still had a",
-        "partition by its application's word, and had lost it to another by the group's: it was frozen, did",
-        "not poll, or was expelled because the machine was slow.",
+        "partition by its application's word, and had been expelled: it was frozen, did not poll, or the",
+        "machine was slow.",
     ]
     return lines
 

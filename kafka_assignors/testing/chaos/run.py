@@ -45,6 +45,8 @@ RATE: Final = 40.0
 
 REPLICAS: Final = 3
 
+_SLOW_POLLS: Final = 10  # of a slow member, until a rebalance of two rounds is over for it
+
 _MARGIN: Final = 3, 60.0  # times as long and so many seconds more, for a laden machine
 _NOISE: Final = frozenset({"records", "state", "committed"})
 
@@ -95,21 +97,23 @@ class Outcome:
     failure: str = ""
 
 
-def bound(settings: Mapping[str, Any]) -> float:
+def bound(settings: Mapping[str, Any], slowest_ms: int = 0) -> float:
     """How long a group may take until it is stable, in seconds.
 
     A member that is lost is missed after the session timeout, one that does not poll after the longest
     interval of polls, for which a rebalance waits, too; the others hear of it by a heartbeat, and of topics
-    by metadata. Three times that and a minute more, as machines that run tests are laden.
+    by metadata. A slow member joins by a poll, and may have to poll again and again until nobody overtakes
+    it. Three times all that and a minute more, as machines that run tests are laden.
 
     Args:
         settings: Of the group's consumers, in kafka-python's spelling.
+        slowest_ms: The longest time from the begin of a poll to the next, where members work between.
     """
     names = "session_timeout_ms", "max_poll_interval_ms", "heartbeat_interval_ms", "metadata_max_age_ms"
     usual = 10_000, 300_000, 3_000, 300_000  # the consumer's own defaults
     parts = [float(settings.get(name, default)) for name, default in zip(names, usual, strict=True)]
     factor, more = _MARGIN
-    return factor * sum(parts) / 1000 + more
+    return factor * (sum(parts) + _SLOW_POLLS * slowest_ms) / 1000 + more
 
 
 def run(
@@ -130,7 +134,8 @@ def run(
 
     Args:
         script: What is to be done.
-        group: The group, without members yet.
+        group: The group, without members yet. If it does not recall joins, members of kafka-python that
+            change their topics may be lost for good.
         cluster: Its cluster, with three nodes if brokers are to break down.
         loads: A load that runs on each of the script's topics, in their order. The topics have the partitions
             of the script's limits, three replicas each if brokers are to break down, and
@@ -154,6 +159,7 @@ def run(
         for number, step in enumerate(script.steps, 1):
             if watch is not None:
                 watch(number, step)
+            chaos.prepare(script.steps[number - 1 :])
             chaos.take(step)
         chaos.finish()
     except Exception as error:
@@ -207,7 +213,13 @@ def unleash(
     with contextlib.ExitStack() as stack:
         stack.callback(_clear_up, cluster, topics)
         group = stack.enter_context(
-            ConsumerGroup(cluster, topics, [assignor], settings={**SETTINGS, **(settings or {})})
+            ConsumerGroup(
+                cluster,
+                topics,
+                [assignor],
+                settings={**SETTINGS, **(settings or {})},
+                recalls_joins=True,
+            )
         )
         loads = [Load(cluster, topic, rate=RATE) for topic in topics]
         for load in loads:
@@ -249,9 +261,42 @@ class _Run:
         self._topics = dict(zip(script.limits.topics, (load.topic for load in loads), strict=True))
         self._sizes = dict(zip(self._topics.values(), script.limits.partitions, strict=True))
         self._members: dict[str, Member] = {}  # by their names in the script, under which they restart
-        self._bound = bound(group.settings) if within is None else within
+        slowest = max(step.poll_ms + step.work_ms for step in script.steps)
+        self._bound = bound(group.settings, slowest) if within is None else within
         self._checked = NO_GENERATION
         self._in_burst = 0
+
+    def prepare(self, steps: Sequence[Step]) -> None:
+        """Have all who are to join in a burst that begins started, so that they join when they should."""
+        if self._in_burst > 0:
+            return
+        for step in steps:
+            if step.kind == "join":
+                self._start(step)
+            if step.settle:
+                break
+        held = [member for member in self._members.values() if member.held]
+        self._group.wait_for(
+            lambda: all(member.last_event is not None for member in held),
+            timeout=self._bound,
+            what="processes to start",
+        )
+
+    def _start(self, step: Step) -> None:
+        """Start a member that waits until it is to join."""
+        how = self._join(len(self._group.members) + 1)
+        if step.poll_ms:
+            pace = {"poll_ms": step.poll_ms, "work_ms": step.work_ms}
+            # It sends no heartbeat from its join until it has looked at the answer (kafka-python 3.0).
+            session = self._group.settings["session_timeout_ms"] + step.poll_ms + step.work_ms
+            how = {**how, **pace, "settings": {**how.get("settings", {}), "session_timeout_ms": session}}
+        self._members[step.target] = self._group.join(
+            step.target,
+            topics=[self._topics[topic] for topic in step.topics],
+            instance_id=f"instance-{step.target}" if step.static else None,
+            held=True,
+            **how,
+        )
 
     def take(self, step: Step) -> None:
         """Do a step, and wait if it says so."""
@@ -317,15 +362,9 @@ class _Run:
         topics = [self._topics[topic] for topic in step.topics]
         match step.kind:
             case "join":
-                number = len(self._group.members) + 1
-                self._members[step.target] = self._group.join(
-                    step.target,
-                    topics=topics,
-                    instance_id=f"instance-{step.target}" if step.static else None,
-                    **self._join(number),
-                )
+                self._members[step.target].release()
             case "leave":
-                self._members.pop(step.target).leave()
+                self._members.pop(step.target).leave(wait=False)
             case "crash":
                 self._members.pop(step.target).crash()
             case "freeze":
@@ -340,7 +379,7 @@ class _Run:
                 crash = step.kind != "restart"
                 self._members[step.target] = self._members[step.target].restart(crash=crash)
             case "subscribe":
-                self._members[step.target].subscribe(topics)
+                self._members[step.target].subscribe(topics, wait=False)
             case _:
                 self._disturb(step)
 

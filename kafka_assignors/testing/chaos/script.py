@@ -32,11 +32,11 @@ WEIGHTS: Final[Mapping[Kind, int]] = {
     "restart": 3,
     "crash and restart": 4,
     "subscribe": 4,
-    "grow": 3,
-    "kill broker": 2,
-    "stop broker": 2,
+    "grow": 4,
+    "kill broker": 5,
+    "stop broker": 5,
     "start broker": 4,
-    "move coordinator": 2,
+    "move coordinator": 5,
 }
 """How often each kind is drawn, beside the others that are possible at that moment."""
 
@@ -45,11 +45,61 @@ OPENING: Final = frozenset[Kind]({"freeze", "pause", "kill broker", "stop broker
 
 _CLOSING: Final = frozenset[Kind]({"thaw", "resume", "start broker"})
 _CALM: Final = 0.5  # of the steps that follow a settled group come alone
-_LONGEST_BURST: Final = 5
-_GAPS: Final = (0.0, 0.0, 0.2, 0.5, 1.0, 1.5)  # seconds between the steps of a burst
+_LED: Final = 0.6  # of the scripts have a first member that is alone at first, and so leads
 _MOST_NEW_PARTITIONS: Final = 3
 _STATIC: Final = 0.5  # of the members
 _WANTED: Final = 0.8  # the chance of each topic to be subscribed to
+_POLLS_MS: Final = (50, 75, 100)  # of slow members
+_WORKS_MS: Final = (500, 1000, 1000, 1500, 2000, 3000)
+
+SLOWEST_MS: Final = max(_POLLS_MS) + max(_WORKS_MS)
+"""The longest time from the begin of a slow member's poll to the next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Burst:
+    """Steps that come one upon the other.
+
+    Attributes:
+        weight: How often it is drawn, beside others that there is room for.
+        fewest: Steps at the least.
+        most: Steps at the most.
+        gaps: Seconds between two steps.
+        first: The kinds that it begins with; any if empty.
+        then: The kinds of the others, as far as they make sense; any if empty.
+    """
+
+    weight: int
+    fewest: int
+    most: int
+    gaps: tuple[float, ...]
+    first: frozenset[Kind] = frozenset()
+    then: frozenset[Kind] = frozenset()
+
+
+_ANY: Final = _Burst(weight=3, fewest=2, most=5, gaps=(0.0, 0.0, 0.2, 0.5, 1.0, 1.5))
+_JOINS: Final = _Burst(
+    weight=5,
+    fewest=3,
+    most=6,
+    gaps=(0.0, 0.5, 1.0, 1.0, 1.5, 2.0),
+    first=frozenset({"join"}),
+    then=frozenset({"join"}),
+)
+# Those who change their topics are amid a join then, or just heard that there is one.
+_SUBSCRIPTIONS: Final = _Burst(
+    weight=3,
+    fewest=2,
+    most=4,
+    gaps=(0.0, 0.0, 0.1, 0.3, 0.6),
+    first=frozenset({"join", "leave", "crash", "thaw", "restart", "subscribe"}),
+    then=frozenset({"subscribe"}),
+)
+# One rebalance upon the other, as long as it takes a slow member to poll: it is overtaken again and again.
+_RESTLESS: Final = frozenset[Kind]({"join", "leave", "subscribe"})
+_REBALANCES: Final = _Burst(
+    weight=4, fewest=5, most=8, gaps=(0.5, 1.0, 1.0, 1.5), first=_RESTLESS, then=_RESTLESS
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +179,9 @@ class Script:
 def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
     """Draw a script.
 
-    The first members join at once. Then steps come alone, and the group settles after each, or in bursts.
+    The first members join, most often one alone at first. Then steps come alone, and the group settles after
+    each, or in bursts: of anything, of joins, of changed subscriptions upon another step, or of joins, leaves
+    and changed subscriptions in a row.
     A healthy member is always there for each topic, at most one broker is down, and in the end nothing is
     frozen, paused or down.
 
@@ -147,16 +199,20 @@ def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
     rng = random.Random(seed)
     model = Model(limits)
     steps: list[Step] = []
-    burst = limits.fewest  # steps until the group settles
+    burst = _ANY
+    length = 1 if rng.random() < _LED else limits.fewest
+    place = 0  # in the burst
     while len(steps) < count:
+        if place == length:
+            burst, length = _next_burst(rng, model)
+            place = 0
         left = count - len(steps)
-        step = _draw(rng, model, left)
-        if burst == 0:
-            burst = 1 if rng.random() < _CALM else rng.randint(2, _LONGEST_BURST)
-        elif steps:
-            step = replace(step, gap=rng.choice(_GAPS))
-        burst -= 1
-        step = replace(step, settle=burst == 0 or left == 1)
+        wanted = burst.first if place == 0 else burst.then
+        step = _draw(rng, model, left, wanted)
+        if place > 0:
+            step = replace(step, gap=rng.choice(burst.gaps))
+        place += 1
+        step = replace(step, settle=place == length or left == 1)
         model.take(step)
         steps.append(step)
     return Script(seed=seed, limits=limits, steps=tuple(steps))
@@ -167,8 +223,26 @@ def count_kinds(scripts: Iterable[Script]) -> Counter[Kind]:
     return Counter(step.kind for script in scripts for step in script.steps)
 
 
-def _draw(rng: random.Random, model: Model, left: int) -> Step:
-    """A step that makes sense, and leaves enough of those that are left to end what is open."""
+def _next_burst(rng: random.Random, model: Model) -> tuple[_Burst, int]:
+    """What comes when the group has settled, and how many steps of it."""
+    if model.joined < model.limits.fewest or rng.random() < _CALM:
+        return _ANY, 1
+    room = model.limits.most - len(model.members)
+    possible = [_ANY, _SUBSCRIPTIONS, _REBALANCES, *([_JOINS] if room >= _JOINS.fewest else [])]
+    burst = rng.choices(possible, [one.weight for one in possible])[0]
+    most = min(burst.most, room) if burst is _JOINS else burst.most
+    return burst, rng.randint(burst.fewest, most)
+
+
+def _draw(rng: random.Random, model: Model, left: int, wanted: Collection[Kind]) -> Step:
+    """A step that makes sense, and leaves enough of those that are left to end what is open.
+
+    Args:
+        rng: Draws.
+        model: What was done before.
+        left: How many steps are left.
+        wanted: The kinds that are drawn if any of them makes sense.
+    """
     if model.joined < model.limits.fewest:
         return _joins(rng, model)[0]
     possible: dict[Kind, list[Step]] = {}
@@ -178,7 +252,8 @@ def _draw(rng: random.Random, model: Model, left: int) -> Step:
             steps = [step for step in _candidates(kind)(rng, model) if model.objection(step) is None]
             if steps:
                 possible[kind] = steps
-    kind = rng.choices([*possible], [WEIGHTS[kind] for kind in possible])[0]
+    kinds = [kind for kind in possible if kind in wanted] or [*possible]
+    kind = rng.choices(kinds, [WEIGHTS[kind] for kind in kinds])[0]
     return rng.choice(possible[kind])
 
 
@@ -203,8 +278,15 @@ def _joins(rng: random.Random, model: Model) -> Sequence[Step]:
     topics = model.limits.topics
     # Most want everything, as in real groups.
     some = tuple(topic for topic in topics if not model.members or rng.random() < _WANTED)
-    target = f"m{model.joined + 1}"
-    return [Step(kind="join", target=target, topics=some or topics, static=rng.random() < _STATIC)]
+    step = Step(
+        kind="join",
+        target=f"m{model.joined + 1}",
+        topics=some or topics,
+        static=rng.random() < _STATIC,
+    )
+    if model.may_be_slow and rng.random() < model.limits.slow:
+        step = replace(step, poll_ms=rng.choice(_POLLS_MS), work_ms=rng.choice(_WORKS_MS))
+    return [step]
 
 
 def _subscriptions(rng: random.Random, model: Model) -> Sequence[Step]:

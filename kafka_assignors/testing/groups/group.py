@@ -101,8 +101,13 @@ class ConsumerGroup:
         settings: Settings of their consumers in kafka-python's spelling, on top of `SETTINGS`. Must have
             JSON.
         commit: When they commit offsets: after each poll, by the client's timer, or on command.
-        poll_ms: How long one poll waits; see `POLL_MS` in `kafka_assignors.testing.groups.worker` before
-            shortening it.
+        poll_ms: How long one poll waits, unless told otherwise when they join; see `POLL_MS` in
+            `kafka_assignors.testing.groups.worker` before shortening it.
+        work_ms: How long an application works between two polls, unless told otherwise when they join.
+        recalls_joins: Whether members look at joins that kafka-python forgets. If a subscription changed, or
+            to a leader the topics' partitions, and the join for it outlasts the poll, then kafka-python 3.0
+            never takes its assignment, is expelled and stays away. Your consumers do so, too; but a test
+            of assignors may not care.
         timeout: How long waits last at most, in seconds, unless told otherwise.
     """
 
@@ -118,6 +123,8 @@ class ConsumerGroup:
         settings: Mapping[str, Any] | None = None,
         commit: CommitMode = "each poll",
         poll_ms: int = POLL_MS,
+        work_ms: int = 0,
+        recalls_joins: bool = False,
         timeout: float = 30.0,
     ) -> None:
         self.access = Access.to(kafka)
@@ -130,7 +137,8 @@ class ConsumerGroup:
         self._place: Place = place
         self.settings = {**SETTINGS, **(settings or {})}
         self._commit: CommitMode = commit
-        self._poll_ms = poll_ms
+        self._poll_ms, self._work_ms = poll_ms, work_ms
+        self._recalls_joins = recalls_joins
         self._events: list[Event] = []
         self._changed = threading.Condition(threading.RLock())
         self._admin: AdminClient | None = admin_client(self.access)
@@ -165,6 +173,8 @@ class ConsumerGroup:
         settings: Mapping[str, Any] | None = None,
         place: Place | None = None,
         access: Kafka | None = None,
+        poll_ms: int | None = None,
+        work_ms: int | None = None,
         held: bool = False,
     ) -> Member:
         """Start a member. Does not wait for it: `wait_stable` does, until it is in the group.
@@ -178,12 +188,15 @@ class ConsumerGroup:
             settings: Settings of its consumer, on top of the group's.
             place: A process or a thread, instead of the group's.
             access: How it reaches the cluster, if not as the group does; say through a proxy.
+            poll_ms: How long one poll waits, instead of the group's; of an application with its own loop,
+                which decides by itself, neither this nor `work_ms`.
+            work_ms: How long it works after each poll and before it commits, instead of the group's.
             held: Start its process or thread, but let it wait for `Member.release` before it makes its
                 consumer: so that many can join at one moment.
 
         Raises:
-            ValueError: There is a member of that name, an assignor cannot be made in another process, or
-                the client has none of that name.
+            ValueError: There is a member of that name, an assignor cannot be made in another process, the
+                client has none of that name, or a poll is to take no time.
             TypeError: A setting or an assignor's argument has no JSON.
         """
         name = f"m{len(self.members) + 1}" if name is None else name
@@ -204,8 +217,10 @@ class ConsumerGroup:
             instance_id=instance_id,
             settings={**self.settings, **(settings or {})},
             commit=self._commit,
-            poll_ms=self._poll_ms,
+            poll_ms=self._poll_ms if poll_ms is None else poll_ms,
+            work_ms=self._work_ms if work_ms is None else work_ms,
             held=held,
+            recalls_joins=self._recalls_joins,
         )
         config.to_json()  # fails before there is a process
         again = {
@@ -216,6 +231,8 @@ class ConsumerGroup:
             "settings": settings,
             "place": place,
             "access": access,
+            "poll_ms": poll_ms,
+            "work_ms": work_ms,
         }
         with self._changed:
             self.members[name] = member = Member(self, config, topics, place or self._place, again)

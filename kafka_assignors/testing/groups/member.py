@@ -199,16 +199,22 @@ class Member:
             subscription=frozenset(answer.details["subscription"]),
         )
 
-    def subscribe(self, topics: str | Collection[str]) -> None:
+    def subscribe(self, topics: str | Collection[str], *, wait: bool = True) -> None:
         """Change the subscription to these topics.
+
+        Args:
+            topics: The topics.
+            wait: Wait until it has; one that works long obeys when its work is done.
 
         Raises:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        self._ask(
-            "subscribed", command="subscribe", topics=[topics] if isinstance(topics, str) else [*topics]
-        )
+        names = [topics] if isinstance(topics, str) else [*topics]
+        if wait:
+            self._ask("subscribed", command="subscribe", topics=names)
+        else:
+            self._runner.send({"command": "subscribe", "topics": names})
         self.topics = topics
 
     def unsubscribe(self) -> None:
@@ -250,14 +256,19 @@ class Member:
         self._ask("resumed", command="resume")
         self.paused = False
 
-    def leave(self) -> None:
+    def leave(self, *, wait: bool = True) -> None:
         """Close the consumer and end the process. A dynamic member leaves the group, a static one does not.
+
+        Args:
+            wait: Wait until it has ended; one that works long obeys when its work is done.
 
         Raises:
             GroupNotStableError: The process does not end.
         """
         self._told_to_end = True
         self._runner.send({"command": "leave"})
+        if not wait:
+            return
         self._group.wait_for(lambda: not self.running, timeout=COMMAND_SECONDS, what=f"{self.name} to leave")
 
     def crash(self) -> None:

@@ -96,8 +96,10 @@ class WorkerConfig:
         instance_id: Makes it a static member (KIP-345).
         settings: Further settings of the consumer.
         commit: When to commit.
-        poll_ms: How long one poll waits, see `POLL_MS`.
+        poll_ms: How long one poll waits, see `POLL_MS`; 1 at least.
+        work_ms: How long the application works after each poll, before it commits and obeys; 0 at least.
         held: Whether to wait for the command `release` before it makes its consumer.
+        recalls_joins: Whether its client looks at a join that it would forget; see `ConsumerGroup`.
     """
 
     access: Access
@@ -111,7 +113,16 @@ class WorkerConfig:
     settings: Mapping[str, Any] = field(default_factory=dict)
     commit: CommitMode = "each poll"
     poll_ms: int = POLL_MS
+    work_ms: int = 0
     held: bool = False
+    recalls_joins: bool = False
+
+    def __post_init__(self) -> None:
+        if self.poll_ms < 1 or self.work_ms < 0:
+            raise ValueError(
+                f"{self.name}: poll_ms={self.poll_ms} and work_ms={self.work_ms}: a poll takes 1 ms at least,"
+                " work 0 ms"
+            )
 
     def to_json(self) -> str:
         """One line without its end.
@@ -137,6 +148,7 @@ class WorkerConfig:
             instance_id=self.instance_id,
             auto_commit=self.commit == "auto",
             settings=self.settings,
+            recalls_joins=self.recalls_joins,
         )
 
 
@@ -229,7 +241,9 @@ class Worker:
                 if command is not None:
                     self._obey(client, command)
                     continue
-                if client.poll(self._config.poll_ms / 1000) and self._config.commit == "each poll":
+                delivered = client.poll(self._config.poll_ms / 1000)
+                time.sleep(self._config.work_ms / 1000)
+                if delivered and self._config.commit == "each poll":
                     self._commit(client)
                 errors = 0
             except Exception as error:  # noqa: BLE001 - an application may well go on, and so does this one

@@ -53,6 +53,7 @@ class Task:
         instance_id: Makes it a static member (KIP-345).
         auto_commit: Whether the client commits by its timer.
         settings: Further settings, in kafka-python's spelling or in the library's own.
+        recalls_joins: Whether a client looks at a join that it would forget; see `ConsumerGroup`.
     """
 
     access: Access
@@ -62,6 +63,7 @@ class Task:
     instance_id: str | None
     auto_commit: bool
     settings: Mapping[str, Any] = field(default_factory=dict)
+    recalls_joins: bool = False
 
     def common(self) -> dict[str, Any]:
         """The settings that every library has, in kafka-python's spelling."""

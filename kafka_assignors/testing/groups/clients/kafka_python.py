@@ -6,6 +6,7 @@ Beside the callbacks these report what the assignors are asked and what they ans
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,10 @@ def settings(task: Task) -> dict[str, Any]:
 
 def make(task: Task, report: Report) -> Observed:
     """A consumer for a task, observed."""
-    return Observed(KafkaConsumer(**settings(task)), report)
+    consumer: Any = KafkaConsumer(**settings(task))
+    return Observed(
+        consumer, report, functools.partial(_recall_join, consumer) if task.recalls_joins else no_gate
+    )
 
 
 class Observed:
@@ -157,6 +161,17 @@ class Observed:
 
 
 observe = Observed
+
+
+def _recall_join(consumer: Any) -> None:
+    """Have the next poll look at a join that was begun for changed topics or partitions.
+
+    kafka-python 3.0 takes such a change for settled when it has asked to join, or as a leader has planned. If
+    the poll ends before the exchange does, no other looks at it: the member is expelled and stays away.
+    """
+    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public way
+    if coordinator._join_task is not None and not coordinator.need_rejoin():  # noqa: SLF001
+        coordinator.request_rejoin()
 
 
 def _listener(report: Report, inner: Any) -> Any:

@@ -1,0 +1,478 @@
+"""What kafka-python 3.0 does between JoinGroup and an assignment, held once on a real broker.
+
+Our assignors rest on it. All here is kafka-python's own: its consumer, driven poll by poll, and its
+cooperative sticky assignor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import MemberToRemove
+from kafka.errors import KafkaConnectionError, RebalanceInProgressError
+from kafka.structs import MemberState
+
+from integration_tests.driven_consumer import (
+    SECONDS,
+    DrivenConsumer,
+    bring_in,
+    hear,
+    settle,
+    start_rebalance,
+)
+from integration_tests.waiting import wait_for
+from kafka_assignors.testing import create_topic
+from kafka_assignors.testing import kafka_cluster as start_cluster
+from kafka_assignors.testing.plugin import options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafka import TopicPartition
+
+    from kafka_assignors.testing import Cluster
+    from kafka_assignors.testing.brokers.access import Access
+
+Trio = tuple[DrivenConsumer, DrivenConsumer, DrivenConsumer]
+SHORT = {"session_timeout_ms": 3000}
+
+
+@pytest.fixture
+def topics(topic_factory: Callable[..., str]) -> list[str]:
+    return [topic_factory(3), topic_factory(3)]
+
+
+@pytest.fixture
+def drive(kafka_cluster: Cluster, topics: list[str]) -> Iterator[Callable[..., DrivenConsumer]]:
+    """Makes consumers of one group: drive("a", **settings)."""
+    group_id = f"driven-{uuid.uuid4().hex[:8]}"
+    with contextlib.ExitStack() as stack:
+
+        def make(name: str, access: Access | None = None, **settings: Any) -> DrivenConsumer:
+            one = DrivenConsumer(access or kafka_cluster.access, group_id, name, topics, **settings)
+            stack.callback(one.close)
+            return one
+
+        yield make
+
+
+@pytest.fixture
+def trio(drive: Callable[..., DrivenConsumer]) -> Trio:
+    """The leader, a follower that a test is about, and another; each has two partitions and is at rest."""
+    return settled_trio(drive)
+
+
+def settled_trio(drive: Callable[..., DrivenConsumer], **of_follower: Any) -> Trio:
+    leader = drive("leader")
+    settle(leader)
+    follower, other = drive("follower", **of_follower), drive("other")
+    settle(leader, follower, other)
+    assert [len(one.held) for one in (leader, follower, other)] == [2, 2, 2]
+    return leader, follower, other
+
+
+def complete_between_polls(leader: DrivenConsumer, follower: DrivenConsumer, other: DrivenConsumer) -> None:
+    """Have a rebalance in which nothing changes, and which completes while the follower does not poll."""
+    start_rebalance(leader, follower, other)
+    follower.begin_join()
+    other.take_assignment()
+    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+
+
+def planned(leader: DrivenConsumer, member_id: str) -> frozenset[tuple[str, int]]:
+    """What the leader gave a member at last."""
+    plan = leader.since(0, "assign")[-1].details["plan"]
+    return frozenset(tuple(pair) for pair in plan[member_id]["partitions"])
+
+
+def owned_in(event: Any) -> set[tuple[str, int]]:
+    """What a member claimed when it asked to join."""
+    return {tuple(pair) for pair in event.details["owned"]}
+
+
+def topic_to_give_up(consumer: DrivenConsumer, topics: list[str]) -> tuple[str, set[TopicPartition]]:
+    """A topic of which it has partitions, and these."""
+    topic = next(topic for topic in topics if any(one.topic == topic for one in consumer.held))
+    return topic, {one for one in consumer.held if one.topic == topic}
+
+
+# A join that completes in the background ----------------------------------------------------------------
+
+
+def test_a_join_that_completes_between_two_polls_is_thrown_away(
+    drive: Callable[..., DrivenConsumer],
+) -> None:
+    """`BaseCoordinator.join_group_async`: a `_join_task` that is done is replaced, whatever came of it.
+
+    The member is in the new generation, which took partitions from it, and joins again with all it had.
+    """
+    leader, follower = drive("leader"), drive("follower")
+    settle(leader)
+    settle(leader, follower)
+    held, generation = follower.held, follower.generation
+    bring_in(drive("newcomer"), leader, follower)
+    mark = len(follower.events)
+    follower.begin_join()
+    leader.begin_join()
+    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+    assert follower.coordinator._join_task.succeeded()
+    assert planned(leader, follower.member_id) < held
+    assert follower.generation == generation + 1
+    assert follower.held == held
+    follower.begin_join()
+    wait_for("the second join", lambda: len(follower.since(mark, "metadata")) == 2, SECONDS)
+    assert follower.kinds_since(mark) == ["metadata", "metadata"]
+    again = follower.since(mark)[1]
+    assert again.generation == generation + 1
+    assert owned_in(again) == held == follower.held
+
+
+def test_the_same_generation_is_answered_again_if_nothing_changed_meanwhile(trio: Trio) -> None:
+    """`BaseCoordinator.join_group_async`: a second join of a follower with the same metadata."""
+    leader, follower, other = trio
+    generation = follower.generation
+    complete_between_polls(leader, follower, other)
+    mark = len(follower.events)
+    assert follower.take_assignment().generation == generation + 1
+    assert follower.kinds_since(mark) == ["metadata", "assignment"]
+    assert [one.generation for one in follower.since(mark)] == [generation + 1] * 2
+    assert not other.must_rejoin
+    assert follower.is_at_rest
+
+
+def test_a_member_whose_sync_is_refused_joins_again_with_what_it_holds(
+    trio: Trio, drive: Callable[..., DrivenConsumer]
+) -> None:
+    """`BaseCoordinator._process_sync_group_response`: REBALANCE_IN_PROGRESS leaves the join's generation."""
+    leader, follower, other = trio
+    held, generation = follower.held, follower.generation
+    leader.assignor.gate.clear()  # so the others' SyncGroup waits
+    leader.assignor.asked.clear()
+    start_rebalance(leader, follower, other)
+    mark = len(follower.events)
+    follower.begin_join()
+    other.begin_join()
+    wait_for("the leader to be asked for a plan", leader.assignor.asked.is_set, SECONDS)
+    wait_for("the join's answer", lambda: follower.generation == generation + 1, SECONDS)
+    newcomer = drive("newcomer")
+
+    def refused() -> bool:
+        newcomer.poll(1)
+        return follower.exchange_is_over
+
+    wait_for("the follower's SyncGroup to be refused", refused, SECONDS)
+    assert isinstance(follower.coordinator._join_task.exception, RebalanceInProgressError)
+    follower.begin_join()
+    wait_for("the second join", lambda: len(follower.since(mark, "metadata")) == 2, SECONDS)
+    assert follower.kinds_since(mark) == ["metadata", "metadata"]
+    again = follower.since(mark)[1]
+    assert again.generation == generation + 1
+    assert owned_in(again) == held == follower.held
+
+
+def test_poll_without_time_never_takes_an_assignment(drive: Callable[..., DrivenConsumer]) -> None:
+    """`BaseCoordinator.join_group_async`: `wait_for` with no time left never sees the task done."""
+    alone = drive("alone")
+    task: Any = None
+    for _ in range(5):
+
+        def begun(before: Any = task) -> bool:
+            alone.poll(0)
+            return alone.coordinator._join_task not in (None, before)
+
+        wait_for("a join", begun, SECONDS)
+        task = alone.coordinator._join_task
+        wait_for("the exchange to be over", lambda: alone.exchange_is_over, SECONDS)
+    # The first was answered with a member id; each of the others made a generation of its own.
+    assert alone.generation == 4
+    assert set(alone.kinds_since(0)) == {"subscribed", "metadata", "assign"}
+    assert alone.held == frozenset()
+    assert len(alone.take_assignment().partitions) == 6
+
+
+# Changed subscriptions ----------------------------------------------------------------------------------
+
+
+def test_topics_given_up_are_revoked_before_a_first_join(trio: Trio, topics: list[str]) -> None:
+    """`ConsumerCoordinator._on_join_prepare_async`: what the next test goes without."""
+    _, follower, _ = trio
+    gone, lost = topic_to_give_up(follower, topics)
+    mark = len(follower.events)
+    follower.subscribe([topic for topic in topics if topic != gone])
+    follower.begin_join()
+    wait_for("the join", lambda: follower.since(mark, "metadata"), SECONDS)
+    assert follower.kinds_since(mark) == ["subscribed", "revoked", "metadata"]
+    assert follower.since(mark, "revoked")[0].partitions == lost
+
+
+def test_topics_given_up_amid_a_rejoin_are_held_until_the_assignment_comes(
+    trio: Trio, topics: list[str]
+) -> None:
+    """`BaseCoordinator.join_group_async`: while `rejoining`, `_on_join_prepare_async` is not called again."""
+    leader, follower, other = trio
+    complete_between_polls(leader, follower, other)
+    assert follower.coordinator.rejoining
+    held = follower.held
+    gone, lost = topic_to_give_up(follower, topics)
+    mark = len(follower.events)
+    follower.subscribe([topic for topic in topics if topic != gone])
+    follower.begin_join()
+    hear(other)  # the coordinator has its JoinGroup, and waits for the others
+    assert follower.kinds_since(mark) == ["subscribed", "metadata"]
+    asked = follower.since(mark, "metadata")[0]
+    assert gone not in asked.details["topics"]
+    assert owned_in(asked) == held == follower.held
+    settle(leader, follower, other)
+    kinds = follower.kinds_since(mark)
+    assert kinds.index("assignment") < kinds.index("revoked")
+    assert lost <= follower.since(mark, "revoked")[0].partitions
+
+
+def test_an_assignment_with_a_topic_given_up_meanwhile_is_rejected(trio: Trio, topics: list[str]) -> None:
+    """`SubscriptionState.assign_from_subscribed` raises, and `_on_join_complete_async` asks for another join.
+
+    The assignor's `on_assignment` is not called. What it held it holds until the next join is prepared.
+    """
+    leader, follower, other = trio
+    held, generation = follower.held, follower.generation
+    gone, lost = topic_to_give_up(follower, topics)
+    leader.assignor.gate.clear()
+    start_rebalance(leader, follower, other)
+    mark = len(follower.events)
+    follower.begin_join()
+    follower.subscribe([topic for topic in topics if topic != gone])
+    awaits = notice_awaiting(follower)
+    with ThreadPoolExecutor(1) as pool:
+        polling = pool.submit(follower.poll, 3000)
+        wait_for("the poll to wait for the join", awaits, SECONDS)
+        other.begin_join()
+        leader.assignor.gate.set()
+        polling.result()
+    assert planned(leader, follower.member_id) == held
+    rejected = follower.since(mark)[: follower.kinds_since(mark).index("revoked") + 2]
+    assert [event.kind for event in rejected] == ["metadata", "subscribed", "revoked", "metadata"]
+    assert rejected[2].partitions == lost
+    assert [event.generation for event in rejected[2:]] == [generation + 1] * 2
+    assert gone not in rejected[3].details["topics"]
+
+
+def notice_awaiting(consumer: DrivenConsumer) -> Callable[[], bool]:
+    """Whether from now on a poll has come to wait for the join."""
+    manager, seen = consumer.coordinator._manager, []
+    wait = manager.wait_for
+
+    def noticed(future: Any, timeout_ms: Any) -> Any:
+        if future is consumer.coordinator._join_task:
+            seen.append(future)  # on the I/O thread, which sees the answer after this
+        return wait(future, timeout_ms)
+
+    manager.wait_for = noticed
+    return lambda: bool(seen)
+
+
+def test_a_member_whose_join_for_other_topics_outlasts_its_poll_never_comes_back(
+    drive: Callable[..., DrivenConsumer], topics: list[str]
+) -> None:
+    """`ConsumerCoordinator.need_rejoin`: `group_protocols` forgets that the topics are others.
+
+    So no poll looks at it. Nothing else tells it to join, as its heartbeats are off, and it goes on owning.
+    """
+    leader, follower, other = settled_trio(drive, **SHORT)
+    gone, _ = topic_to_give_up(follower, topics)
+    follower.subscribe([topic for topic in topics if topic != gone])
+    follower.begin_join()
+    hear(leader, other)
+    held, mark = follower.held, len(follower.events)
+    leader.begin_join()
+    other.take_assignment()
+    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+    assert not follower.must_rejoin
+
+    def expelled() -> bool:
+        follower.poll(100)
+        return not follower.is_listed
+
+    wait_for("the follower to be expelled", expelled, SECONDS)
+    assert (follower.kinds_since(mark), follower.held, follower.must_rejoin) == ([], held, False)
+
+
+# Membership lost ----------------------------------------------------------------------------------------
+
+
+def test_a_member_whose_join_was_not_looked_at_sends_no_heartbeat_and_is_expelled(
+    drive: Callable[..., DrivenConsumer],
+) -> None:
+    """`BaseCoordinator._heartbeat_loop` is disabled from the join until a poll takes the assignment."""
+    leader, follower, other = settled_trio(drive, **SHORT)
+    quick = drive("quick", **SHORT)
+    settle(leader, follower, other, quick)
+    start_rebalance(leader, follower, other, quick)
+    follower.begin_join()
+    last = follower.coordinator.heartbeat.last_send
+    other.begin_join()
+    quick.take_assignment()
+    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+    assert follower.is_listed
+    wait_for("the follower to be expelled", lambda: not follower.is_listed, SECONDS)
+    assert follower.coordinator.heartbeat.last_send == last
+    # It has polled as little in that time, and has the same session; but it took its assignment.
+    assert quick.is_listed
+    assert quick.coordinator.heartbeat.last_send > last
+
+
+def test_a_member_that_is_expelled_while_rejoining_is_not_told_that_it_lost(
+    drive: Callable[..., DrivenConsumer],
+) -> None:
+    """`BaseCoordinator.join_group_async` skips `_on_join_prepare_async`, and with it on_partitions_lost."""
+    leader, follower, other = settled_trio(drive, **SHORT)
+    complete_between_polls(leader, follower, other)
+    held, generation = follower.held, follower.generation
+    wait_for("the follower to be expelled", lambda: not follower.is_listed, SECONDS)
+    mark = len(follower.events)
+
+    def joins_as_a_new_member() -> bool:
+        follower.poll(1)
+        return any(one.generation == -1 for one in follower.since(mark, "metadata"))
+
+    wait_for("the follower to hear of it", joins_as_a_new_member, SECONDS)
+    asked = follower.since(mark)
+    assert {one.kind for one in asked} == {"metadata"}
+    assert [one.generation for one in asked][:2] == [generation, -1]
+    assert follower.held == held
+
+
+def test_a_member_that_is_expelled_at_rest_is_told_that_it_lost_before_it_joins(
+    trio: Trio, kafka_cluster: Cluster
+) -> None:
+    """`ConsumerCoordinator._on_join_prepare_async`: the generation is lost, so on_partitions_lost."""
+    _, follower, _ = trio
+    held, mark = follower.held, len(follower.events)
+    expel(kafka_cluster, follower)
+    wait_for("its heartbeat to be refused", lambda: follower.generation == -1, SECONDS)
+    assert follower.held == held
+    follower.begin_join()
+    wait_for("the join", lambda: follower.since(mark, "metadata"), SECONDS)
+    assert follower.kinds_since(mark)[:2] == ["lost", "metadata"]
+    lost, asked = follower.since(mark)[:2]
+    assert lost.partitions == held
+    assert asked.generation == -1
+    assert follower.held == frozenset()
+
+
+def expel(cluster: Cluster, consumer: DrivenConsumer) -> None:
+    admin: Any = KafkaAdminClient(**cluster.access.kafka_python())
+    with contextlib.closing(admin):
+        member = MemberToRemove(member_id=consumer.member_id)
+        admin.remove_group_members(consumer.consumer.config["group_id"], [member])
+
+
+def test_a_member_that_does_not_poll_for_too_long_leaves_by_itself(
+    drive: Callable[..., DrivenConsumer], caplog: pytest.LogCaptureFixture
+) -> None:
+    """`BaseCoordinator._heartbeat_loop`: poll_timeout_expired. The next poll tells the application."""
+    leader, follower, other = settled_trio(drive, **SHORT, max_poll_interval_ms=4000)
+    held, mark, member_id = follower.held, len(follower.events), follower.member_id
+    wait_for("the follower to leave", lambda: follower.generation == -1, SECONDS)
+    assert "Consumer poll timeout has expired" in caplog.text
+    assert follower.coordinator.state is MemberState.UNJOINED
+    assert member_id not in leader.listed
+    assert {leader.member_id, other.member_id} <= leader.listed
+    assert follower.kinds_since(mark) == []
+    assert follower.held == held
+    follower.begin_join()
+    wait_for("the join", lambda: follower.since(mark, "metadata"), SECONDS)
+    assert follower.kinds_since(mark)[:2] == ["lost", "metadata"]
+
+
+# Joining again ------------------------------------------------------------------------------------------
+
+
+def test_a_follower_that_joins_again_unchanged_causes_no_rebalance(trio: Trio) -> None:
+    """`BaseCoordinator._do_join_and_sync_async`: the answer has the generation that the group is in."""
+    leader, follower, other = trio
+    leader.coordinator.request_rejoin()
+    settle(leader, follower, other)  # now the coordinator knows them with what they have
+    generation, mark = follower.generation, len(follower.events)
+    marks = len(leader.events), len(other.events)
+    follower.coordinator.request_rejoin()
+    assert follower.take_assignment().generation == generation
+    assert follower.kinds_since(mark) == ["metadata", "assignment"]
+    assert (leader.must_rejoin, other.must_rejoin) == (False, False)
+    assert (len(leader.events), len(other.events)) == marks
+
+
+def test_a_follower_that_claims_more_than_when_it_joined_causes_a_rebalance(trio: Trio) -> None:
+    """`BaseCoordinator._do_join_and_sync_async`: its last join claimed what it had before that."""
+    leader, follower, other = trio
+    generation = follower.generation
+    follower.coordinator.request_rejoin()
+    follower.begin_join()
+    hear(leader, other)
+    leader.begin_join()
+    assert other.take_assignment().generation == generation + 1
+
+
+def test_a_leader_that_joins_again_unchanged_causes_a_rebalance(trio: Trio) -> None:
+    """`BaseCoordinator._do_join_and_sync_async`: from a leader the coordinator takes it as a wish to plan."""
+    leader, follower, other = trio
+    generation = leader.generation
+    start_rebalance(leader, follower, other)  # waits until the others have heard of one
+    follower.begin_join()
+    assert other.take_assignment().generation == generation + 1
+
+
+# The network --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def proxied(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """A broker behind a proxy."""
+    configured = options(pytestconfig)
+    if configured.bootstrap is not None:
+        pytest.skip(f"the cluster at {configured.bootstrap} is given: there is no proxy before it")
+    with start_cluster(how=configured.how, proxied=True) as cluster:
+        yield cluster
+
+
+def test_a_member_whose_sync_is_lost_with_its_connection_joins_again(proxied: Cluster) -> None:
+    """`BaseCoordinator.join_group_async`: a retriable error; the join's generation stays."""
+    network = proxied.network
+    group_id, topic = f"driven-{uuid.uuid4().hex[:8]}", create_topic(proxied, 6)
+    with contextlib.ExitStack() as stack:
+
+        def make(name: str) -> DrivenConsumer:
+            one = DrivenConsumer(network.access, group_id, name, [topic])
+            stack.callback(one.close)
+            return one
+
+        leader, follower, other = trio = make("leader"), make("follower"), make("other")
+        settle(leader)
+        settle(*trio)
+        held, generation = follower.held, follower.generation
+        leader.assignor.gate.clear()
+        start_rebalance(leader, follower, other)
+        mark = len(follower.events)
+        follower.begin_join()
+        other.begin_join()
+        wait_for("the join's answer", lambda: follower.generation == generation + 1, SECONDS)
+        with network.drop(client="follower"):
+            wait_for("the SyncGroup to be lost", lambda: follower.exchange_is_over, SECONDS)
+        assert isinstance(follower.coordinator._join_task.exception, KafkaConnectionError)
+
+        def joined_again() -> bool:
+            follower.poll(1)  # until it is connected
+            return len(follower.since(mark, "metadata")) > 1
+
+        wait_for("the second join", joined_again, SECONDS)
+        assert set(follower.kinds_since(mark)) == {"metadata"}
+        again = follower.since(mark)[-1]
+        assert again.generation == generation + 1
+        assert owned_in(again) == held == follower.held
+        leader.assignor.gate.set()
+        settle(*trio)
+        assert follower.held == held
