@@ -321,7 +321,7 @@ WRONG = [
     ("high", [5, 5, 5, 5], SIZES),
     ("high", [5, 5, -5], f"high[2] must be from 0 to {MOST}, not -5"),
     ("flow", [], SIZES),
-    ("flow", [0, 0, -1], f"flow[2] must be from 0 to {MOST}, not -1"),
+    ("flow", [0, 0, -1], "flow[2] must be from 0 to 5, not -1"),
     ("flow", [0, 6, 0], "flow[1] must be from 0 to 5, not 6"),
     ("load", [0], SIZES),
     ("load", [0, -1], f"load[1] must be from 0 to {MOST}, not -1"),

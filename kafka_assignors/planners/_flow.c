@@ -51,7 +51,8 @@ typedef struct {
 
 typedef struct {
     int32_t cells, nodes, arcs;
-    int32_t words; /* of a bit for each node */
+    int32_t words;    /* of a bit for each node */
+    int32_t carriers; /* arcs that carry something at the beginning */
     int64_t pool;
     int64_t *supply, *base, *extra, *load;
     /* by arc */
@@ -660,6 +661,7 @@ static const char *const NAMES[ARRAYS] = {"starts", "heads", "supply", "base", "
 typedef struct {
     Py_buffer view[ARRAYS];
     int64_t size[ARRAYS];
+    bool is_same[ARRAYS]; /* one number stands for all */
     int held;
 } Given;
 
@@ -672,11 +674,22 @@ static void let_go(Given *given)
 static int hold(Given *given, PyObject *const *arrays)
 {
     for (int i = 0; i < ARRAYS; i++) {
-        bool written = i == SUPPLY || i >= FLOW;
+        bool written = i == SUPPLY || i >= FLOW, may_be_same = i == FREE || i == HIGH;
         Py_buffer *view = &given->view[i];
-        if (PyObject_GetBuffer(arrays[i], view, (written ? PyBUF_CONTIG : PyBUF_CONTIG_RO) | PyBUF_FORMAT) < 0)
+        int kind = may_be_same ? PyBUF_STRIDED_RO : written ? PyBUF_CONTIG : PyBUF_CONTIG_RO;
+        if (PyObject_GetBuffer(arrays[i], view, kind | PyBUF_FORMAT) < 0)
             return -1;
         given->held = i + 1;
+        given->is_same[i] = false;
+        if (may_be_same) {
+            bool is_long = view->ndim == 1 && view->shape[0] > 1;
+            given->is_same[i] = is_long && view->strides[0] == 0;
+            if (view->ndim != 1 || (is_long && view->strides[0] != 0 && view->strides[0] != view->itemsize)) {
+                PyErr_Format(PyExc_ValueError, "%s must be one contiguous array, or one number for all; copy it",
+                             NAMES[i]);
+                return -1;
+            }
+        }
         const char *format = view->format == NULL ? "B" : view->format;
         bool is_whole = strcmp(format, "q") == 0 || (strcmp(format, "l") == 0 && sizeof(long) == 8);
         if (view->itemsize != 8 || !is_whole) {
@@ -740,12 +753,9 @@ static int copy_units(const Given *given, int array, int64_t *to)
 /* The same for numbers that are often all the same; these take no memory. */
 static int copy_numbers(Network *n, const Given *given, int array, Numbers *to)
 {
-    int64_t first = 0, different = 0;
-    for (int32_t arc = 0; arc < n->arcs; arc++) {
-        int64_t value = entry(given, array, arc);
-        first = arc ? first : value;
-        different |= value ^ first;
-    }
+    int64_t first = n->arcs ? entry(given, array, 0) : 0, different = 0;
+    for (int32_t arc = 0; arc < n->arcs && !given->is_same[array]; arc++)
+        different |= entry(given, array, arc) ^ first;
     *to = (Numbers){.same = first};
     if (!different)
         return first < 0 || first > MOST_UNITS ? outside(array, 0, first, 0, MOST_UNITS) : 0;
@@ -761,12 +771,18 @@ static int copy_all(Network *n, const Given *given)
 {
     if (copy_units(given, SUPPLY, n->supply) < 0 || copy_units(given, BASE, n->base) < 0 ||
         copy_units(given, EXTRA, n->extra) < 0 || copy_units(given, LOAD, n->load) < 0 ||
-        copy_units(given, FLOW, n->flow) < 0 || copy_numbers(n, given, FREE, &n->free) < 0 ||
-        copy_numbers(n, given, HIGH, &n->high) < 0)
+        copy_numbers(n, given, FREE, &n->free) < 0 || copy_numbers(n, given, HIGH, &n->high) < 0)
         return -1;
-    for (int32_t arc = 0; arc < n->arcs; arc++)
-        if (n->flow[arc] > of_arc(&n->high, arc))
-            return outside(FLOW, arc, n->flow[arc], 0, of_arc(&n->high, arc));
+    /* Of the flow, which is 0 on most arcs, no more memory is touched than must be. */
+    for (int32_t arc = 0; arc < n->arcs; arc++) {
+        int64_t flow = entry(given, FLOW, arc);
+        if (!flow)
+            continue;
+        if (flow < 0 || flow > of_arc(&n->high, arc))
+            return outside(FLOW, arc, flow, 0, of_arc(&n->high, arc));
+        n->flow[arc] = flow;
+        n->carriers++;
+    }
     /* No load can come to more than all loads and all supply. */
     int64_t units = 0;
     for (int64_t i = 0; i < (int64_t)n->cells + n->nodes; i++) {
@@ -808,40 +824,49 @@ static int copy_arcs(Network *n, const Given *given)
             }
             block->arcs |= bit((int32_t)node);
         }
-        for (int32_t i = n->block_starts[cell]; i < blocks; i++) {
-            int32_t next = n->blocks[i].first;
-            for (uint64_t bits = n->blocks[i].arcs; bits; bits &= bits - 1)
-                note_room(n, &n->blocks[i], bits & -bits, next++);
-        }
     }
     n->block_starts[n->cells] = blocks;
     return arc == n->arcs ? 0 : outside(STARTS, 0, 0, n->arcs, n->arcs); /* there are no cells */
 }
 
+/* Note of all arcs whether they can carry more. */
+static void note_rooms(Network *n)
+{
+    for (int32_t i = 0; i < n->block_starts[n->cells]; i++) {
+        Block *block = &n->blocks[i];
+        int32_t arc = block->first;
+        if (n->free.all == NULL && n->high.all == NULL && !n->carriers) {
+            /* Then all arcs are alike. */
+            if (n->high.same > 0)
+                *(n->free.same > 0 ? &block->free : &block->costing) = block->arcs;
+            continue;
+        }
+        for (uint64_t bits = block->arcs; bits; bits &= bits - 1)
+            note_room(n, block, bits & -bits, arc++);
+    }
+}
+
 /* The arcs into each node, in blocks; -1 with a Python exception. */
 static int turn_arcs(Network *n)
 {
-    int32_t *last_word = n->level, *at = n->queue; /* not in use yet */
+    int32_t *at = n->queue; /* not in use yet */
+    uint64_t *any = n->unranked;
     memset(n->into_starts, 0, sizeof(int32_t) * ((size_t)n->nodes + 1));
     for (int round = 0; round < 2; round++) {
-        memset(last_word, -1, sizeof(int32_t) * (size_t)n->nodes);
-        for (int32_t cell = 0; cell < n->cells; cell++)
-            for (int32_t i = n->block_starts[cell]; i < n->block_starts[cell + 1]; i++) {
-                int32_t arc = n->blocks[i].first;
-                for (uint64_t bits = n->blocks[i].arcs; bits; bits &= bits - 1, arc++) {
-                    int32_t node = node_of(&n->blocks[i], bits);
-                    bool is_new = last_word[node] != cell >> 6;
-                    last_word[node] = cell >> 6;
-                    if (round == 0) {
-                        n->into_starts[node + 1] += is_new;
-                        continue;
-                    }
-                    if (is_new)
-                        n->into[at[node]++] = (IntoBlock){.word = cell >> 6};
-                    if (n->flow[arc])
-                        n->into[at[node] - 1].carrying |= bit(cell);
+        for (int32_t first = 0; first < n->cells; first += 64) {
+            int32_t end = n->cells - first < 64 ? n->cells : first + 64;
+            memset(any, 0, sizeof(uint64_t) * (size_t)n->words);
+            for (int32_t i = n->block_starts[first]; i < n->block_starts[end]; i++)
+                any[n->blocks[i].word] |= n->blocks[i].arcs;
+            for (int32_t word = 0; word < n->words; word++)
+                for (uint64_t bits = any[word]; bits; bits &= bits - 1) {
+                    int32_t node = word * 64 + lowest(bits);
+                    if (round)
+                        n->into[at[node]++] = (IntoBlock){.word = first / 64};
+                    else
+                        n->into_starts[node + 1]++;
                 }
-            }
+        }
         if (round)
             break;
         for (int32_t node = 0; node < n->nodes; node++)
@@ -853,6 +878,15 @@ static int turn_arcs(Network *n)
             return -1;
         }
     }
+    for (int32_t cell = 0; cell < n->cells && n->carriers; cell++)
+        for (int32_t i = n->block_starts[cell]; i < n->block_starts[cell + 1]; i++) {
+            int32_t arc = n->blocks[i].first;
+            for (uint64_t bits = n->blocks[i].arcs; bits; bits &= bits - 1, arc++)
+                if (n->flow[arc]) {
+                    int32_t node = node_of(&n->blocks[i], bits);
+                    into_of(n, node, cell)->carrying |= bit(cell);
+                }
+        }
     return 0;
 }
 
@@ -860,7 +894,7 @@ static int turn_arcs(Network *n)
 static void *make_room(Network *n)
 {
     size_t cells = (size_t)n->cells, nodes = (size_t)n->nodes, arcs = (size_t)n->arcs, places = cells + nodes + 1;
-    size_t wide = cells + 3 * nodes + arcs + 2 * places + (size_t)n->words;
+    size_t wide = cells + 3 * nodes + 2 * places + (size_t)n->words;
     size_t narrow = (cells + 1) + (nodes + 1) + 5 * places;
     char *memory = malloc(8 * wide + sizeof(Block) * arcs + 4 * narrow);
     if (memory == NULL)
@@ -870,7 +904,6 @@ static void *make_room(Network *n)
     n->base = next, next += nodes;
     n->extra = next, next += nodes;
     n->load = next, next += nodes;
-    n->flow = next, next += arcs;
     n->distance = next, next += places;
     n->further = next, next += places;
     n->unranked = (uint64_t *)next, next += n->words;
@@ -928,12 +961,14 @@ static PyObject *send_py(PyObject *module, PyObject *arguments)
     network.tick = tick;
     network.breath = breath;
     memory = make_room(&network);
-    if (memory == NULL) {
+    network.flow = calloc((size_t)network.arcs + 1, sizeof(int64_t));
+    if (memory == NULL || network.flow == NULL) {
         PyErr_NoMemory();
         goto done;
     }
     if (copy_all(&network, &given) < 0 || copy_arcs(&network, &given) < 0 || turn_arcs(&network) < 0)
         goto done;
+    note_rooms(&network);
     int stuck = run(&network);
     if (stuck < 0)
         goto done;
@@ -949,6 +984,7 @@ done:
     free(network.free.all);
     free(network.high.all);
     free(network.into);
+    free(network.flow);
     free(memory);
     let_go(&given);
     return result;

@@ -23,12 +23,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, before_in_run, stable_order, sums
+from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, all_same, before_in_run, stable_order, sums
 from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
 from kafka_assignors.planners.cells import Arcs, Contraction
 from kafka_assignors.planners.flow import UNLIMITED, Network, send
-from kafka_assignors.planners.levels import Levels, Sizes, find_levels, quotas
+from kafka_assignors.planners.levels import ALL, Chosen, Levels, Sizes, find_levels, part_of, quotas
 
 _NO_OWNER, _SHUT = -1, -2
 """What stands for an arc where there is none."""
@@ -205,8 +205,8 @@ class _Flow:
     def open(self, arcs: Arcs) -> None:
         """Go on with these arcs, which carry nothing."""
         self.arcs = arcs
-        self.carried, self.settled = np.zeros_like(arcs.cells), np.zeros_like(arcs.cells)
-        self.high = np.full_like(arcs.cells, UNLIMITED)
+        self.carried = self.settled = all_same(0, arcs.size)
+        self.high = all_same(UNLIMITED, arcs.size)
 
     def shut_all_but(self, chosen: BoolArray) -> None:
         """Go on with some of the arcs; the others carry nothing."""
@@ -222,7 +222,10 @@ class _Flow:
         levels = self.level()
         self.nodes = replace(self.nodes, sure=levels.sure, more=levels.more, block=levels.node_block)
         self.cell_block = levels.cell_block
-        self.shut_all_but(levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes])
+        if levels.node_block.any():
+            self.shut_all_but(levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes])
+        else:
+            self.high = all_same(UNLIMITED, self.arcs.size)
         if self.contraction.rack_of is not None:
             self.split(self.contraction.rack_of)
             self.send(self.local())
@@ -289,15 +292,18 @@ class _Flow:
             self.split(self.contraction.rack_of)
         self.split_owners()
         self.send(self.owned(), keep=True)
-        kept = int(np.minimum(self.carried, self.free).sum())
+        there = np.flatnonzero(self.carried)
+        kept = int(np.minimum(self.carried[there], self.free[there]).sum())
         return int((self.group.owner != NOBODY).sum()) - kept
 
     def split(self, key: IntArray) -> None:
         """Tell the members of a node apart by a key, 0 to M."""
         before = self.nodes.members.size
         self.nodes, parent = self.nodes.split(key)
-        if self.carried.any() or parent.size > before:
+        if parent.size > before:
             self.open(self.arcs.split_nodes(parent))
+        elif self.carried.any():
+            self.open(self.arcs)
 
     def split_owners(self) -> None:
         """Make a node of each member that owns more than it is sure to get."""
@@ -312,7 +318,11 @@ class _Flow:
         assert rack_of is not None and is_local is not None  # noqa: PT018, S101 - asked where racks matter
         rack = np.empty_like(self.nodes.members)
         rack[self.nodes.of_member] = rack_of
-        return np.where(is_local[self.arcs.cells, rack[self.arcs.nodes]], UNLIMITED, 0)
+        place = rack[self.arcs.nodes]
+        place += self.arcs.cells * is_local.shape[1]
+        free = np.zeros_like(place)
+        free[np.flatnonzero(is_local.reshape(-1)[place])] = UNLIMITED
+        return free
 
     def owned(self) -> IntArray:
         """(E,) which partitions cost nothing if they are to stay: those of each cell that the node owns."""
@@ -345,7 +355,7 @@ class _Flow:
 
     def level(self) -> Levels:
         """Spread the loads evenly, within what nodes are sure to get and may get."""
-        network = self.network(np.full(self.arcs.size, UNLIMITED), self.carried - self.settled)
+        network = self.network(all_same(UNLIMITED, self.arcs.size), self.carried - self.settled)
         levels = find_levels(network, self.sizes(), self.tick)
         self.carried = self.settled + network.flow
         return levels
@@ -353,9 +363,11 @@ class _Flow:
     def network(self, free: IntArray, flow: IntArray) -> Network:
         """All of the network with a flow beyond what is settled."""
         carried = self.settled + flow
-        out = sums(self.arcs.cells, carried, self.supply.size)
-        load = sums(self.arcs.nodes, carried, self.nodes.members.size)
-        return Network(
+        there = np.flatnonzero(carried)
+        carried = carried[there]
+        out = sums(self.arcs.cells[there], carried, self.supply.size)
+        load = sums(self.arcs.nodes[there], carried, self.nodes.members.size)
+        network = Network(
             starts=np.searchsorted(self.arcs.cells, np.arange(self.supply.size + 1)),
             heads=self.arcs.nodes,
             supply=self.supply - out,
@@ -367,6 +379,8 @@ class _Flow:
             flow=flow,
             load=load,
         )
+        network.tails = self.arcs.cells
+        return network
 
     def send(self, free: IntArray, *, keep: bool = False) -> None:
         """Make the flow a cheapest one, block by block.
@@ -382,7 +396,7 @@ class _Flow:
         self.free = free
         self.distance = np.zeros_like(whole.supply), np.zeros_like(whole.load), np.zeros_like(whole.load)
         for cells, nodes, arcs in self.blocks():
-            part = whole.part(cells, nodes, arcs)
+            part = part_of(whole, cells, nodes, arcs)
             taken = np.maximum(part.load, part.base).sum()
             part.pool = int(part.supply.sum() + part.load.sum() - taken)
             sent = send(part, self.tick)
@@ -397,7 +411,8 @@ class _Flow:
         """(E,) how much of what is wanted fits: nodes that want too much get of each cell in proportion."""
         nodes, block = self.nodes, self.nodes.block
         wanted = np.minimum(wanted, self.high)
-        total = sums(self.arcs.nodes, wanted, nodes.members.size)
+        wanting = np.flatnonzero(wanted)
+        total = sums(self.arcs.nodes[wanting], wanted[wanting], nodes.members.size)
         if (total <= nodes.sure).all():
             return wanted
         over = np.clip(total - nodes.sure, 0, nodes.more)
@@ -410,21 +425,20 @@ class _Flow:
         granted[order] = np.clip(pool[block[order]] - before, 0, over[order])
         room = np.minimum(total, nodes.sure + granted)
         short = room < total
-        arcs = np.flatnonzero(short[self.arcs.nodes])
+        arcs = wanting[short[self.arcs.nodes[wanting]]]
         arcs = arcs[np.argsort(self.arcs.nodes[arcs], kind="stable")]
         node = self.arcs.nodes[arcs]
         part = wanted[arcs] * room[node] // total[node]
         left = (room - sums(node, part, room.size))[node]
         spare = (part < wanted[arcs]).astype(np.int64)
-        fits = wanted.copy()
-        fits[arcs] = part + ((spare > 0) & (before_in_run(node, spare) < left))
-        return fits
+        wanted[arcs] = part + ((spare > 0) & (before_in_run(node, spare) < left))
+        return wanted
 
-    def blocks(self) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    def blocks(self) -> Iterator[tuple[Chosen, Chosen, Chosen]]:
         """Cells, nodes and arcs of each block."""
         number = int(self.nodes.block.max()) + 1
         if number == 1:
-            yield np.arange(self.supply.size), np.arange(self.nodes.members.size), np.arange(self.arcs.size)
+            yield ALL, ALL, ALL
             return
         bounds = np.arange(1, number)
         parts = []
@@ -441,10 +455,18 @@ class _Flow:
         sure = np.where(saved < 0, nodes.sure + nodes.more, nodes.sure)
         self.nodes = replace(nodes, sure=sure, more=np.where(saved == 0, nodes.more, 0))
         # What one more partition costs on an arc, in all: `excess` up to the free ones, 1 more beyond.
-        excess = cell[self.arcs.cells] - node[self.arcs.nodes]
-        fixed = np.where(excess < -1, high, np.where(excess == -1, np.minimum(self.free, high), 0))
-        self.high = np.where(excess > 0, 0, np.where(excess == 0, np.minimum(self.free, high), high - fixed))
-        self.settled = self.settled + fixed
+        excess = np.repeat(cell, np.diff(np.searchsorted(self.arcs.cells, np.arange(cell.size + 1))))
+        excess -= node[self.arcs.nodes]
+        left = np.minimum(self.free, high)
+        left[np.flatnonzero(excess > 0)] = 0
+        saving = np.flatnonzero(excess < 0)
+        if saving.size:
+            highest = high[saving]
+            fixed = np.where(excess[saving] < -1, highest, left[saving])
+            left[saving] = highest - fixed
+            self.settled = self.settled.copy()
+            self.settled[saving] += fixed
+        self.high = left
 
     def reach(self, levels: Levels) -> tuple[IntArray, IntArray]:
         """Of each kind the fewest and the most partitions that a member has in any best-balanced plan."""
@@ -473,9 +495,10 @@ class _Flow:
             owner[arc == _SHUT] = NOBODY
             _release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
         new = self.carried - kept
+        there = np.flatnonzero(new)
         free = np.flatnonzero(owner == NOBODY)
         free = free[stable_order(self.contraction.cell_of[free])]
-        to = np.repeat(arcs.nodes, new)
+        to = np.repeat(arcs.nodes[there], new[there])
         order = np.lexsort((free, to))
         coming = np.bincount(to, minlength=nodes.members.size)
         loads = np.bincount(owner[owner != NOBODY], minlength=nodes.of_member.size)

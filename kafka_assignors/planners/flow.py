@@ -15,14 +15,14 @@ same, hundreds of times as fast. What is written here in Python is what it means
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
-from kafka_assignors.arrays import IntArray, places
+from kafka_assignors.arrays import IntArray, chosen_of, places
 
 try:
     _compiled: Any = import_module("kafka_assignors.planners._flow")
@@ -82,11 +82,17 @@ class Network:
             base=self.base[nodes],
             extra=self.extra[nodes],
             pool=0,
-            free=self.free[arcs],
-            high=self.high[arcs],
+            free=chosen_of(self.free, arcs),
+            high=chosen_of(self.high, arcs),
             flow=self.flow[arcs],
             load=self.load[nodes],
         )
+
+    def whole(self) -> "Network":
+        """A copy that shares what sending leaves as it is; the pool is empty."""
+        copy = replace(self, pool=0, supply=self.supply.copy(), flow=self.flow.copy(), load=self.load.copy())
+        copy.tails = self.tails
+        return copy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,7 +146,7 @@ def _check(network: Network) -> None:
             )
     if not 0 <= n.pool <= _MOST_UNITS:
         raise ValueError(f"pool must be from 0 to {_MOST_UNITS}, not {n.pool}")
-    for name in ("supply", "base", "extra", "load", "flow", "free", "high"):
+    for name in ("supply", "base", "extra", "load", "free", "high"):
         _check_range(name, getattr(n, name), 0, _MOST_UNITS)
     _check_range("flow", n.flow, 0, n.high)
     if sum(n.supply.tolist()) + sum(n.load.tolist()) > _MOST_UNITS:
