@@ -753,11 +753,12 @@ static int copy_units(const Given *given, int array, int64_t *to)
 /* The same for numbers that are often all the same; these take no memory. */
 static int copy_numbers(Network *n, const Given *given, int array, Numbers *to)
 {
-    int64_t first = n->arcs ? entry(given, array, 0) : 0, different = 0;
-    for (int32_t arc = 0; arc < n->arcs && !given->is_same[array]; arc++)
-        different |= entry(given, array, arc) ^ first;
+    int64_t first = n->arcs ? entry(given, array, 0) : 0;
+    int32_t arc = given->is_same[array] ? n->arcs : 0;
+    while (arc < n->arcs && entry(given, array, arc) == first)
+        arc++;
     *to = (Numbers){.same = first};
-    if (!different)
+    if (arc == n->arcs)
         return first < 0 || first > MOST_UNITS ? outside(array, 0, first, 0, MOST_UNITS) : 0;
     to->all = malloc(sizeof(int64_t) * (size_t)n->arcs);
     if (to->all == NULL) {
@@ -829,20 +830,34 @@ static int copy_arcs(Network *n, const Given *given)
     return arc == n->arcs ? 0 : outside(STARTS, 0, 0, n->arcs, n->arcs); /* there are no cells */
 }
 
-/* Note of all arcs whether they can carry more. */
+/* Note of all arcs of a block whether they can carry more; the flags are known when this is compiled. */
+static inline void note_block(const Network *n, Block *block, bool has_flow, bool has_free, bool has_high)
+{
+    int32_t arc = block->first;
+    for (uint64_t bits = block->arcs; bits; bits &= bits - 1, arc++) {
+        int64_t flow = has_flow ? n->flow[arc] : 0;
+        bool fits = flow < (has_high ? n->high.all[arc] : n->high.same);
+        bool is_free = flow < (has_free ? n->free.all[arc] : n->free.same);
+        uint64_t lowest_bit = bits & -bits;
+        block->free |= fits & is_free ? lowest_bit : 0;
+        block->costing |= fits & !is_free ? lowest_bit : 0;
+    }
+}
+
 static void note_rooms(Network *n)
 {
     for (int32_t i = 0; i < n->block_starts[n->cells]; i++) {
         Block *block = &n->blocks[i];
-        int32_t arc = block->first;
-        if (n->free.all == NULL && n->high.all == NULL && !n->carriers) {
-            /* Then all arcs are alike. */
-            if (n->high.same > 0)
+        bool has_free = n->free.all != NULL, has_high = n->high.all != NULL;
+        if (!n->carriers && !has_high && n->high.same > 0) {
+            if (has_free)
+                note_block(n, block, false, true, false);
+            else /* then all arcs are alike */
                 *(n->free.same > 0 ? &block->free : &block->costing) = block->arcs;
-            continue;
-        }
-        for (uint64_t bits = block->arcs; bits; bits &= bits - 1)
-            note_room(n, block, bits & -bits, arc++);
+        } else if (has_free)
+            note_block(n, block, true, true, has_high);
+        else
+            note_block(n, block, true, false, has_high);
     }
 }
 

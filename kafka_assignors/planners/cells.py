@@ -2,13 +2,17 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray, ranges, stable_order
 from kafka_assignors.group import MAX_WEIGHT, Group
 from kafka_assignors.topic_sets import TopicNumbers
+
+
+_DENSE: Final = 16
+"""Up to how many entries of a table for each (member, topic) one is made."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,14 +78,17 @@ class Contraction:
         numbers: dict[tuple[int, frozenset[str]], int] = {}
         keys = zip(cell_of.tolist(), sets, strict=True)
         cell_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
-        racks = [None, *sorted({rack for rack in group.members.racks if rack})]
+        racks = {rack: number for number, rack in enumerate(sorted({*filter(None, group.members.racks)}), 1)}
+        is_local = np.zeros((len(numbers), len(racks) + 1), dtype=np.bool_)
+        for number, (_, local) in enumerate(numbers):
+            is_local[number, [racks[rack] for rack in local]] = True
         return cls(
             group=group,
             cell_of=cell_of,
             kind_of=kind_of,
             arcs=arcs.split_cells(np.array([parent for parent, _ in numbers])),
-            rack_of=np.array([racks.index(rack or None) for rack in group.members.racks]),
-            is_local=np.array([[rack in replicas for rack in racks] for _, replicas in numbers]),
+            rack_of=np.array([racks[rack] if rack else 0 for rack in group.members.racks]),
+            is_local=is_local,
         )
 
 
@@ -95,18 +102,30 @@ def _cells_of_topics(subscribed: TopicNumbers, subscription_of: IntArray) -> tup
     Returns:
         (T,) the cell of each topic, and the arcs from cells to kinds.
     """
-    topics = subscribed.topics
+    topics, kinds = subscribed.topics, subscription_of.size
     sizes = np.diff(subscribed.bounds)[subscription_of]
-    entries, kinds = ranges(subscribed.bounds[subscription_of], sizes)
+    entries, kind = ranges(subscribed.bounds[subscription_of], sizes)
     topic = subscribed.numbers[entries]
-    order = stable_order(topic)
-    kinds = kinds[order]
-    bounds = np.searchsorted(topic[order], np.arange(topics + 1)).tolist()
     numbers: dict[bytes, int] = {}
+    if topics * kinds <= _DENSE * topic.size:
+        # A table of who subscribes to what, in bits to compare rows, in bytes to list them: no sorting.
+        table = np.zeros((topics, kinds), dtype=np.bool_)
+        table.reshape(-1)[topic * kinds + kind] = True
+        rows = np.packbits(table, axis=1)
+        cell_of_topic = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
+        first = np.unique(cell_of_topic, return_index=True)[1]
+        table = table[first]
+        cells = np.repeat(np.arange(first.size), np.count_nonzero(table, axis=1))
+        nodes = np.flatnonzero(table)
+        nodes -= cells * kinds
+        return cell_of_topic, Arcs(cells=cells, nodes=nodes)
+    order = stable_order(topic)
+    kind = kind[order]
+    bounds = np.searchsorted(topic[order], np.arange(topics + 1)).tolist()
     kinds_of: list[IntArray] = []
     cell_of_topic = np.empty(topics, dtype=np.int64)
     for number, (start, stop) in enumerate(pairwise(bounds)):
-        subscribers = kinds[start:stop]
+        subscribers = kind[start:stop]
         cell = numbers.setdefault(subscribers.tobytes(), len(numbers))
         cell_of_topic[number] = cell
         if cell == len(kinds_of):

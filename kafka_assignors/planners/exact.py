@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, all_same, before_in_run, stable_order, sums
+from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, all_same, before_in_run, nonzero, stable_order, sums
 from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
 from kafka_assignors.planners.cells import Arcs, Contraction
@@ -292,7 +292,7 @@ class _Flow:
             self.split(self.contraction.rack_of)
         self.split_owners()
         self.send(self.owned(), keep=True)
-        there = np.flatnonzero(self.carried)
+        there = nonzero(self.carried)
         kept = int(np.minimum(self.carried[there], self.free[there]).sum())
         return int((self.group.owner != NOBODY).sum()) - kept
 
@@ -363,7 +363,7 @@ class _Flow:
     def network(self, free: IntArray, flow: IntArray) -> Network:
         """All of the network with a flow beyond what is settled."""
         carried = self.settled + flow
-        there = np.flatnonzero(carried)
+        there = nonzero(carried)
         carried = carried[there]
         out = sums(self.arcs.cells[there], carried, self.supply.size)
         load = sums(self.arcs.nodes[there], carried, self.nodes.members.size)
@@ -411,7 +411,7 @@ class _Flow:
         """(E,) how much of what is wanted fits: nodes that want too much get of each cell in proportion."""
         nodes, block = self.nodes, self.nodes.block
         wanted = np.minimum(wanted, self.high)
-        wanting = np.flatnonzero(wanted)
+        wanting = nonzero(wanted)
         total = sums(self.arcs.nodes[wanting], wanted[wanting], nodes.members.size)
         if (total <= nodes.sure).all():
             return wanted
@@ -495,7 +495,7 @@ class _Flow:
             owner[arc == _SHUT] = NOBODY
             _release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
         new = self.carried - kept
-        there = np.flatnonzero(new)
+        there = nonzero(new)
         free = np.flatnonzero(owner == NOBODY)
         free = free[stable_order(self.contraction.cell_of[free])]
         to = np.repeat(arcs.nodes[there], new[there])

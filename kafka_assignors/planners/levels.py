@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from kafka_assignors.arrays import BoolArray, IntArray, before_in_run, sums
+from kafka_assignors.arrays import BoolArray, IntArray, before_in_run, nonzero, sums
 from kafka_assignors.planners.flow import Network, send
 
 
@@ -190,7 +190,7 @@ def _take_back(network: Network) -> None:
     back = over - granted
     if not back.any():
         return
-    carrying = np.flatnonzero(network.flow)
+    carrying = nonzero(network.flow)
     order = carrying[np.argsort(network.heads[carrying], kind="stable")]
     heads, flow = network.heads[order], network.flow[order]
     taken = np.clip(back[heads] - before_in_run(heads, flow), 0, flow)  # from the first arcs of a node
