@@ -2,17 +2,13 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Self
+from typing import Self
 
 import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray, ranges, stable_order
 from kafka_assignors.group import MAX_WEIGHT, Group
 from kafka_assignors.topic_sets import TopicNumbers
-
-
-_DENSE: Final = 16
-"""Up to how many entries of a table for each (member, topic) one is made."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,14 +99,10 @@ def _cells_of_topics(subscribed: TopicNumbers, subscription_of: IntArray) -> tup
         (T,) the cell of each topic, and the arcs from cells to kinds.
     """
     topics, kinds = subscribed.topics, subscription_of.size
-    sizes = np.diff(subscribed.bounds)[subscription_of]
-    entries, kind = ranges(subscribed.bounds[subscription_of], sizes)
-    topic = subscribed.numbers[entries]
     numbers: dict[bytes, int] = {}
-    if topics * kinds <= _DENSE * topic.size:
+    if subscribed.is_dense:
         # A table of who subscribes to what, in bits to compare rows, in bytes to list them: no sorting.
-        table = np.zeros((topics, kinds), dtype=np.bool_)
-        table.reshape(-1)[topic * kinds + kind] = True
+        table = np.ascontiguousarray(subscribed.table()[subscription_of].T)
         rows = np.packbits(table, axis=1)
         cell_of_topic = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
         first = np.unique(cell_of_topic, return_index=True)[1]
@@ -119,6 +111,9 @@ def _cells_of_topics(subscribed: TopicNumbers, subscription_of: IntArray) -> tup
         nodes = np.flatnonzero(table)
         nodes -= cells * kinds
         return cell_of_topic, Arcs(cells=cells, nodes=nodes)
+    sizes = np.diff(subscribed.bounds)[subscription_of]
+    entries, kind = ranges(subscribed.bounds[subscription_of], sizes)
+    topic = subscribed.numbers[entries]
     order = stable_order(topic)
     kind = kind[order]
     bounds = np.searchsorted(topic[order], np.arange(topics + 1)).tolist()

@@ -23,7 +23,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, all_same, before_in_run, nonzero, stable_order, sums
+from kafka_assignors.arrays import (
+    NOBODY,
+    BoolArray,
+    IntArray,
+    all_same,
+    before_in_run,
+    nonzero,
+    stable_order,
+    sums,
+)
 from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
 from kafka_assignors.planners.cells import Arcs, Contraction
@@ -256,22 +265,47 @@ class _Flow:
         least, most = self.reach(self.level())
         skew = goal.max_skew or 0
         budget = self.group.size if goal.max_moves is None else goal.max_moves
+        skew = self.least_skew(skew, budget, least, most)
         if self.in_skew(skew, least, most) > budget:
-            enough = skew + 1
-            while self.in_skew(enough, least, most) > budget:
-                enough *= 2
+            step, last = 1, skew + 1
+            while self.in_skew(last, least, most) > budget:
+                skew, step = last, 2 * step
+                last = skew + step
+            enough = last
             while skew + 1 < enough:
-                middle = (skew + enough) // 2
-                if self.in_skew(middle, least, most) > budget:
-                    skew = middle
+                last = (skew + enough) // 2
+                if self.in_skew(last, least, most) > budget:
+                    skew = last
                 else:
-                    enough = middle
-            self.in_skew(enough, least, most)
+                    enough = last
+            if last != enough:
+                self.in_skew(enough, least, most)
         self.settle()
         if self.contraction.rack_of is not None:
             self.send(self.local())
             self.settle()
         self.level()
+
+    def least_skew(self, skew: int, budget: int, least: IntArray, most: IntArray) -> int:
+        """A skew that is not too large, from this one on: counted, which is quicker than to try all below.
+
+        Members that own more than they may have lose the rest. Those that own less than they must have gain
+        the rest, and what is not free moves for that.
+        """
+        owner, kinds = self.group.owner, self.contraction.kind_of
+        owned = np.bincount(owner[owner != NOBODY], minlength=kinds.size)
+        free = int((owner == NOBODY).sum())
+
+        def is_enough(skew: int) -> bool:
+            lost = np.maximum(owned - most[kinds] - skew, 0).sum()
+            gained = np.maximum(least[kinds] - skew - owned, 0).sum()
+            return max(int(lost), int(gained) - free) <= budget
+
+        below, enough = skew - 1, max(skew, self.group.size)
+        while below + 1 < enough:
+            middle = (below + enough) // 2
+            below, enough = (below, middle) if is_enough(middle) else (middle, enough)
+        return enough
 
     def in_skew(self, skew: int, least: IntArray, most: IntArray) -> int:
         """Move as little as possible, with loads up to `skew` off those of the best balance.

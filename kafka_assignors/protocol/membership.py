@@ -1,7 +1,7 @@
 """Between kafka-python's decoded messages and the project's own terms: subscriptions in, assignments out."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -95,9 +95,7 @@ def subscriptions(decoded: Sequence[Any]) -> Subscriptions:
     Nulls, which its decoder lets pass, are no topics. librdkafka's empty rack is none.
     """
     topics: dict[frozenset[str], int] = {}
-    topics_of = [
-        topics.setdefault(frozenset(filter(_is_name, each.topics or ())), len(topics)) for each in decoded
-    ]
+    topics_of = [topics.setdefault(_names_in(each.topics), len(topics)) for each in decoded]
     return Subscriptions(
         topics=TopicSets.of(topics),
         topics_of=np.array(topics_of, dtype=np.int64),
@@ -122,8 +120,13 @@ def sizes_of(subscriptions: Subscriptions) -> IntArray:
     return set_sizes[subscriptions.topics_of] + owned_sizes + user_data + _FIXED
 
 
-def _is_name(name: str | None) -> bool:
-    return name is not None
+def _names_in(listed: Iterable[str | None] | None) -> frozenset[str]:
+    named = frozenset(listed or ())
+    return (
+        frozenset(name for name in named if name is not None)
+        if None in named
+        else cast("frozenset[str]", named)
+    )
 
 
 def _owned_in(subscription: Any) -> Iterator[tuple[str, Collection[int]]]:
