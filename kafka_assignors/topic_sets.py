@@ -1,14 +1,27 @@
 """Sets of topics, as columns: what members subscribe to."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count, pairwise
+from itertools import pairwise
 from typing import Final, Self, overload
 
 import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray, ranges
+from kafka_assignors.tick import Tick, go_on
+
+
+class Names(dict[str, int]):
+    """Names, numbered as they come first."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = len(self)
+        return number
+
+    def numbers(self, names: Collection[str]) -> IntArray:
+        """The number of each of some names."""
+        return np.fromiter(map(self.__getitem__, names), dtype=np.int64, count=len(names))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,16 +39,17 @@ class TopicSets(Sequence[frozenset[str]]):
     entries: IntArray
 
     @classmethod
-    def of(cls, sets: Iterable[frozenset[str]]) -> Self:
-        """Put sets into columns."""
+    def of(cls, sets: Iterable[Collection[str]], tick: Tick = go_on) -> Self:
+        """Put sets into columns; see `Group.of` for the tick."""
         listed = list(sets)
         bounds = np.zeros(len(listed) + 1, dtype=np.int64)
         np.cumsum([len(each) for each in listed], out=bounds[1:])
-        names = list(dict.fromkeys(chain.from_iterable(listed)))
-        number = dict(zip(names, count(), strict=False))
-        numbers = map(number.__getitem__, chain.from_iterable(listed))
-        entries = np.fromiter(numbers, dtype=np.int64, count=int(bounds[-1]))
-        return cls(names=names, bounds=bounds, entries=entries)
+        names = Names()
+        entries = [np.empty(0, dtype=np.int64)]
+        for each in listed:
+            tick()
+            entries.append(names.numbers(each))
+        return cls(names=list(names), bounds=bounds, entries=np.concatenate(entries))
 
     def __len__(self) -> int:
         return self.bounds.size - 1
@@ -65,7 +79,7 @@ _DENSE: Final = 16
 
 
 def _each_once(keys: IntArray, end: int) -> IntArray:
-    """The different ones of keys below an end, ascending; where there are many, ten times as fast as sorting."""
+    """The different ones of keys below an end, ascending; many of them in a tenth of the time of sorting."""
     if end > _DENSE * keys.size:
         return np.unique(keys)
     there = np.zeros(end, dtype=np.bool_)
@@ -88,8 +102,10 @@ class TopicNumbers:
     numbers: IntArray
 
     @classmethod
-    def of(cls, sets: TopicSets, topic_numbers: Mapping[str, int]) -> tuple[Self, IntArray]:
-        """Number the topics in sets; names without a number are left out.
+    def of(
+        cls, sets: TopicSets, topic_numbers: Mapping[str, int], tick: Tick = go_on
+    ) -> tuple[Self, IntArray]:
+        """Number the topics in sets; names without a number are left out. See `Group.of` for the tick.
 
         Returns:
             The different sets that there are then, in the order in which they come first, and for each of the
@@ -99,9 +115,11 @@ class TopicNumbers:
         number = np.array([topic_numbers.get(name, -1) for name in sets.names], dtype=np.int64)
         entry = number[sets.entries] if number.size else sets.entries
         keys = np.repeat(np.arange(len(sets)), np.diff(sets.bounds)) * topics + entry
+        tick()
         keys = keys[entry >= 0]
         if (keys[1:] <= keys[:-1]).any():
             keys = _each_once(keys, len(sets) * topics)
+        tick()
         bounds = np.searchsorted(keys, np.arange(len(sets) + 1) * topics)
         numbers = keys % max(topics, 1)
         different: dict[bytes, int] = {}
@@ -112,6 +130,7 @@ class TopicNumbers:
             ],
             dtype=np.int64,
         )
+        tick()
         every = cls(topics=topics, bounds=bounds, numbers=numbers)
         if len(different) == len(sets):
             return every, which

@@ -8,6 +8,7 @@ import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray, ranges, stable_order
 from kafka_assignors.group import MAX_WEIGHT, Group
+from kafka_assignors.tick import Tick, go_on
 from kafka_assignors.topic_sets import TopicNumbers
 
 
@@ -62,11 +63,12 @@ class Contraction:
     is_local: BoolArray | None = None
 
     @classmethod
-    def of(cls, group: Group) -> Self:
-        """Contract a group that has members and partitions."""
+    def of(cls, group: Group, tick: Tick = go_on) -> Self:
+        """Contract a group that has members and partitions; see `plan_exact` for the tick."""
         key = group.subscription_of * (MAX_WEIGHT + 1) + group.weights
         _, first, kind_of = np.unique(key, return_index=True, return_inverse=True)
-        cell_of_topic, arcs = _cells_of_topics(group.subscribed, group.subscription_of[first])
+        cell_of_topic, arcs = _cells_of_topics(group.subscribed, group.subscription_of[first], tick)
+        tick()
         cell_of = np.repeat(cell_of_topic, np.diff(group.topic_bounds))
         sets = group.local_racks
         if not sets:
@@ -74,10 +76,12 @@ class Contraction:
         numbers: dict[tuple[int, frozenset[str]], int] = {}
         keys = zip(cell_of.tolist(), sets, strict=True)
         cell_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+        tick()
         racks = {rack: number for number, rack in enumerate(sorted({*filter(None, group.members.racks)}), 1)}
         is_local = np.zeros((len(numbers), len(racks) + 1), dtype=np.bool_)
         for number, (_, local) in enumerate(numbers):
             is_local[number, [racks[rack] for rack in local]] = True
+        tick()
         return cls(
             group=group,
             cell_of=cell_of,
@@ -88,12 +92,15 @@ class Contraction:
         )
 
 
-def _cells_of_topics(subscribed: TopicNumbers, subscription_of: IntArray) -> tuple[IntArray, Arcs]:
+def _cells_of_topics(
+    subscribed: TopicNumbers, subscription_of: IntArray, tick: Tick
+) -> tuple[IntArray, Arcs]:
     """Make one cell of all topics with the same subscribers.
 
     Args:
         subscribed: The different subscriptions; each topic is in one.
         subscription_of: The subscription of each kind of member.
+        tick: See `plan_exact`.
 
     Returns:
         (T,) the cell of each topic, and the arcs from cells to kinds.
@@ -103,10 +110,12 @@ def _cells_of_topics(subscribed: TopicNumbers, subscription_of: IntArray) -> tup
     if subscribed.is_dense:
         # A table of who subscribes to what, in bits to compare rows, in bytes to list them: no sorting.
         table = np.ascontiguousarray(subscribed.table()[subscription_of].T)
+        tick()
         rows = np.packbits(table, axis=1)
         cell_of_topic = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
         first = np.unique(cell_of_topic, return_index=True)[1]
         table = table[first]
+        tick()
         cells = np.repeat(np.arange(first.size), np.count_nonzero(table, axis=1))
         nodes = np.flatnonzero(table)
         nodes -= cells * kinds
@@ -114,7 +123,9 @@ def _cells_of_topics(subscribed: TopicNumbers, subscription_of: IntArray) -> tup
     sizes = np.diff(subscribed.bounds)[subscription_of]
     entries, kind = ranges(subscribed.bounds[subscription_of], sizes)
     topic = subscribed.numbers[entries]
+    tick()
     order = stable_order(topic)
+    tick()
     kind = kind[order]
     bounds = np.searchsorted(topic[order], np.arange(topics + 1)).tolist()
     kinds_of: list[IntArray] = []

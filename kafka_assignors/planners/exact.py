@@ -18,7 +18,7 @@ than it is sure to get: each keeps what it owns, and who gets the rest makes no 
 that owns more is a node of its own, since it matters what it gives back.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,13 +38,10 @@ from kafka_assignors.plan import Goal, Plan
 from kafka_assignors.planners.cells import Arcs, Contraction
 from kafka_assignors.planners.flow import UNLIMITED, Network, send
 from kafka_assignors.planners.levels import ALL, Chosen, Levels, Sizes, find_levels, part_of, quotas
+from kafka_assignors.tick import Tick, go_on
 
 _NO_OWNER, _SHUT = -1, -2
 """What stands for an arc where there is none."""
-
-
-def _go_on() -> None:
-    """Never give up."""
 
 
 def plan_exact(
@@ -52,7 +49,7 @@ def plan_exact(
     *,
     max_skew: int | None = None,
     max_moves: int | None = None,
-    tick: Callable[[], None] = _go_on,
+    tick: Tick = go_on,
 ) -> Plan:
     """Plan as `Goal` says: balance, then racks, then fewest moves; or within a window of loads.
 
@@ -66,7 +63,7 @@ def plan_exact(
         group: The group.
         max_skew: See `Goal`.
         max_moves: See `Goal`.
-        tick: Called between the steps of a long plan; it may raise to give up.
+        tick: Called again and again while a plan is made; it may raise to give up.
 
     Raises:
         ValueError: An option is negative.
@@ -80,7 +77,7 @@ def plan_exact(
     elif goal == Goal() and _all_alike(group):
         owner = _evenly(group)
     else:
-        flow = _Flow(Contraction.of(group), tick)
+        flow = _Flow(Contraction.of(group, tick), tick)
         if goal == Goal():
             flow.in_blocks()
         else:
@@ -193,7 +190,7 @@ class _Flow:
         stays_on: (N,) by the last step for moves: see `arc_of_owned`.
     """
 
-    def __init__(self, contraction: Contraction, tick: Callable[[], None]) -> None:
+    def __init__(self, contraction: Contraction, tick: Tick) -> None:
         self.contraction = contraction
         self.group = contraction.group
         self.tick = tick
@@ -213,6 +210,7 @@ class _Flow:
 
     def open(self, arcs: Arcs) -> None:
         """Go on with these arcs, which carry nothing."""
+        self.tick()
         self.arcs = arcs
         self.carried = self.settled = all_same(0, arcs.size)
         self.high = all_same(UNLIMITED, arcs.size)
@@ -352,15 +350,19 @@ class _Flow:
         assert rack_of is not None and is_local is not None  # noqa: PT018, S101 - asked where racks matter
         rack = np.empty_like(self.nodes.members)
         rack[self.nodes.of_member] = rack_of
+        self.tick()
         place = rack[self.arcs.nodes]
         place += self.arcs.cells * is_local.shape[1]
         free = np.zeros_like(place)
+        self.tick()
         free[np.flatnonzero(is_local.reshape(-1)[place])] = UNLIMITED
         return free
 
     def owned(self) -> IntArray:
         """(E,) which partitions cost nothing if they are to stay: those of each cell that the node owns."""
+        self.tick()
         self.stays_on = self.arc_of_owned()
+        self.tick()
         return np.bincount(self.stays_on[self.stays_on >= 0], minlength=self.arcs.size)
 
     def arc_of_owned(self) -> IntArray:
@@ -396,6 +398,7 @@ class _Flow:
 
     def network(self, free: IntArray, flow: IntArray) -> Network:
         """All of the network with a flow beyond what is settled."""
+        self.tick()
         carried = self.settled + flow
         there = nonzero(carried)
         carried = carried[there]
@@ -430,12 +433,14 @@ class _Flow:
         self.free = free
         self.distance = np.zeros_like(whole.supply), np.zeros_like(whole.load), np.zeros_like(whole.load)
         for cells, nodes, arcs in self.blocks():
+            self.tick()
             part = part_of(whole, cells, nodes, arcs)
             taken = np.maximum(part.load, part.base).sum()
             part.pool = int(part.supply.sum() + part.load.sum() - taken)
             sent = send(part, self.tick)
             if sent.stuck:
                 raise _NoRoomError
+            self.tick()
             whole.flow[arcs] = part.flow
             self.distance[0][cells], self.distance[1][nodes] = sent.cells, sent.nodes
             self.distance[2][nodes] = sent.pool
@@ -483,6 +488,7 @@ class _Flow:
 
     def settle(self) -> None:
         """Shut and fix what is the same in all cheapest flows, as the dual solution tells."""
+        self.tick()
         cell, node, pool = self.distance
         nodes, high = self.nodes, self.high
         saved = node - pool
@@ -491,8 +497,10 @@ class _Flow:
         # What one more partition costs on an arc, in all: `excess` up to the free ones, 1 more beyond.
         excess = np.repeat(cell, np.diff(np.searchsorted(self.arcs.cells, np.arange(cell.size + 1))))
         excess -= node[self.arcs.nodes]
+        self.tick()
         left = np.minimum(self.free, high)
         left[np.flatnonzero(excess > 0)] = 0
+        self.tick()
         saving = np.flatnonzero(excess < 0)
         if saving.size:
             highest = high[saving]
@@ -504,21 +512,28 @@ class _Flow:
 
     def reach(self, levels: Levels) -> tuple[IntArray, IntArray]:
         """Of each kind the fewest and the most partitions that a member has in any best-balanced plan."""
+        self.tick()
         members = self.nodes.members
         load = sums(self.arcs.nodes, self.carried, members.size)
         gives, takes = load > levels.sure, load < levels.sure + levels.more
         inside = levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes]
         cells, nodes = self.arcs.cells[inside], self.arcs.nodes[inside]
         carries = self.carried[inside] > 0
+        self.tick()
         # A node can have one more if a chain of exchanges leads to it from one that can give; or one less.
-        can_take = _spread(gives, (nodes[carries], cells[carries]), (cells, nodes), self.supply.size)
-        can_give = _spread(takes, (nodes, cells), (cells[carries], nodes[carries]), self.supply.size)
+        can_take = _spread(
+            gives, (nodes[carries], cells[carries]), (cells, nodes), self.supply.size, self.tick
+        )
+        can_give = _spread(
+            takes, (nodes, cells), (cells[carries], nodes[carries]), self.supply.size, self.tick
+        )
         sure, one = levels.sure // members, levels.more > 0
         # Members of one node can change places: between its bounds each of them can have either load.
         return sure + (one & ~takes & ~can_give), sure + (one & (gives | can_take))
 
     def hand_out(self) -> IntArray:
         """(N,) the owner of each partition by what the arcs carry."""
+        self.tick()
         group, arcs, nodes = self.group, self.arcs, self.nodes
         owner = group.owner.copy()
         kept = np.zeros_like(self.carried)
@@ -528,6 +543,7 @@ class _Flow:
             kept = np.minimum(owned, self.carried)
             owner[arc == _SHUT] = NOBODY
             _release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
+        self.tick()
         new = self.carried - kept
         there = nonzero(new)
         free = np.flatnonzero(owner == NOBODY)
@@ -547,13 +563,18 @@ class _Flow:
 
 
 def _spread(
-    nodes: BoolArray, to_cells: tuple[IntArray, IntArray], to_nodes: tuple[IntArray, IntArray], cells: int
+    nodes: BoolArray,
+    to_cells: tuple[IntArray, IntArray],
+    to_nodes: tuple[IntArray, IntArray],
+    cells: int,
+    tick: Tick,
 ) -> BoolArray:
     """The nodes that are reached from some over pairs (node, cell) and (cell, node)."""
     reached, count = np.zeros_like(nodes), -1
     start = nodes
     while int(reached.sum()) > count:
         count = int(reached.sum())
+        tick()
         in_cells = np.zeros(cells, dtype=np.bool_)
         in_cells[to_cells[1][(start | reached)[to_cells[0]]]] = True
         reached[to_nodes[1][in_cells[to_nodes[0]]]] = True

@@ -14,7 +14,6 @@ Where `_flow.c` could be compiled it does this, step by step in the same order, 
 same, hundreds of times as fast. What is written here in Python is what it means, and runs without it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -23,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from kafka_assignors.arrays import IntArray, chosen_of, places
+from kafka_assignors.tick import Tick
 
 try:
     _compiled: Any = import_module("kafka_assignors.planners._flow")
@@ -112,7 +112,7 @@ class Sent:
     pool: int
 
 
-def send(network: Network, tick: Callable[[], None]) -> Sent:
+def send(network: Network, tick: Tick) -> Sent:
     """Send all supply as cheaply as possible.
 
     The flow that is there must be a cheapest one of its value. The network's flow, load, supply and
@@ -174,7 +174,7 @@ def _out_of_range(name: str, place: np.intp, numbers: IntArray, least: int, most
     return ValueError(f"{name}[{place}] must be from {least} to {most}, not {numbers[place]}")
 
 
-def _send_compiled(network: Network, tick: Callable[[], None]) -> Sent:
+def _send_compiled(network: Network, tick: Tick) -> Sent:
     n = network
     distance = np.zeros(n.supply.size + n.base.size + 1, dtype=np.int64)
     arrays = n.starts, n.heads, n.supply, n.base, n.extra, n.free, n.high, n.flow, n.load, distance
@@ -190,7 +190,7 @@ def _sent(network: Network, stuck: bool, distance: IntArray) -> Sent:
 class _Sender:
     """The network as lists. Cells, nodes and the pool are *places*, numbered in this order."""
 
-    def __init__(self, network: Network, tick: Callable[[], None]) -> None:
+    def __init__(self, network: Network, tick: Tick) -> None:
         self.network = network
         self.tick = tick
         self.arcs_seen = 0

@@ -8,6 +8,7 @@ import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray, before_in_run, nonzero, sums
 from kafka_assignors.planners.flow import Network, send
+from kafka_assignors.tick import Tick
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,7 +67,7 @@ def part_of(network: Network, cells: Chosen, nodes: Chosen, arcs: Chosen) -> Net
     return network.part(cells, nodes, arcs)
 
 
-def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Levels:
+def find_levels(network: Network, sizes: Sizes, tick: Tick) -> Levels:
     """Send all supply of a network so that the members' loads are best balanced.
 
     All loads that can be alike are tried to be: members get the same number, and some of them one more. What
@@ -77,7 +78,7 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
     Args:
         network: Arcs and supply, with or without a flow. Flow, load and supply are updated.
         sizes: The members of its nodes.
-        tick: Called between the steps; it may raise to give up.
+        tick: See `plan_exact`.
     """
     given = network.load - sums(network.heads, network.flow, network.load.size)
     sure, more = np.zeros_like(network.load), np.zeros_like(network.load)
@@ -88,10 +89,12 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
         cells, nodes, arcs = parts.pop()
         total = int(network.supply[cells].sum() + network.flow[arcs].sum() + given[nodes].sum())
         base, extra = quotas(total, sizes.of(nodes), given[nodes])
+        tick()
         part = part_of(network, cells, nodes, arcs)
         part.base, part.extra, part.pool = base, extra, total - int(base.sum())
+        tick()
         _take_back(part)
-        _pour(part)
+        _pour(part, tick)
         sent = send(part, tick)
         network.flow[arcs], network.supply[cells], network.load[nodes] = part.flow, part.supply, part.load
         if not sent.stuck:
@@ -99,6 +102,7 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
             cell_block[cells], node_block[nodes] = blocks, blocks
             blocks += 1
             continue
+        tick()
         cell_full, node_full = sent.cells > 0, sent.nodes > 0
         from_full, to_full = cell_full[part.tails], node_full[part.heads]
         between = from_full != to_full
@@ -108,6 +112,7 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
             (from_full & to_full, cell_full, node_full),
         ):
             parts.append((_some(cells, in_cells), _some(nodes, in_nodes), _some(arcs, inside)))
+            tick()
     return Levels(sure=sure, more=more, cell_block=cell_block, node_block=node_block)
 
 
@@ -199,7 +204,7 @@ def _take_back(network: Network) -> None:
     network.load -= back
 
 
-def _pour(network: Network) -> None:
+def _pour(network: Network, tick: Tick) -> None:
     """Guess a flow: each cell in shares to its nodes, by their room for all that they could get.
 
     Whatever it leaves over or gets wrong is put right by paths; a good guess leaves few of them.
@@ -211,9 +216,11 @@ def _pour(network: Network) -> None:
     supply = np.repeat(network.supply, np.diff(network.starts))
     offered = np.bincount(heads, weights=supply, minlength=room.size)
     share = np.divide(room, offered, out=np.zeros(room.size), where=offered > 0)[heads]
+    tick()
     shares = np.bincount(tails, weights=share, minlength=network.supply.size)
     share *= supply
     share /= np.repeat(np.where(shares > 0, shares, 1), np.diff(network.starts))
+    tick()
     # On most arcs of a large network that comes to less than a unit.
     arcs = np.flatnonzero(share >= 1)
     heads = heads[arcs]
