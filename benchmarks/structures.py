@@ -1,12 +1,12 @@
 """Groups of odd structures, each made from its few numbers and a seed: what may take a planner long.
 
-Most groups have few kinds of members and topics. These have many of both, in the shapes for which algorithms on
-graphs are slow: nested, overlapping and chained subscriptions, members alone with most topics, many levels
+Most groups have few kinds of members and topics. These have many of both, in shapes for which algorithms
+on graphs are slow: nested, overlapping and chained subscriptions, members alone with most topics, many levels
 of load; with many racks, weights, and owners that fit or do not.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -36,7 +36,7 @@ SHAPES: Final = (
     "tree",  # of halves, quarters, ... of the topics each member has one
     "layers",  # many levels of load: member k shares topics with members of about its number only
 )
-EVENTS: Final = ("fresh", "join", "leave", "random owners", "stale claims", "one owns all")
+EVENTS: Final = ("fresh", "join", "leave", "random owners", "stale claims", "three own all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,39 +146,70 @@ def _sizes(structure: Structure, chance: random.Random) -> list[int]:
 
 def _topics(structure: Structure, number: int, chance: random.Random) -> IntArray:
     """The topics of a member."""
+    every = np.arange(structure.topics)
+    if structure.shape in _DRAWN:
+        return _DRAWN[structure.shape](structure, number, every, chance)
+    start, stop = _run(structure, number, chance)
+    return every[start : max(stop, start + 1)] if start < every.size else every[-1:]
+
+
+def _run(structure: Structure, number: int, chance: random.Random) -> tuple[int, int]:
+    """First topic and end, in shapes with one run of topics each."""
     count, members = structure.topics, structure.members
     wide = max(1, round(structure.width * count))
-    place = number * count // members
-    every = np.arange(count)
     match structure.shape:
         case "nested":
-            return every[: max(1, (number + 1) * count // members)]
+            run = 0, (number + 1) * count // members
         case "steps":
-            return every[: max(1, (number * 20 // members + 1) * count // 20)]
+            run = 0, (number * 20 // members + 1) * count // 20
         case "geometric":
-            return every[: max(1, int(count / 1.02**number))]
+            run = 0, int(count / 1.02**number)
         case "intervals":
             start = chance.randrange(count)
-            return every[start : start + chance.randint(1, wide)]
+            run = start, start + chance.randint(1, wide)
         case "chain":
-            return (place + np.arange(min(count, 2 + wide * 20 // count))) % count
-        case "star":
-            return np.concatenate((every[: wide // 2 + 1], every[count // 2 :][number::members]))
-        case "bipartite":
-            return _some(every, structure.width, chance)
-        case "all but few":
-            return np.delete(every, chance.sample(range(count), min(count - 1, 1 + number % 7)))
-        case "blocks":
-            own = every[number % 25 :: 25]
-            return own if number % 10 else np.concatenate((own, every[(number + 1) % 25 :: 25]))
+            start = number * count // members
+            run = start, start + 2 + wide * 20 // count
         case "tree":
             parts = 2 ** (number % 10)
             part = number // 10 % parts
-            return every[part * count // parts : max((part + 1) * count // parts, part * count // parts + 1)]
+            run = part * count // parts, (part + 1) * count // parts
         case "layers":
-            first = int(count * (1 - 0.985**number))
-            return every[first : first + max(1, wide // 10)]
-    raise ValueError(f"there is no shape {structure.shape!r}; choose one of {', '.join(SHAPES)}")
+            start = int(count * (1 - 0.985**number))
+            run = start, start + max(1, wide // 10)
+        case _:
+            raise ValueError(f"there is no shape {structure.shape!r}; choose one of {', '.join(SHAPES)}")
+    return run
+
+
+def _star(structure: Structure, number: int, every: IntArray, chance: random.Random) -> IntArray:
+    del chance
+    shared = every[: round(structure.width * every.size) // 2 + 1]
+    return np.unique(np.concatenate((shared, every[every.size // 2 :][number :: structure.members])))
+
+
+def _bipartite(structure: Structure, number: int, every: IntArray, chance: random.Random) -> IntArray:
+    del number
+    return _some(every, structure.width, chance)
+
+
+def _all_but_few(structure: Structure, number: int, every: IntArray, chance: random.Random) -> IntArray:
+    del structure
+    return np.delete(every, chance.sample(range(every.size), min(every.size - 1, 1 + number % 7)))
+
+
+def _blocks(structure: Structure, number: int, every: IntArray, chance: random.Random) -> IntArray:
+    del structure, chance
+    own = every[number % 25 :: 25]
+    return own if number % 10 else np.concatenate((own, every[(number + 1) % 25 :: 25]))
+
+
+_DRAWN: Final[Mapping[str, Callable[[Structure, int, IntArray, random.Random], IntArray]]] = {
+    "star": _star,
+    "bipartite": _bipartite,
+    "all but few": _all_but_few,
+    "blocks": _blocks,
+}
 
 
 def _some(every: IntArray, probability: float, chance: random.Random) -> IntArray:
@@ -195,36 +226,41 @@ def _after(
 ) -> list[Member]:
     """The members with what they owned before."""
     if event in {"join", "leave"}:
-        there = members if event == "leave" else members[:-1]
-        if event == "join":
-            # Any one may be new: the last of some shapes has no topics to speak of.
-            members = [*members[:-1]]
-            members.insert(0, replace(members.pop(chance.randrange(len(members))), member_id="member-new"))
-            there = members[1:]
+        # Any one may be new: the last of some shapes has hardly any topics.
+        changed = chance.randrange(len(members))
+        there = [member for number, member in enumerate(members) if event == "leave" or number != changed]
         settled = plan_exact(Group.of(topics, there, racks)).assignments()
         after = [_owning(member, settled.get(member.member_id, {})) for member in members]
-        return after[:-1] if event == "leave" else after
+        return after if event == "join" else after[:changed] + after[changed + 1 :]
     claims: list[dict[str, list[int]]] = [{} for _ in members]
-    if event == "random owners":
-        wanting: dict[str, list[int]] = {}
-        for number, member in enumerate(members):
-            for topic in sorted(member.topics):
-                wanting.setdefault(topic, []).append(number)
-        for topic, numbers in sorted(wanting.items()):
-            for partition in topics[topic]:
-                claims[chance.choice(numbers)].setdefault(topic, []).append(partition)
-    elif event == "stale claims":
-        for topic, ids in topics.items():
-            for partition in ids:
-                for number in chance.choices(range(len(members)), k=2):
-                    claims[number].setdefault(topic, []).append(partition)
-    elif event == "one owns all":
+    if event == "three own all":
         for number in (0, len(members) // 2, len(members) - 1):
             claims[number] = {topic: list(topics[topic]) for topic in sorted(members[number].topics)}
+    elif event != "fresh":
+        _claim_at_random(claims, members, topics, chance, stale=event == "stale claims")
     return [
         _owning(member, claim, generation=1 + number % 3 if event == "stale claims" else 1 + number)
         for number, (member, claim) in enumerate(zip(members, claims, strict=True))
     ]
+
+
+def _claim_at_random(
+    claims: list[dict[str, list[int]]],
+    members: list[Member],
+    topics: Mapping[str, range],
+    chance: random.Random,
+    *,
+    stale: bool,
+) -> None:
+    """Give each partition to a subscriber, or, if claims are stale, to two members whoever they are."""
+    wanting: dict[str, list[int]] = {topic: [] for topic in topics}
+    for number, member in enumerate(members):
+        for topic in sorted(member.topics):
+            wanting[topic].append(number)
+    for topic, numbers in wanting.items():
+        for partition in topics[topic] if stale or numbers else ():
+            for number in chance.choices(range(len(members)) if stale else numbers, k=1 + stale):
+                claims[number].setdefault(topic, []).append(partition)
 
 
 def _owning(member: Member, claims: Mapping[str, list[int]], generation: int = 1) -> Member:

@@ -7,8 +7,6 @@ in CPU seconds of this process, from the members' bytes to the assignments' byte
 stretch in which nothing looks at the time, and the plan that is taken when the exact one takes too long.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import random
@@ -180,12 +178,12 @@ def report(found: Sequence[Measured], again: Sequence[Measured], command: str) -
     lines = [
         "# The structures that take a leader longest",
         "",
-        f"{PARTITIONS:,} partitions and {MEMBERS} members in {len(found)} structures: nested, overlapping and",
-        "chained subscriptions, all but a few topics each, random ones, many levels of load; with racks,",
+        f"{PARTITIONS:,} partitions and {MEMBERS} members in {len(found)} structures: nested, overlapping",
+        "and chained subscriptions, all but a few topics each, random ones, many levels of load; with racks,",
         "weights, options, and owners that fit or do not. Drawn at random; then the slowest were changed.",
         "CPU milliseconds of one process, from members' bytes to assignments' bytes, the slowest first:",
-        "the least of three repetitions. *Stretch* is the longest time in which no tick is called; *quick* is",
-        "`plan_quickly`, which is taken when the exact plan takes too long.",
+        "the least of three repetitions. *Stretch* is the longest time in which no tick is called; *quick*",
+        "is `plan_quickly`, which is taken when the exact plan takes too long.",
         "",
         f"`{command}`",
         "",
@@ -200,7 +198,7 @@ def report(found: Sequence[Measured], again: Sequence[Measured], command: str) -
         *(_row(each) for each in found if each.structure in NESTED),
         "",
         f"Of all that were measured once, the slowest took {found[0].whole * 1000:.0f} ms, half of them",
-        f"{found[len(found) // 2].whole * 1000:.0f} ms at most. The longest stretch was "
+        f"{found[len(found) // 2].whole * 1000:.0f} ms at most. The longest stretch was",
         f"{longest.stretch * 1000:.0f} ms ({longest.structure});",
         f"the slowest quick plan took {quickest.quick * 1000:.0f} ms ({quickest.structure}).",
         "",

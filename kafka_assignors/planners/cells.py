@@ -14,10 +14,24 @@ from kafka_assignors.topic_sets import TopicNumbers
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Arcs:
-    """Which node may get partitions of which cell; sorted by (cell, node)."""
+    """Which node may get partitions of which cell; sorted by (cell, node).
+
+    Attributes:
+        cells, nodes: (E,) the ends of each arc.
+        table: (A, V) whether there is an arc, where most are there: then it is the quicker way to others.
+    """
 
     cells: IntArray
     nodes: IntArray
+    table: BoolArray | None = None
+
+    @classmethod
+    def of(cls, table: BoolArray) -> "Arcs":
+        """The arcs in a table."""
+        cells = np.repeat(np.arange(len(table)), np.count_nonzero(table, axis=1))
+        nodes = np.flatnonzero(table)
+        nodes -= cells * table.shape[1]
+        return cls(cells=cells, nodes=nodes, table=table)
 
     @property
     def size(self) -> int:
@@ -30,12 +44,16 @@ class Arcs:
 
     def split_cells(self, parent: IntArray) -> "Arcs":
         """The arcs after each cell fell into parts, of which part i is of cell parent[i]."""
+        if self.table is not None:
+            return Arcs.of(self.table[parent])
         bounds = np.searchsorted(self.cells, np.arange(parent.max(initial=-1) + 2))
         arcs, part = ranges(bounds[parent], np.diff(bounds)[parent])
         return Arcs(cells=part, nodes=self.nodes[arcs])
 
     def split_nodes(self, parent: IntArray) -> "Arcs":
         """The same for nodes; the parents of the parts ascend."""
+        if self.table is not None:
+            return Arcs.of(np.take(self.table, parent, axis=1))
         bounds = np.searchsorted(parent, np.arange(parent.max(initial=-1) + 2))
         nodes, arcs = ranges(bounds[self.nodes], np.diff(bounds)[self.nodes])
         return Arcs(cells=self.cells[arcs], nodes=nodes)
@@ -105,7 +123,7 @@ def _cells_of_topics(
     Returns:
         (T,) the cell of each topic, and the arcs from cells to kinds.
     """
-    topics, kinds = subscribed.topics, subscription_of.size
+    topics = subscribed.topics
     numbers: dict[bytes, int] = {}
     if subscribed.is_dense:
         # A table of who subscribes to what, in bits to compare rows, in bytes to list them: no sorting.
@@ -114,12 +132,8 @@ def _cells_of_topics(
         rows = np.packbits(table, axis=1)
         cell_of_topic = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
         first = np.unique(cell_of_topic, return_index=True)[1]
-        table = table[first]
         tick()
-        cells = np.repeat(np.arange(first.size), np.count_nonzero(table, axis=1))
-        nodes = np.flatnonzero(table)
-        nodes -= cells * kinds
-        return cell_of_topic, Arcs(cells=cells, nodes=nodes)
+        return cell_of_topic, Arcs.of(table[first])
     sizes = np.diff(subscribed.bounds)[subscription_of]
     entries, kind = ranges(subscribed.bounds[subscription_of], sizes)
     topic = subscribed.numbers[entries]

@@ -36,7 +36,7 @@ from kafka_assignors.arrays import (
 from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
 from kafka_assignors.planners.cells import Arcs, Contraction
-from kafka_assignors.planners.flow import UNLIMITED, Network, send
+from kafka_assignors.planners.flow import UNLIMITED, Network, send_if_any
 from kafka_assignors.planners.levels import ALL, Chosen, Levels, Sizes, find_levels, part_of, quotas
 from kafka_assignors.tick import Tick, go_on
 
@@ -437,7 +437,7 @@ class _Flow:
             part = part_of(whole, cells, nodes, arcs)
             taken = np.maximum(part.load, part.base).sum()
             part.pool = int(part.supply.sum() + part.load.sum() - taken)
-            sent = send(part, self.tick)
+            sent = send_if_any(part, self.tick)
             if sent.stuck:
                 raise _NoRoomError
             self.tick()
@@ -495,6 +495,9 @@ class _Flow:
         sure = np.where(saved < 0, nodes.sure + nodes.more, nodes.sure)
         self.nodes = replace(nodes, sure=sure, more=np.where(saved == 0, nodes.more, 0))
         # What one more partition costs on an arc, in all: `excess` up to the free ones, 1 more beyond.
+        if cell.size and cell.min() == cell.max() and node.min() == node.max():
+            self.settle_all(int(cell[0] - node[0]))
+            return
         excess = np.repeat(cell, np.diff(np.searchsorted(self.arcs.cells, np.arange(cell.size + 1))))
         excess -= node[self.arcs.nodes]
         self.tick()
@@ -510,15 +513,29 @@ class _Flow:
             self.settled[saving] += fixed
         self.high = left
 
+    def settle_all(self, excess: int) -> None:
+        """The same if all arcs have one excess."""
+        high = np.minimum(self.free, self.high)
+        if excess < 0:
+            fixed = self.high if excess < -1 else high
+            self.settled = self.settled + fixed
+            high = self.high - fixed
+        elif excess > 0:
+            high = all_same(0, self.arcs.size)
+        self.high = high
+
     def reach(self, levels: Levels) -> tuple[IntArray, IntArray]:
         """Of each kind the fewest and the most partitions that a member has in any best-balanced plan."""
         self.tick()
         members = self.nodes.members
         load = sums(self.arcs.nodes, self.carried, members.size)
         gives, takes = load > levels.sure, load < levels.sure + levels.more
-        inside = levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes]
-        cells, nodes = self.arcs.cells[inside], self.arcs.nodes[inside]
-        carries = self.carried[inside] > 0
+        arcs, carried = self.arcs, self.carried
+        if levels.node_block.any():
+            inside = levels.cell_block[arcs.cells] == levels.node_block[arcs.nodes]
+            arcs, carried = arcs.only(inside), carried[inside]
+        cells, nodes = arcs.cells, arcs.nodes
+        carries = nonzero(carried)
         self.tick()
         # A node can have one more if a chain of exchanges leads to it from one that can give; or one less.
         can_take = _spread(

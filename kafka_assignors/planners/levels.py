@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray, before_in_run, nonzero, sums
-from kafka_assignors.planners.flow import Network, send
+from kafka_assignors.planners.flow import Network, send_if_any
 from kafka_assignors.tick import Tick
 
 
@@ -95,7 +95,7 @@ def find_levels(network: Network, sizes: Sizes, tick: Tick) -> Levels:
         tick()
         _take_back(part)
         _pour(part, tick)
-        sent = send(part, tick)
+        sent = send_if_any(part, tick)
         network.flow[arcs], network.supply[cells], network.load[nodes] = part.flow, part.supply, part.load
         if not sent.stuck:
             sure[nodes], more[nodes] = base, extra
