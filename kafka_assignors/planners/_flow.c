@@ -110,6 +110,13 @@ static int breathe(Network *n)
     return nothing == NULL ? -1 : 0;
 }
 
+/* The same after a look at all arcs. */
+static int pause_for_arcs(Network *n)
+{
+    n->steps += n->arcs;
+    return breathe(n);
+}
+
 /* Make room for a row and set all of its bits to the lowest one of `fill`; -1 with a Python exception. */
 static int add_row(const Network *n, Sets *sets, int fill)
 {
@@ -981,9 +988,13 @@ static PyObject *send_py(PyObject *module, PyObject *arguments)
         PyErr_NoMemory();
         goto done;
     }
-    if (copy_all(&network, &given) < 0 || copy_arcs(&network, &given) < 0 || turn_arcs(&network) < 0)
+    /* Each of these takes some milliseconds for a million arcs. What is given is not read after the second. */
+    if (copy_all(&network, &given) < 0 || copy_arcs(&network, &given) < 0 || pause_for_arcs(&network) < 0 ||
+        turn_arcs(&network) < 0)
         goto done;
     note_rooms(&network);
+    if (pause_for_arcs(&network) < 0)
+        goto done;
     int stuck = run(&network);
     if (stuck < 0)
         goto done;

@@ -504,13 +504,15 @@ class _Flow:
         left = np.minimum(self.free, high)
         left[np.flatnonzero(excess > 0)] = 0
         self.tick()
-        saving = np.flatnonzero(excess < 0)
-        if saving.size:
-            highest = high[saving]
-            fixed = np.where(excess[saving] < -1, highest, left[saving])
-            left[saving] = highest - fixed
+        saving = excess < 0
+        fixing = np.flatnonzero(saving & ((left > 0) | (excess < -1)))
+        fixed = np.where(excess[fixing] < -1, high[fixing], left[fixing])
+        self.tick()
+        np.copyto(left, high, where=saving)
+        if fixing.size:
+            left[fixing] -= fixed
             self.settled = self.settled.copy()
-            self.settled[saving] += fixed
+            self.settled[fixing] += fixed
         self.high = left
 
     def settle_all(self, excess: int) -> None:
