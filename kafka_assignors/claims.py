@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, ranges
+from kafka_assignors.tick import Tick, go_on
 from kafka_assignors.topic_sets import TopicNumbers
 
 _EMPTY = np.empty(0, dtype=np.int64)
@@ -35,7 +36,7 @@ class ClaimTable:
     ids: IntArray
 
     @classmethod
-    def of(cls, claims: Sequence[Mapping[str, Collection[int]]]) -> "ClaimTable":
+    def of(cls, claims: Sequence[Mapping[str, Collection[int]]], tick: Tick = go_on) -> "ClaimTable":
         """Put claims into one table, those that come out of a table without reading them."""
         tables: dict[int, tuple[ClaimTable, IntArray]] = {}
         listed: list[Iterable[tuple[str, Collection[int]]]] = []
@@ -49,7 +50,7 @@ class ClaimTable:
                     continue
                 # The same claim once more: its rows are another claimant's already.
             listed[-1] = claim.items()
-        rows: ClaimTable = cls.of_rows(listed)
+        rows: ClaimTable = cls.of_rows(listed, tick)
         for table, number_of in tables.values():
             rows = (
                 rows.joined(table, number_of)
@@ -59,11 +60,12 @@ class ClaimTable:
         return rows
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Iterable[tuple[str, Collection[int]]]]) -> Self:
+    def of_rows(cls, rows: Sequence[Iterable[tuple[str, Collection[int]]]], tick: Tick = go_on) -> Self:
         """Put claims given as pairs of topic and ids into one table; a topic may come more than once."""
         names: dict[str, int] = {}
         claimant, topic, sizes, ids = [], [], [], [_EMPTY]
         for number, pairs in enumerate(rows):
+            tick()
             for name, claimed in pairs:
                 claimant.append(number)
                 topic.append(names.setdefault(name, len(names)))
@@ -242,6 +244,7 @@ class Claims:
         subscription_of: IntArray,
         generations: IntArray,
         holds: BoolArray,
+        tick: Tick = go_on,
     ) -> Self:
         """Find what is claimed among what exists; the rest of a claim is dropped.
 
@@ -252,15 +255,18 @@ class Claims:
             subscription_of: (M,) which of them each member has.
             generations: (M,) the generation of each member's claim.
             holds: (M,) whether it holds what it claims.
+            tick: See `Group.of`.
         """
         numbers = np.array([existing.topics.get(name, -1) for name in table.names], dtype=np.int64)
         topic = numbers[table.topic] if numbers.size else table.topic
         partition = existing.find(topic, table.sizes, table.ids)
+        tick()
         member = np.repeat(table.claimant, table.sizes)
         wanted = np.repeat(subscribed.contain(subscription_of[table.claimant], topic), table.sizes)
         found = partition >= 0
         if not found.all():
             partition, member, wanted = partition[found], member[found], wanted[found]
+        tick()
         times = np.bincount(partition, minlength=existing.size)
         if times.max(initial=0) > 1:
             # A member that claims a partition twice claims it once.

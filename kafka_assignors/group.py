@@ -15,6 +15,7 @@ import numpy as np
 from kafka_assignors.arrays import NOBODY, BoolArray, IntArray
 from kafka_assignors.claims import Claims, Existing
 from kafka_assignors.members import MAX_WEIGHT, NO_GENERATION, Member, Members
+from kafka_assignors.tick import Tick, go_on
 from kafka_assignors.topic_sets import TopicNumbers
 
 __all__ = ["MAX_WEIGHT", "NOBODY", "NO_GENERATION", "Group", "IntArray", "Member", "Members", "racks_matter"]
@@ -57,6 +58,8 @@ class Group:
         topics: Mapping[str, Iterable[int]],
         members: Members | Iterable[Member],
         replica_racks: Mapping[tuple[str, int], frozenset[str]] | None = None,
+        *,
+        tick: Tick = go_on,
     ) -> Self:
         """Number everything and settle the claims.
 
@@ -65,20 +68,28 @@ class Group:
                 partitions, are left out of the group.
             members: The members in any order; their member ids differ. As `Members` they need not be made.
             replica_racks: The racks of each (topic, partition id)'s replicas. Used if a member has a rack.
+            tick: Called again and again meanwhile; it may raise to give up.
 
         Raises:
             ValueError: Two members have one member id, or a member's weight is out of range.
         """
         if not isinstance(members, Members):
-            members = Members.of(members)
+            members = Members.of(members, tick)
+        tick()
         members = members.in_order()
-        id_arrays = {topic: _ascending(topics[topic]) for topic in topics.keys() & members.wanted}
+        tick()
+        id_arrays = {}
+        for topic in topics.keys() & members.wanted:
+            id_arrays[topic] = _ascending(topics[topic])
+            if len(id_arrays) % _BREATH == 0:
+                tick()
         names = tuple(sorted(topic for topic, array in id_arrays.items() if array.size))
         numbers = {topic: number for number, topic in enumerate(names)}
         bounds = np.zeros(len(names) + 1, dtype=np.int64)
         np.cumsum([id_arrays[topic].size for topic in names], out=bounds[1:])
         partition_ids = np.concatenate([_EMPTY, *(id_arrays[topic] for topic in names)])
-        subscribed, which = TopicNumbers.of(members.topics, numbers)
+        tick()
+        subscribed, which = TopicNumbers.of(members.topics, numbers, tick)
         subscription_of = which[members.topics_of]
         claims = Claims.find(
             members.claims,
@@ -87,14 +98,20 @@ class Group:
             subscription_of=subscription_of,
             generations=members.generations,
             holds=members.holds,
+            tick=tick,
         )
+        tick()
         racks = None
         if replica_racks is not None and any(members.racks):
-            racks = tuple(
-                replica_racks.get((topic, partition), frozenset())
-                for topic in names
-                for partition in id_arrays[topic].tolist()
-            )
+            last = 0
+            listed: list[frozenset[str]] = []
+            for topic in names:
+                each = ((topic, partition) for partition in id_arrays[topic].tolist())
+                listed.extend(replica_racks.get(key, frozenset()) for key in each)
+                if len(listed) - last > _BREATH:
+                    last = len(listed)
+                    tick()
+            racks = tuple(listed)
         return cls(
             members=members,
             topics=names,
@@ -194,6 +211,8 @@ class Group:
 
 
 _EMPTY = np.empty(0, dtype=np.int64)
+_BREATH = 10_000
+"""After how many topics or partitions to call a tick: some milliseconds."""
 
 
 def _ascending(ids: Iterable[int]) -> IntArray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from kafka_assignors.arrays import BoolArray, IntArray, places
 from kafka_assignors.claims import ClaimTable, TableClaims
+from kafka_assignors.tick import Tick, go_on
 from kafka_assignors.topic_sets import TopicSets
 
 NO_GENERATION = -1
@@ -72,8 +73,8 @@ class Members(Sequence[Member]):
     weights: IntArray
 
     @classmethod
-    def of(cls, members: Iterable[Member]) -> Self:
-        """Put members into columns."""
+    def of(cls, members: Iterable[Member], tick: Tick = go_on) -> Self:
+        """Put members into columns; see `Group.of` for the tick."""
         listed = list(members)
         topics: dict[frozenset[str], int] = {}
         return cls(
@@ -82,9 +83,9 @@ class Members(Sequence[Member]):
             topics_of=np.array(
                 [topics.setdefault(each.topics, len(topics)) for each in listed], dtype=np.int64
             ),
-            topics=TopicSets.of(topics),
+            topics=TopicSets.of(topics, tick),
             racks=[member.rack for member in listed],
-            claims=ClaimTable.of([member.claims for member in listed]),
+            claims=ClaimTable.of([member.claims for member in listed], tick),
             generations=np.array([member.generation for member in listed], dtype=np.int64),
             holds=np.array([member.holds for member in listed], dtype=np.bool_),
             weights=np.array([member.weight for member in listed], dtype=np.int64),

@@ -8,7 +8,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from rich.console import Console
 
-from benchmarks import cases, slow_members, wire
+from benchmarks import cases, slow_members, structures, wire, worst_structures
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
 from benchmarks.measure import Limits, Measurement, Times, describe, measure
@@ -329,3 +329,34 @@ def test_the_page_of_slow_members_adds_up_its_runs() -> None:
     assert "`the command`" in page
     assert "- cores: 2" in page
     assert "## Not settled: seed 5\n\n```\nit went on and on\n```" in page
+
+
+@pytest.mark.parametrize("event", structures.EVENTS)
+@pytest.mark.parametrize("shape", structures.SHAPES)
+def test_a_structure_is_a_group_that_can_be_planned_and_the_same_every_time(shape: str, event: str) -> None:
+    structure = structures.Structure(
+        shape=shape, topics=50, members=20, racks=3, weights=3, event=event, max_skew=1, seed=4
+    )
+    made = structures.make(structure)
+    again = structures.make(structure)
+    assert (made.topics, made.members, made.racks) == (again.topics, again.members, again.racks)
+    assert sum(map(len, made.topics.values())) == structures.PARTITIONS
+    assert len(made.members) == 20 - (event == "leave")
+    measured = worst_structures.measure(structure)
+    assert measured.pairs == made.pairs > 0
+
+
+def test_the_search_for_the_worst_structures_makes_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worst_structures, "NESTED", ())
+    for name, values in {"members": (20,), "topics": (50,)}.items():
+        monkeypatch.setitem(worst_structures.CHOICES, name, values)
+    page = tmp_path / "page.md"
+    worst_structures.main(["--drawn", "3", "--changed", "2", "--output", str(page)])
+    assert "`python -m benchmarks.worst_structures --seed 1 --drawn 3 --changed 2`" in page.read_text()
+
+
+def test_a_shape_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="there is no shape 'round'; choose one of nested, steps, "):
+        structures.make(structures.Structure(shape="round", topics=50, members=3))

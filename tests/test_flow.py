@@ -1,5 +1,6 @@
 """Cheapest flows: compiled, in Python, and by OR-tools; and plans with and without the compiled modules."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -8,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from ortools.graph.python import min_cost_flow
 
 from kafka_assignors.planners import flow, plan_exact
 from kafka_assignors.planners.flow import UNLIMITED, Network, Sent, send
+from tests.networks import array, check_network, copied, told, wide_network
 from tests.rebalances import random_rebalance
 
 IN_PYTHON = None
@@ -30,25 +34,6 @@ def using(way: Any) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flow, "_compiled", way)
         yield
-
-
-def array(values: list[int]) -> Any:
-    return np.array(values, dtype=np.int64)
-
-
-def copied(network: Network) -> Network:
-    arrays = {
-        field.name: getattr(network, field.name).copy() for field in fields(network) if field.name != "pool"
-    }
-    return replace(network, **arrays)
-
-
-def told(network: Network, sent: Sent) -> dict[str, Any]:
-    """All that sending tells and leaves behind."""
-    state = {field.name: getattr(network, field.name) for field in fields(network)}
-    state |= {field.name: getattr(sent, field.name) for field in fields(sent)}
-    state["distance of the pool"], state["pool"] = sent.pool, network.pool
-    return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in state.items()}
 
 
 def random_network(seed: int) -> Network:
@@ -305,54 +290,180 @@ def test_a_plan_can_be_given_up_at_any_step(way: Any, options: Any) -> None:
         assert plan_exact(group, **options).owner.tolist() == expected.owner.tolist()
 
 
-@needs_compiler
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("starts", [0, 2]),
-        ("starts", [0, 2, 2]),
-        ("starts", [0, 2, 4]),
-        ("starts", [1, 2, 3]),
-        ("starts", [0, 4, 3]),
-        ("starts", [0, -1, 3]),
-        ("starts", []),
-        ("heads", [0, 2, 0]),
-        ("heads", [0, -1, 0]),
-        ("heads", [0, 1]),
-        ("supply", [2]),
-        ("supply", []),
-        ("base", [2]),
-        ("extra", [0, 0, 0]),
-        ("free", [2, 0]),
-        ("high", [5, 5, 5, 5]),
-        ("flow", []),
-        ("load", [0]),
-    ],
-)
-def test_compiled_arrays_that_do_not_fit_are_refused(name: str, values: list[int]) -> None:
+MOST = 2**62
+SIZES = "the arrays of the network do not fit each other"
+WRONG = [
+    ("starts", [0, 2], SIZES),
+    ("starts", [], SIZES),
+    ("starts", [0, 2, 2], "starts"),
+    ("starts", [0, 2, 4], "starts[2] must be from "),
+    ("starts", [1, 2, 3], "starts"),
+    ("starts", [0, 4, 3], "starts[1] must be from 0 to 3, not 4"),
+    ("starts", [0, -1, 3], "starts[1] must be from 0 to 3, not -1"),
+    ("starts", [0, 2**63 - 1, 3], "starts[1] must be from 0 to 3, not 9223372036854775807"),
+    ("heads", [0, 2, 0], "heads[1] must be from 1 to 1, not 2"),
+    ("heads", [0, -1, 0], "heads[1] must be from 1 to 1, not -1"),
+    ("heads", [0, 0, 0], "heads[1] must be from 1 to 1, not 0"),
+    ("heads", [0, 1], SIZES),
+    ("supply", [2], SIZES),
+    ("supply", [], SIZES),
+    ("supply", [2, -1], f"supply[1] must be from 0 to {MOST}, not -1"),
+    ("supply", [2, 2**63 - 1], f"supply[1] must be from 0 to {MOST}, not 9223372036854775807"),
+    ("supply", [MOST, 1], f"supply and load must come to no more than {MOST} units in all"),
+    ("base", [2], SIZES),
+    ("base", [-1, 0], f"base[0] must be from 0 to {MOST}, not -1"),
+    ("base", [-(2**63), 0], f"base[0] must be from 0 to {MOST}, not -9223372036854775808"),
+    ("extra", [0, 0, 0], SIZES),
+    ("extra", [2**63 - 1, 0], f"extra[0] must be from 0 to {MOST}, not 9223372036854775807"),
+    ("free", [2, 0], SIZES),
+    ("free", [2, 0, MOST + 1], f"free[2] must be from 0 to {MOST}, not {MOST + 1}"),
+    ("free", [-1, -1, -1], f"free[0] must be from 0 to {MOST}, not -1"),
+    ("high", [5, 5, 5, 5], SIZES),
+    ("high", [5, 5, -5], f"high[2] must be from 0 to {MOST}, not -5"),
+    ("flow", [], SIZES),
+    ("flow", [0, 0, -1], "flow[2] must be from 0 to 5, not -1"),
+    ("flow", [0, 6, 0], "flow[1] must be from 0 to 5, not 6"),
+    ("load", [0], SIZES),
+    ("load", [0, -1], f"load[1] must be from 0 to {MOST}, not -1"),
+    ("load", [3, 0], "load[0] must be from 0 to 2, not 3"),
+]
+
+
+@each_way
+@pytest.mark.parametrize(("name", "values", "message"), WRONG)
+def test_arguments_out_of_range_are_refused_by_name_and_value(
+    way: Any, name: str, values: list[int], message: str
+) -> None:
     network = replace(small_network(), **{name: array(values)})
-    arrays = [getattr(network, field.name) for field in fields(network) if field.name != "pool"]
-    distance = np.zeros(5, dtype=np.int64)
-    with pytest.raises(ValueError, match="the arrays of the network do not fit each other"):
-        flow._compiled.send(*arrays, distance, 0, lambda: None)
+    before = copied(network)
+    with using(way), pytest.raises(ValueError, match=re.escape(message)):
+        send(network, lambda: None)
+    for field in fields(network):
+        assert np.array_equal(getattr(network, field.name), getattr(before, field.name))
+
+
+@each_way
+@pytest.mark.parametrize("pool", [-1, MOST + 1, 2**63, -(2**64)])
+def test_a_pool_out_of_range_is_refused(way: Any, pool: int) -> None:
+    network = replace(small_network(), pool=pool)
+    with using(way), pytest.raises(ValueError, match=f"pool must be from 0 to {MOST}, not {pool}"):
+        send(network, lambda: None)
+
+
+def arguments(network: Network) -> list[Any]:
+    """What the compiled module takes, but for distances, pool and tick."""
+    return [getattr(network, field.name) for field in fields(network) if field.name != "pool"]
 
 
 @needs_compiler
 def test_compiled_other_arguments_that_do_not_fit_are_refused() -> None:
-    network = small_network()
-    arrays = [getattr(network, field.name) for field in fields(network) if field.name != "pool"]
-    with pytest.raises(ValueError, match="do not fit each other"):
-        flow._compiled.send(*arrays, np.zeros(4, dtype=np.int64), 0, lambda: None)
+    arrays = arguments(small_network())
+    with pytest.raises(ValueError, match="distance must have 5 entries, not 4"):
+        flow._compiled.send(*arrays, np.zeros(4, dtype=np.int64), 0, lambda: None, 9)
     distance = np.zeros(5, dtype=np.int64)
     with pytest.raises(TypeError):
-        flow._compiled.send(*arrays, distance, "pool", lambda: None)
+        flow._compiled.send(*arrays, distance, "pool", lambda: None, 9)
     with pytest.raises(TypeError):
-        flow._compiled.send(*arrays, distance, 0, None)
+        flow._compiled.send(*arrays, distance, 0, None, 9)
     with pytest.raises(TypeError):
-        flow._compiled.send(*arrays[:-1], None, distance, 0, lambda: None)
+        flow._compiled.send(*arrays[:-1], None, distance, 0, lambda: None, 9)
+    for kind in (np.float64, np.int32, ">i8"):
+        with pytest.raises(ValueError, match="load must be of int64, not of format"):
+            flow._compiled.send(*arrays[:-1], arrays[-1].astype(kind), distance, 0, lambda: None, 9)
     distance.flags.writeable = False
     with pytest.raises((ValueError, BufferError)):
-        flow._compiled.send(*arrays, distance, 0, lambda: None)
+        flow._compiled.send(*arrays, distance, 0, lambda: None, 9)
+
+
+@needs_compiler
+def test_what_stands_in_the_distances_given_makes_no_difference() -> None:
+    for value in (-1, 5, 2**31, 2**62, 2**63 - 1, -(2**63)):
+        network, distance = small_network(), np.full(5, value)
+        flow._compiled.send(*arguments(network), distance, 0, lambda: None, 9)
+        assert network.flow.tolist() == [1, 1, 1]
+        assert distance.tolist() == [0, 0, 0, 1, 1]
+
+
+@needs_compiler
+def test_arrays_that_a_tick_changes_make_no_difference() -> None:
+    for seed in range(300):
+        network = random_network(seed)
+        expected, mine = copied(network), copied(network)
+        sent = send(expected, lambda: None)
+
+        def tick(mine: Network = mine, seed: int = seed) -> None:
+            for each in arguments(mine):
+                each[:] = Random(seed).choice([-1, 2**31, 2**62, -(2**63)])
+
+        again = send(mine, tick)
+        if not network.supply.any():
+            continue
+        assert (mine.flow.tolist(), mine.load.tolist(), mine.supply.tolist(), mine.pool) == (
+            expected.flow.tolist(),
+            expected.load.tolist(),
+            expected.supply.tolist(),
+            expected.pool,
+        ), seed
+        assert (again.stuck, again.cells.tolist(), again.nodes.tolist(), again.pool) == (
+            sent.stuck,
+            sent.cells.tolist(),
+            sent.nodes.tolist(),
+            sent.pool,
+        ), seed
+
+
+@each_way
+def test_a_network_is_as_it_was_if_tick_raises(way: Any) -> None:
+    class EnoughError(Exception):
+        """It takes too long."""
+
+    for seed in range(300):
+        network, left = random_network(seed), [None] * (seed % 5)
+
+        def tick(left: list[None] = left) -> None:
+            if not left:
+                raise EnoughError
+            left.pop()
+
+        before = copied(network)
+        with using(way):
+            try:
+                send(network, tick)
+            except EnoughError:
+                for name in ("flow", "load", "supply"):
+                    assert np.array_equal(getattr(network, name), getattr(before, name)), seed
+
+
+@given(st.data())
+@settings(max_examples=1000)
+def test_any_numbers_are_refused_or_sent_the_same_both_ways(data: st.DataObject) -> None:
+    check_network(data.draw(st.binary(max_size=200)))
+
+
+@needs_compiler
+def test_a_wide_network_is_sent_the_same_both_ways() -> None:
+    for seed in range(12):
+        network = wide_network(seed)
+        results = []
+        for way in (flow._compiled, IN_PYTHON):
+            mine = copied(network)
+            with using(way):
+                sent = send(mine, lambda: None)
+            results.append(told(mine, sent))
+        assert results[0] == results[1], seed
+
+
+@each_way
+def test_a_long_search_calls_tick_within_its_steps(way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, counts = wide_network(3), []
+    with using(way):
+        for breath in (2**40, 50):
+            monkeypatch.setattr(flow, "_BREATH", breath)
+            monkeypatch.setattr(flow, "_COMPILED_BREATH", breath)
+            steps: list[None] = []
+            send(copied(network), lambda steps=steps: steps.append(None))  # type: ignore[misc]
+            counts.append(len(steps))
+    assert counts[1] > 5 * counts[0] > 0
 
 
 @needs_compiler

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_assignors.arrays import sums
 from kafka_assignors.group import NO_GENERATION, NOBODY, Group, Member, racks_matter
+from kafka_assignors.planners import plan_exact, plan_quickly
+from tests.rebalances import random_rebalance
 
 TOPICS = ("a", "b", "c")
 
@@ -356,3 +359,68 @@ def test_claims_are_settled_by_the_rules_partition_by_partition(
         for one in made
         for number in one.claims.get(topic, ())
     )
+
+
+class EnoughError(Exception):
+    """It takes too long."""
+
+
+def test_a_group_can_be_given_up_at_any_tick_and_is_the_same_with_ticks() -> None:
+    for seed in range(50):
+        case, ticks = random_rebalance(seed), list[None]()
+        group = Group.of(case.topics, case.members, case.racks, tick=lambda: ticks.append(None))  # noqa: B023
+        assert len(ticks) >= 5, seed
+        assert group.owner.tolist() == case.group.owner.tolist(), seed
+        for last in range(len(ticks)):
+            left = [None] * last
+
+            def tick(left: list[None] = left) -> None:
+                if not left:
+                    raise EnoughError
+                left.pop()
+
+            with pytest.raises(EnoughError):
+                Group.of(case.topics, case.members, case.racks, tick=tick)
+
+
+@pytest.mark.parametrize("members", [10, 100])
+def test_ticks_come_for_each_set_of_topics_and_each_claim(members: int) -> None:
+    topics = {f"t{number}": range(2) for number in range(members)}
+    listed = [
+        Member(
+            member_id=f"m{number}",
+            topics=frozenset(list(topics)[: number + 1]),
+            claims={f"t{number}": [0]},
+            generation=1,
+        )
+        for number in range(members)
+    ]
+    ticks: list[None] = []
+    Group.of(topics, listed, tick=lambda: ticks.append(None))
+    assert len(ticks) >= 2 * members
+
+
+@pytest.mark.parametrize("density", [0, 16, 10**6])
+def test_groups_and_plans_are_the_same_by_tables_and_by_sorting(
+    density: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(seed: int) -> list[Any]:
+        group = random_rebalance(seed).group
+        subscribed = group.subscribed.tuples(), group.subscription_of.tolist(), group.owner.tolist()
+        plans = plan_exact(group), plan_exact(group, max_skew=1), plan_quickly(group)
+        return [subscribed, *(plan.owner.tolist() for plan in plans)]
+
+    expected = [told(seed) for seed in range(300)]
+    monkeypatch.setattr("kafka_assignors.topic_sets._DENSE", density)
+    for seed, each in enumerate(expected):
+        assert told(seed) == each, seed
+
+
+def test_sums_of_many_numbers_are_those_of_few() -> None:
+    rng = np.random.default_rng(1)
+    for share in (0.0, 0.01, 0.9):
+        index = rng.integers(0, 50, 30_000)
+        values = np.where(rng.random(index.size) < share, rng.integers(-5, 100, index.size), 0)
+        expected = np.zeros(60, dtype=np.int64)
+        np.add.at(expected, index, values)
+        assert sums(index, values, 60).tolist() == expected.tolist()

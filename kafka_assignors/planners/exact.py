@@ -18,24 +18,30 @@ than it is sure to get: each keeps what it owns, and who gets the rest makes no 
 that owns more is a node of its own, since it matters what it gives back.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors.arrays import NOBODY, BoolArray, IntArray, before_in_run, stable_order, sums
+from kafka_assignors.arrays import (
+    NOBODY,
+    BoolArray,
+    IntArray,
+    all_same,
+    before_in_run,
+    nonzero,
+    stable_order,
+    sums,
+)
 from kafka_assignors.group import Group
 from kafka_assignors.plan import Goal, Plan
 from kafka_assignors.planners.cells import Arcs, Contraction
-from kafka_assignors.planners.flow import UNLIMITED, Network, send
-from kafka_assignors.planners.levels import Levels, Sizes, find_levels, quotas
+from kafka_assignors.planners.flow import UNLIMITED, Network, send_if_any
+from kafka_assignors.planners.levels import ALL, Chosen, Levels, Sizes, find_levels, part_of, quotas
+from kafka_assignors.tick import Tick, go_on
 
 _NO_OWNER, _SHUT = -1, -2
 """What stands for an arc where there is none."""
-
-
-def _go_on() -> None:
-    """Never give up."""
 
 
 def plan_exact(
@@ -43,7 +49,7 @@ def plan_exact(
     *,
     max_skew: int | None = None,
     max_moves: int | None = None,
-    tick: Callable[[], None] = _go_on,
+    tick: Tick = go_on,
 ) -> Plan:
     """Plan as `Goal` says: balance, then racks, then fewest moves; or within a window of loads.
 
@@ -57,7 +63,7 @@ def plan_exact(
         group: The group.
         max_skew: See `Goal`.
         max_moves: See `Goal`.
-        tick: Called between the steps of a long plan; it may raise to give up.
+        tick: Called again and again while a plan is made; it may raise to give up.
 
     Raises:
         ValueError: An option is negative.
@@ -71,7 +77,7 @@ def plan_exact(
     elif goal == Goal() and _all_alike(group):
         owner = _evenly(group)
     else:
-        flow = _Flow(Contraction.of(group), tick)
+        flow = _Flow(Contraction.of(group, tick), tick)
         if goal == Goal():
             flow.in_blocks()
         else:
@@ -184,7 +190,7 @@ class _Flow:
         stays_on: (N,) by the last step for moves: see `arc_of_owned`.
     """
 
-    def __init__(self, contraction: Contraction, tick: Callable[[], None]) -> None:
+    def __init__(self, contraction: Contraction, tick: Tick) -> None:
         self.contraction = contraction
         self.group = contraction.group
         self.tick = tick
@@ -204,9 +210,10 @@ class _Flow:
 
     def open(self, arcs: Arcs) -> None:
         """Go on with these arcs, which carry nothing."""
+        self.tick()
         self.arcs = arcs
-        self.carried, self.settled = np.zeros_like(arcs.cells), np.zeros_like(arcs.cells)
-        self.high = np.full_like(arcs.cells, UNLIMITED)
+        self.carried = self.settled = all_same(0, arcs.size)
+        self.high = all_same(UNLIMITED, arcs.size)
 
     def shut_all_but(self, chosen: BoolArray) -> None:
         """Go on with some of the arcs; the others carry nothing."""
@@ -222,7 +229,10 @@ class _Flow:
         levels = self.level()
         self.nodes = replace(self.nodes, sure=levels.sure, more=levels.more, block=levels.node_block)
         self.cell_block = levels.cell_block
-        self.shut_all_but(levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes])
+        if levels.node_block.any():
+            self.shut_all_but(levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes])
+        else:
+            self.high = all_same(UNLIMITED, self.arcs.size)
         if self.contraction.rack_of is not None:
             self.split(self.contraction.rack_of)
             self.send(self.local())
@@ -253,22 +263,47 @@ class _Flow:
         least, most = self.reach(self.level())
         skew = goal.max_skew or 0
         budget = self.group.size if goal.max_moves is None else goal.max_moves
+        skew = self.least_skew(skew, budget, least, most)
         if self.in_skew(skew, least, most) > budget:
-            enough = skew + 1
-            while self.in_skew(enough, least, most) > budget:
-                enough *= 2
+            step, last = 1, skew + 1
+            while self.in_skew(last, least, most) > budget:
+                skew, step = last, 2 * step
+                last = skew + step
+            enough = last
             while skew + 1 < enough:
-                middle = (skew + enough) // 2
-                if self.in_skew(middle, least, most) > budget:
-                    skew = middle
+                last = (skew + enough) // 2
+                if self.in_skew(last, least, most) > budget:
+                    skew = last
                 else:
-                    enough = middle
-            self.in_skew(enough, least, most)
+                    enough = last
+            if last != enough:
+                self.in_skew(enough, least, most)
         self.settle()
         if self.contraction.rack_of is not None:
             self.send(self.local())
             self.settle()
         self.level()
+
+    def least_skew(self, skew: int, budget: int, least: IntArray, most: IntArray) -> int:
+        """A skew that is not too large, from this one on: counted, which is quicker than to try all below.
+
+        Members that own more than they may have lose the rest. Those that own less than they must have gain
+        the rest, and what is not free moves for that.
+        """
+        owner, kinds = self.group.owner, self.contraction.kind_of
+        owned = np.bincount(owner[owner != NOBODY], minlength=kinds.size)
+        free = int((owner == NOBODY).sum())
+
+        def is_enough(skew: int) -> bool:
+            lost = np.maximum(owned - most[kinds] - skew, 0).sum()
+            gained = np.maximum(least[kinds] - skew - owned, 0).sum()
+            return max(int(lost), int(gained) - free) <= budget
+
+        below, enough = skew - 1, max(skew, self.group.size)
+        while below + 1 < enough:
+            middle = (below + enough) // 2
+            below, enough = (below, middle) if is_enough(middle) else (middle, enough)
+        return enough
 
     def in_skew(self, skew: int, least: IntArray, most: IntArray) -> int:
         """Move as little as possible, with loads up to `skew` off those of the best balance.
@@ -289,15 +324,18 @@ class _Flow:
             self.split(self.contraction.rack_of)
         self.split_owners()
         self.send(self.owned(), keep=True)
-        kept = int(np.minimum(self.carried, self.free).sum())
+        there = nonzero(self.carried)
+        kept = int(np.minimum(self.carried[there], self.free[there]).sum())
         return int((self.group.owner != NOBODY).sum()) - kept
 
     def split(self, key: IntArray) -> None:
         """Tell the members of a node apart by a key, 0 to M."""
         before = self.nodes.members.size
         self.nodes, parent = self.nodes.split(key)
-        if self.carried.any() or parent.size > before:
+        if parent.size > before:
             self.open(self.arcs.split_nodes(parent))
+        elif self.carried.any():
+            self.open(self.arcs)
 
     def split_owners(self) -> None:
         """Make a node of each member that owns more than it is sure to get."""
@@ -312,11 +350,19 @@ class _Flow:
         assert rack_of is not None and is_local is not None  # noqa: PT018, S101 - asked where racks matter
         rack = np.empty_like(self.nodes.members)
         rack[self.nodes.of_member] = rack_of
-        return np.where(is_local[self.arcs.cells, rack[self.arcs.nodes]], UNLIMITED, 0)
+        self.tick()
+        place = rack[self.arcs.nodes]
+        place += self.arcs.cells * is_local.shape[1]
+        free = np.zeros_like(place)
+        self.tick()
+        free[np.flatnonzero(is_local.reshape(-1)[place])] = UNLIMITED
+        return free
 
     def owned(self) -> IntArray:
         """(E,) which partitions cost nothing if they are to stay: those of each cell that the node owns."""
+        self.tick()
         self.stays_on = self.arc_of_owned()
+        self.tick()
         return np.bincount(self.stays_on[self.stays_on >= 0], minlength=self.arcs.size)
 
     def arc_of_owned(self) -> IntArray:
@@ -345,17 +391,20 @@ class _Flow:
 
     def level(self) -> Levels:
         """Spread the loads evenly, within what nodes are sure to get and may get."""
-        network = self.network(np.full(self.arcs.size, UNLIMITED), self.carried - self.settled)
+        network = self.network(all_same(UNLIMITED, self.arcs.size), self.carried - self.settled)
         levels = find_levels(network, self.sizes(), self.tick)
         self.carried = self.settled + network.flow
         return levels
 
     def network(self, free: IntArray, flow: IntArray) -> Network:
         """All of the network with a flow beyond what is settled."""
+        self.tick()
         carried = self.settled + flow
-        out = sums(self.arcs.cells, carried, self.supply.size)
-        load = sums(self.arcs.nodes, carried, self.nodes.members.size)
-        return Network(
+        there = nonzero(carried)
+        carried = carried[there]
+        out = sums(self.arcs.cells[there], carried, self.supply.size)
+        load = sums(self.arcs.nodes[there], carried, self.nodes.members.size)
+        network = Network(
             starts=np.searchsorted(self.arcs.cells, np.arange(self.supply.size + 1)),
             heads=self.arcs.nodes,
             supply=self.supply - out,
@@ -367,6 +416,8 @@ class _Flow:
             flow=flow,
             load=load,
         )
+        network.tails = self.arcs.cells
+        return network
 
     def send(self, free: IntArray, *, keep: bool = False) -> None:
         """Make the flow a cheapest one, block by block.
@@ -382,12 +433,14 @@ class _Flow:
         self.free = free
         self.distance = np.zeros_like(whole.supply), np.zeros_like(whole.load), np.zeros_like(whole.load)
         for cells, nodes, arcs in self.blocks():
-            part = whole.part(cells, nodes, arcs)
+            self.tick()
+            part = part_of(whole, cells, nodes, arcs)
             taken = np.maximum(part.load, part.base).sum()
             part.pool = int(part.supply.sum() + part.load.sum() - taken)
-            sent = send(part, self.tick)
+            sent = send_if_any(part, self.tick)
             if sent.stuck:
                 raise _NoRoomError
+            self.tick()
             whole.flow[arcs] = part.flow
             self.distance[0][cells], self.distance[1][nodes] = sent.cells, sent.nodes
             self.distance[2][nodes] = sent.pool
@@ -397,7 +450,8 @@ class _Flow:
         """(E,) how much of what is wanted fits: nodes that want too much get of each cell in proportion."""
         nodes, block = self.nodes, self.nodes.block
         wanted = np.minimum(wanted, self.high)
-        total = sums(self.arcs.nodes, wanted, nodes.members.size)
+        wanting = nonzero(wanted)
+        total = sums(self.arcs.nodes[wanting], wanted[wanting], nodes.members.size)
         if (total <= nodes.sure).all():
             return wanted
         over = np.clip(total - nodes.sure, 0, nodes.more)
@@ -410,21 +464,20 @@ class _Flow:
         granted[order] = np.clip(pool[block[order]] - before, 0, over[order])
         room = np.minimum(total, nodes.sure + granted)
         short = room < total
-        arcs = np.flatnonzero(short[self.arcs.nodes])
+        arcs = wanting[short[self.arcs.nodes[wanting]]]
         arcs = arcs[np.argsort(self.arcs.nodes[arcs], kind="stable")]
         node = self.arcs.nodes[arcs]
         part = wanted[arcs] * room[node] // total[node]
         left = (room - sums(node, part, room.size))[node]
         spare = (part < wanted[arcs]).astype(np.int64)
-        fits = wanted.copy()
-        fits[arcs] = part + ((spare > 0) & (before_in_run(node, spare) < left))
-        return fits
+        wanted[arcs] = part + ((spare > 0) & (before_in_run(node, spare) < left))
+        return wanted
 
-    def blocks(self) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    def blocks(self) -> Iterator[tuple[Chosen, Chosen, Chosen]]:
         """Cells, nodes and arcs of each block."""
         number = int(self.nodes.block.max()) + 1
         if number == 1:
-            yield np.arange(self.supply.size), np.arange(self.nodes.members.size), np.arange(self.arcs.size)
+            yield ALL, ALL, ALL
             return
         bounds = np.arange(1, number)
         parts = []
@@ -435,34 +488,71 @@ class _Flow:
 
     def settle(self) -> None:
         """Shut and fix what is the same in all cheapest flows, as the dual solution tells."""
+        self.tick()
         cell, node, pool = self.distance
         nodes, high = self.nodes, self.high
         saved = node - pool
         sure = np.where(saved < 0, nodes.sure + nodes.more, nodes.sure)
         self.nodes = replace(nodes, sure=sure, more=np.where(saved == 0, nodes.more, 0))
         # What one more partition costs on an arc, in all: `excess` up to the free ones, 1 more beyond.
-        excess = cell[self.arcs.cells] - node[self.arcs.nodes]
-        fixed = np.where(excess < -1, high, np.where(excess == -1, np.minimum(self.free, high), 0))
-        self.high = np.where(excess > 0, 0, np.where(excess == 0, np.minimum(self.free, high), high - fixed))
-        self.settled = self.settled + fixed
+        if cell.size and cell.min() == cell.max() and node.min() == node.max():
+            self.settle_all(int(cell[0] - node[0]))
+            return
+        excess = np.repeat(cell, np.diff(np.searchsorted(self.arcs.cells, np.arange(cell.size + 1))))
+        excess -= node[self.arcs.nodes]
+        self.tick()
+        left = np.minimum(self.free, high)
+        left[np.flatnonzero(excess > 0)] = 0
+        self.tick()
+        saving = excess < 0
+        fixing = np.flatnonzero(saving & ((left > 0) | (excess < -1)))
+        fixed = np.where(excess[fixing] < -1, high[fixing], left[fixing])
+        self.tick()
+        np.copyto(left, high, where=saving)
+        if fixing.size:
+            left[fixing] -= fixed
+            self.settled = self.settled.copy()
+            self.settled[fixing] += fixed
+        self.high = left
+
+    def settle_all(self, excess: int) -> None:
+        """The same if all arcs have one excess."""
+        high = np.minimum(self.free, self.high)
+        if excess < 0:
+            fixed = self.high if excess < -1 else high
+            self.settled = self.settled + fixed
+            high = self.high - fixed
+        elif excess > 0:
+            high = all_same(0, self.arcs.size)
+        self.high = high
 
     def reach(self, levels: Levels) -> tuple[IntArray, IntArray]:
         """Of each kind the fewest and the most partitions that a member has in any best-balanced plan."""
+        self.tick()
         members = self.nodes.members
         load = sums(self.arcs.nodes, self.carried, members.size)
         gives, takes = load > levels.sure, load < levels.sure + levels.more
-        inside = levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes]
-        cells, nodes = self.arcs.cells[inside], self.arcs.nodes[inside]
-        carries = self.carried[inside] > 0
+        arcs, carried = self.arcs, self.carried
+        if levels.node_block.any():
+            inside = levels.cell_block[arcs.cells] == levels.node_block[arcs.nodes]
+            arcs, carried = arcs.only(inside), carried[inside]
+        cells, nodes = arcs.cells, arcs.nodes
+        carries = nonzero(carried)
+        self.tick()
         # A node can have one more if a chain of exchanges leads to it from one that can give; or one less.
-        can_take = _spread(gives, (nodes[carries], cells[carries]), (cells, nodes), self.supply.size)
-        can_give = _spread(takes, (nodes, cells), (cells[carries], nodes[carries]), self.supply.size)
+        can_take = _spread(
+            gives, (nodes[carries], cells[carries]), (cells, nodes), self.supply.size, self.tick
+        )
+        can_give = _spread(
+            takes, (nodes, cells), (cells[carries], nodes[carries]), self.supply.size, self.tick
+        )
         sure, one = levels.sure // members, levels.more > 0
         # Members of one node can change places: between its bounds each of them can have either load.
         return sure + (one & ~takes & ~can_give), sure + (one & (gives | can_take))
 
     def hand_out(self) -> IntArray:
         """(N,) the owner of each partition by what the arcs carry."""
+        self.tick()
         group, arcs, nodes = self.group, self.arcs, self.nodes
         owner = group.owner.copy()
         kept = np.zeros_like(self.carried)
@@ -472,10 +562,12 @@ class _Flow:
             kept = np.minimum(owned, self.carried)
             owner[arc == _SHUT] = NOBODY
             _release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
+        self.tick()
         new = self.carried - kept
+        there = nonzero(new)
         free = np.flatnonzero(owner == NOBODY)
         free = free[stable_order(self.contraction.cell_of[free])]
-        to = np.repeat(arcs.nodes, new)
+        to = np.repeat(arcs.nodes[there], new[there])
         order = np.lexsort((free, to))
         coming = np.bincount(to, minlength=nodes.members.size)
         loads = np.bincount(owner[owner != NOBODY], minlength=nodes.of_member.size)
@@ -490,13 +582,18 @@ class _Flow:
 
 
 def _spread(
-    nodes: BoolArray, to_cells: tuple[IntArray, IntArray], to_nodes: tuple[IntArray, IntArray], cells: int
+    nodes: BoolArray,
+    to_cells: tuple[IntArray, IntArray],
+    to_nodes: tuple[IntArray, IntArray],
+    cells: int,
+    tick: Tick,
 ) -> BoolArray:
     """The nodes that are reached from some over pairs (node, cell) and (cell, node)."""
     reached, count = np.zeros_like(nodes), -1
     start = nodes
     while int(reached.sum()) > count:
         count = int(reached.sum())
+        tick()
         in_cells = np.zeros(cells, dtype=np.bool_)
         in_cells[to_cells[1][(start | reached)[to_cells[0]]]] = True
         reached[to_nodes[1][in_cells[to_nodes[0]]]] = True

@@ -11,18 +11,18 @@ length. Among paths of one length those with the fewest arcs come first (Dinic's
 are 0 or 1, so the search needs buckets and no heap.
 
 Where `_flow.c` could be compiled it does this, step by step in the same order, so that its flows are the
-same, about a hundred times as fast. What is written here in Python is what it means, and runs without it.
+same, hundreds of times as fast. What is written here in Python is what it means, and runs without it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
-from kafka_assignors.arrays import IntArray, places
+from kafka_assignors.arrays import IntArray, chosen_of, places
+from kafka_assignors.tick import Tick
 
 try:
     _compiled: Any = import_module("kafka_assignors.planners._flow")
@@ -33,6 +33,11 @@ UNLIMITED: Final = 2**62
 """The capacity of an arc without limit."""
 
 _FAR: Final = 2**62
+_MOST_UNITS: Final = 2**62
+_BREATH = 2**16
+"""After how many arcs looked at to call `tick`: some 30 ms."""
+_COMPILED_BREATH = 2**20
+"""The same in steps of the compiled module: some milliseconds."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -77,11 +82,17 @@ class Network:
             base=self.base[nodes],
             extra=self.extra[nodes],
             pool=0,
-            free=self.free[arcs],
-            high=self.high[arcs],
+            free=chosen_of(self.free, arcs),
+            high=chosen_of(self.high, arcs),
             flow=self.flow[arcs],
             load=self.load[nodes],
         )
+
+    def whole(self) -> "Network":
+        """A copy that shares what sending leaves as it is; the pool is empty."""
+        copy = replace(self, pool=0, supply=self.supply.copy(), flow=self.flow.copy(), load=self.load.copy())
+        copy.tails = self.tails
+        return copy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,7 +112,7 @@ class Sent:
     pool: int
 
 
-def send(network: Network, tick: Callable[[], None]) -> Sent:
+def send(network: Network, tick: Tick) -> Sent:
     """Send all supply as cheaply as possible.
 
     The flow that is there must be a cheapest one of its value. The network's flow, load, supply and
@@ -109,20 +120,73 @@ def send(network: Network, tick: Callable[[], None]) -> Sent:
 
     Args:
         network: The network.
-        tick: Called between the steps; it may raise to give up.
+        tick: Called now and then; it may raise to give up. The network is then as it was.
 
     Raises:
-        ValueError: The flow that is there is not a cheapest one. Not every such flow is noticed.
+        ValueError: The arrays do not fit each other, a number is out of range, or the flow that is there is
+            not a cheapest one. Not every such flow is noticed.
     """
-    return _Sender(network).run(tick) if _compiled is None else _send_compiled(network, tick)
+    if _compiled is not None:
+        return _send_compiled(network, tick)
+    _check(network)
+    return _Sender(network, tick).run()
 
 
-def _send_compiled(network: Network, tick: Callable[[], None]) -> Sent:
+def send_if_any(network: Network, tick: Tick) -> Sent:
+    """As `send`, but without a look at the arcs if there is no supply: all is sent, and nothing is far."""
+    if network.supply.any():
+        return send(network, tick)
+    cells, nodes = np.zeros_like(network.supply), np.zeros_like(network.load)
+    return Sent(stuck=False, cells=cells, nodes=nodes, pool=0)
+
+
+def _check(network: Network) -> None:
+    """Refuse what the compiled module refuses: its numbers have 64 bits."""
+    n = network
+    cells, nodes, arcs = n.supply.size, n.base.size, n.heads.size
+    sizes = {"starts": cells + 1, "extra": nodes, "load": nodes, "free": arcs, "high": arcs, "flow": arcs}
+    for name, size in sizes.items():
+        if getattr(n, name).size != size:
+            raise ValueError(
+                f"the arrays of the network do not fit each other: with {cells} cells (supply), "
+                f"{nodes} nodes (base) and {arcs} arcs (heads), {name} must have {size} entries, "
+                f"not {getattr(n, name).size}"
+            )
+    if not 0 <= n.pool <= _MOST_UNITS:
+        raise ValueError(f"pool must be from 0 to {_MOST_UNITS}, not {n.pool}")
+    for name in ("supply", "base", "extra", "load", "free", "high"):
+        _check_range(name, getattr(n, name), 0, _MOST_UNITS)
+    _check_range("flow", n.flow, 0, n.high)
+    if sum(n.supply.tolist()) + sum(n.load.tolist()) > _MOST_UNITS:
+        raise ValueError(f"supply and load must come to no more than {_MOST_UNITS} units in all")
+    wrong = np.flatnonzero(n.load - n.base > n.extra)
+    if wrong.size:
+        raise _out_of_range("load", wrong[0], n.load, 0, int(n.base[wrong[0]]) + int(n.extra[wrong[0]]))
+    _check_range("starts", n.starts, np.maximum.accumulate(np.append(0, n.starts[:-1])), arcs)
+    if (n.starts[0], n.starts[-1]) != (0, arcs):
+        raise ValueError(f"starts must go from 0 to {arcs}, not from {n.starts[0]} to {n.starts[-1]}")
+    before = np.append(0, n.heads[:-1] + 1)[:arcs]
+    before[n.starts[:-1][n.starts[:-1] < arcs]] = 0
+    _check_range("heads", n.heads, before, nodes - 1)
+
+
+def _check_range(name: str, numbers: IntArray, least: IntArray | int, most: IntArray | int) -> None:
+    wrong = np.flatnonzero((numbers < least) | (numbers > most))
+    if wrong.size:
+        place = wrong[0]
+        lowest, highest = (int(np.broadcast_to(each, numbers.shape)[place]) for each in (least, most))
+        raise _out_of_range(name, place, numbers, lowest, highest)
+
+
+def _out_of_range(name: str, place: np.intp, numbers: IntArray, least: int, most: int) -> ValueError:
+    return ValueError(f"{name}[{place}] must be from {least} to {most}, not {numbers[place]}")
+
+
+def _send_compiled(network: Network, tick: Tick) -> Sent:
     n = network
     distance = np.zeros(n.supply.size + n.base.size + 1, dtype=np.int64)
-    stuck, n.pool = _compiled.send(
-        n.starts, n.heads, n.supply, n.base, n.extra, n.free, n.high, n.flow, n.load, distance, n.pool, tick
-    )
+    arrays = n.starts, n.heads, n.supply, n.base, n.extra, n.free, n.high, n.flow, n.load, distance
+    stuck, n.pool = _compiled.send(*arrays, n.pool, tick, _COMPILED_BREATH)
     return _sent(network, stuck, distance)
 
 
@@ -134,8 +198,10 @@ def _sent(network: Network, stuck: bool, distance: IntArray) -> Sent:
 class _Sender:
     """The network as lists. Cells, nodes and the pool are *places*, numbered in this order."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, tick: Tick) -> None:
         self.network = network
+        self.tick = tick
+        self.arcs_seen = 0
         self.cells = network.supply.size
         self.the_pool = self.cells + network.base.size
         self.high: list[int] = network.high.tolist()
@@ -149,6 +215,8 @@ class _Sender:
         # The places next to each place, with the arc between; the pool is next to all nodes, without arcs.
         self.next_to: list[list[tuple[int, int]]] = [[] for _ in range(self.the_pool + 1)]
         for arc, (cell, node) in enumerate(zip(network.tails.tolist(), network.heads.tolist(), strict=True)):
+            if arc % _BREATH == _BREATH - 1:
+                tick()
             self.next_to[cell].append((self.cells + node, arc))
             self.next_to[self.cells + node].append((cell, arc))
         for node in range(self.cells, self.the_pool):
@@ -162,10 +230,17 @@ class _Sender:
         self.level: list[int] = []
         self.next_try: list[int] = []
 
-    def run(self, tick: Callable[[], None]) -> Sent:
+    def breathe(self, place: int) -> None:
+        """Call `tick` now and then, where all arcs of a place are looked at."""
+        self.arcs_seen += len(self.next_to[place])
+        if self.arcs_seen >= _BREATH:
+            self.arcs_seen = 0
+            self.tick()
+
+    def run(self) -> Sent:
         stuck = False
         while any(self.supply) and not stuck:
-            tick()
+            self.tick()
             if self.rank():
                 self.push()
             else:
@@ -218,6 +293,7 @@ class _Sender:
             depth += 1
             frontier, reached = reached, []
             for place in frontier:
+                self.breathe(place)
                 for there, arc in self.next_to[place]:
                     if level[there] < 0 and self.is_cheapest(place, there, arc):
                         level[there] = depth
@@ -240,6 +316,7 @@ class _Sender:
                 return True
             step = self.step(path[-1])
             if step is None:
+                self.breathe(path[-1])
                 self.level[path.pop()] = -1
                 arcs.pop()
             else:
@@ -296,6 +373,7 @@ class _Sender:
                     continue
                 if self.room(place):
                     nearest = min(nearest, length + distance[place] - self.room_distance)
+                self.breathe(place)
                 for there, arc in self.next_to[place]:
                     capacity, cost = self.capacity(place, there, arc)
                     longer = length + distance[place] + cost - distance[there]

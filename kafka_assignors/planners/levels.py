@@ -6,8 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from kafka_assignors.arrays import IntArray, before_in_run, sums
-from kafka_assignors.planners.flow import Network, send
+from kafka_assignors.arrays import BoolArray, IntArray, before_in_run, nonzero, sums
+from kafka_assignors.planners.flow import Network, send_if_any
+from kafka_assignors.tick import Tick
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +45,7 @@ class Sizes:
     lower: IntArray
     upper: IntArray
 
-    def of(self, nodes: IntArray) -> "Sizes":
+    def of(self, nodes: IntArray | slice) -> "Sizes":
         """Those of some nodes."""
         return Sizes(
             members=self.members[nodes],
@@ -54,7 +55,19 @@ class Sizes:
         )
 
 
-def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Levels:
+Chosen = IntArray | slice
+"""Numbers of cells, nodes or arcs."""
+ALL = slice(None)
+
+
+def part_of(network: Network, cells: Chosen, nodes: Chosen, arcs: Chosen) -> Network:
+    """A copy of some cells and nodes and the arcs between these, or of all of it; the pool is empty."""
+    if isinstance(cells, slice) or isinstance(nodes, slice) or isinstance(arcs, slice):
+        return network.whole()
+    return network.part(cells, nodes, arcs)
+
+
+def find_levels(network: Network, sizes: Sizes, tick: Tick) -> Levels:
     """Send all supply of a network so that the members' loads are best balanced.
 
     All loads that can be alike are tried to be: members get the same number, and some of them one more. What
@@ -65,36 +78,46 @@ def find_levels(network: Network, sizes: Sizes, tick: Callable[[], None]) -> Lev
     Args:
         network: Arcs and supply, with or without a flow. Flow, load and supply are updated.
         sizes: The members of its nodes.
-        tick: Called between the steps; it may raise to give up.
+        tick: See `plan_exact`.
     """
     given = network.load - sums(network.heads, network.flow, network.load.size)
     sure, more = np.zeros_like(network.load), np.zeros_like(network.load)
     cell_block, node_block = np.zeros_like(network.supply), np.zeros_like(network.load)
     blocks = 0
-    everything = np.arange(network.supply.size), np.arange(network.load.size), np.arange(network.heads.size)
-    parts = [everything]
+    parts: list[tuple[Chosen, Chosen, Chosen]] = [(ALL, ALL, ALL)]
     while parts:
         cells, nodes, arcs = parts.pop()
         total = int(network.supply[cells].sum() + network.flow[arcs].sum() + given[nodes].sum())
         base, extra = quotas(total, sizes.of(nodes), given[nodes])
-        part = network.part(cells, nodes, arcs)
+        tick()
+        part = part_of(network, cells, nodes, arcs)
         part.base, part.extra, part.pool = base, extra, total - int(base.sum())
+        tick()
         _take_back(part)
-        _pour(part)
-        sent = send(part, tick)
+        _pour(part, tick)
+        sent = send_if_any(part, tick)
         network.flow[arcs], network.supply[cells], network.load[nodes] = part.flow, part.supply, part.load
         if not sent.stuck:
             sure[nodes], more[nodes] = base, extra
             cell_block[cells], node_block[nodes] = blocks, blocks
             blocks += 1
             continue
+        tick()
         cell_full, node_full = sent.cells > 0, sent.nodes > 0
         from_full, to_full = cell_full[part.tails], node_full[part.heads]
         between = from_full != to_full
-        given[nodes] += sums(part.heads[between], part.flow[between], nodes.size)
-        parts.append((cells[~cell_full], nodes[~node_full], arcs[~from_full & ~to_full]))
-        parts.append((cells[cell_full], nodes[node_full], arcs[from_full & to_full]))
+        given[nodes] += sums(part.heads[between], part.flow[between], part.load.size)
+        for inside, in_cells, in_nodes in (
+            (~(from_full | to_full), ~cell_full, ~node_full),
+            (from_full & to_full, cell_full, node_full),
+        ):
+            parts.append((_some(cells, in_cells), _some(nodes, in_nodes), _some(arcs, inside)))
+            tick()
     return Levels(sure=sure, more=more, cell_block=cell_block, node_block=node_block)
+
+
+def _some(chosen: Chosen, inside: BoolArray) -> IntArray:
+    return np.flatnonzero(inside) if isinstance(chosen, slice) else chosen[inside]
 
 
 def quotas(total: int, sizes: Sizes, given: IntArray) -> tuple[IntArray, IntArray]:
@@ -121,6 +144,11 @@ def quotas(total: int, sizes: Sizes, given: IntArray) -> tuple[IntArray, IntArra
     best: tuple[int, int] | None = None  # the point at which all is given away, as (unit, weight)
     in_all = int((members * weight).sum())
     for of_weight in np.unique(weight).tolist():
+        if best is not None:
+            # Most weights give no earlier point than one before: its last unit before that says so at once.
+            last = -((best[1] - 2 * best[0] * of_weight + of_weight) // (2 * best[1]))
+            if not is_enough(of_weight, last):
+                continue
         # It is near the mean, and if nothing but weights tells members apart, next to it.
         first = _bisect_near(total * of_weight // in_all, total + 1, partial(is_enough, of_weight))
         # Members of other weights may be the last to be full.
@@ -167,7 +195,8 @@ def _take_back(network: Network) -> None:
     back = over - granted
     if not back.any():
         return
-    order = np.argsort(network.heads, kind="stable")
+    carrying = nonzero(network.flow)
+    order = carrying[np.argsort(network.heads[carrying], kind="stable")]
     heads, flow = network.heads[order], network.flow[order]
     taken = np.clip(back[heads] - before_in_run(heads, flow), 0, flow)  # from the first arcs of a node
     network.flow[order] -= taken
@@ -175,7 +204,7 @@ def _take_back(network: Network) -> None:
     network.load -= back
 
 
-def _pour(network: Network) -> None:
+def _pour(network: Network, tick: Tick) -> None:
     """Guess a flow: each cell in shares to its nodes, by their room for all that they could get.
 
     Whatever it leaves over or gets wrong is put right by paths; a good guess leaves few of them.
@@ -184,16 +213,21 @@ def _pour(network: Network) -> None:
         return
     heads, tails = network.heads, network.tails
     room = np.minimum(network.base - network.load, network.high.max(initial=0)).clip(0)
-    offered = np.bincount(heads, weights=network.supply[tails], minlength=room.size)
+    supply = np.repeat(network.supply, np.diff(network.starts))
+    offered = np.bincount(heads, weights=supply, minlength=room.size)
     share = np.divide(room, offered, out=np.zeros(room.size), where=offered > 0)[heads]
-    shares = np.bincount(tails, weights=share, minlength=network.supply.size)[tails]
-    poured = np.floor(
-        np.divide(network.supply[tails] * share, shares, out=np.zeros(heads.size), where=shares > 0)
-    )
-    poured = np.minimum(poured, network.high)
+    tick()
+    shares = np.bincount(tails, weights=share, minlength=network.supply.size)
+    share *= supply
+    share /= np.repeat(np.where(shares > 0, shares, 1), np.diff(network.starts))
+    tick()
+    # On most arcs of a large network that comes to less than a unit.
+    arcs = np.flatnonzero(share >= 1)
+    heads = heads[arcs]
+    poured = np.minimum(np.floor(share[arcs]), network.high[arcs])
     coming = np.bincount(heads, weights=poured, minlength=room.size)
     fits = np.divide(room, coming, out=np.ones(room.size), where=coming > room)
     flow = np.floor(poured * fits[heads]).astype(np.int64)
-    network.flow += flow
-    network.supply -= sums(tails, flow, network.supply.size)
+    network.flow[arcs] += flow
+    network.supply -= sums(tails[arcs], flow, network.supply.size)
     network.load += sums(heads, flow, room.size)

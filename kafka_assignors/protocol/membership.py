@@ -13,7 +13,8 @@ from kafka_assignors.claims import ClaimTable
 from kafka_assignors.members import NO_GENERATION
 from kafka_assignors.plan import Plan
 from kafka_assignors.protocol.codec import NOT_SAID, Subscriptions, write_partition_lists
-from kafka_assignors.topic_sets import TopicSets
+from kafka_assignors.tick import Tick, go_on
+from kafka_assignors.topic_sets import Names, TopicSets
 
 VERSION: Final = 3
 """The newest version of subscription and assignment: owned partitions, generation and rack (KIP-881)."""
@@ -99,20 +100,32 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return topics
 
 
-def subscriptions(decoded: Sequence[Any]) -> Subscriptions:
+def subscriptions(decoded: Sequence[Any], tick: Tick = go_on) -> Subscriptions:
     """The columns of ConsumerProtocolSubscriptions that kafka-python has decoded.
 
     Nulls, which its decoder lets pass, are no topics. librdkafka's empty rack is none.
+
+    Args:
+        decoded: The subscriptions.
+        tick: Called again and again meanwhile, for each member at the least; it may raise to give up.
     """
-    topics: dict[frozenset[str], int] = {}
-    topics_of = [
-        topics.setdefault(frozenset(filter(_is_name, each.topics or ())), len(topics)) for each in decoded
-    ]
+    names, sets = Names(), dict[bytes, IntArray]()
+    number_of: dict[bytes, int] = {}
+    topics_of = []
+    for each in decoded:
+        tick()
+        numbers = np.unique(names.numbers([name for name in each.topics or () if name is not None]))
+        key = numbers.tobytes()
+        sets[key] = numbers
+        topics_of.append(number_of.setdefault(key, len(number_of)))
+    bounds = np.cumsum([0, *(numbers.size for numbers in sets.values())])
     return Subscriptions(
-        topics=TopicSets.of(topics),
+        topics=TopicSets(
+            names=list(names), bounds=bounds, entries=np.concatenate([*sets.values(), np.empty(0, np.int64)])
+        ),
         topics_of=np.array(topics_of, dtype=np.int64),
         user_data=[bytes(each.user_data or b"") for each in decoded],
-        owned=ClaimTable.of_rows([list(_owned_in(each)) for each in decoded]),
+        owned=ClaimTable.of_rows([list(_owned_in(each)) for each in decoded], tick),
         generations=np.array([_generation_in(each) for each in decoded], dtype=np.int64),
         racks=[getattr(each, "rack_id", None) or None for each in decoded],
     )
@@ -130,10 +143,6 @@ def sizes_of(subscriptions: Subscriptions) -> IntArray:
     )
     user_data = np.array([len(data) for data in subscriptions.user_data], dtype=np.int64)
     return set_sizes[subscriptions.topics_of] + owned_sizes + user_data + _FIXED
-
-
-def _is_name(name: str | None) -> bool:
-    return name is not None
 
 
 def _owned_in(subscription: Any) -> Iterator[tuple[str, Collection[int]]]:

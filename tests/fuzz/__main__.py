@@ -1,4 +1,4 @@
-"""Fuzz a decoder: `python -m tests.fuzz TARGET --seconds N`, from the root of a checkout.
+"""Fuzz a decoder or the flow: `python -m tests.fuzz TARGET --seconds N`, from the root of a checkout.
 
 Inputs are led by what they reach of the Python sources (atheris, libFuzzer), and each goes through the
 compiled code as well. With `--sanitize` that is compiled with AddressSanitizer and
@@ -32,6 +32,7 @@ NAMES: Final = (
     "offsets-topic",
     "history-tables",
     "moves",
+    "flow",
 )
 MOST_BYTES: Final = 4_096
 """Of an input that libFuzzer makes."""

@@ -24,6 +24,7 @@ from typing import Any, Final
 SOURCES: Final = {
     "_codec": Path("kafka_assignors/protocol/_codec.c"),
     "_decode": Path("kafka_assignors/history/tables/_decode.c"),
+    "_flow": Path("kafka_assignors/planners/_flow.c"),
 }
 _ROOM: Final = 2**20
 _FEW: Final = (
@@ -135,12 +136,14 @@ def _sanitized(module: str, folder: str) -> Any:
 
 def _child(name: str, seconds: int, corpus: str, folder: str, last: str) -> None:
     from kafka_assignors.history.tables import native  # noqa: PLC0415 - only under the sanitizer
+    from kafka_assignors.planners import flow  # noqa: PLC0415
     from kafka_assignors.protocol import codec  # noqa: PLC0415
     from tests.fuzz.targets import TARGETS  # noqa: PLC0415
 
     logging.disable(logging.WARNING)
     codec._compiled = _sanitized("_codec", folder)
     native._compiled = _sanitized("_decode", folder)
+    flow._compiled = _sanitized("_flow", folder)
     target = TARGETS[name]
     inputs = [*target.seeds(), *(path.read_bytes() for path in sorted(Path(corpus).iterdir()))]
     with Path(last).open("r+b") as file, mmap.mmap(file.fileno(), 0) as note:

@@ -53,6 +53,7 @@ from kafka_assignors.protocol.user_data import (
     encode_sticky,
 )
 from tests.archives import archived, random_records
+from tests.networks import WIDE, check_network
 from tests.offsets_topic import WRITTEN
 from tests.wire import NULL, partition_list, subscription
 
@@ -421,6 +422,12 @@ def seed_moves() -> list[bytes]:
     return [first + SEPARATOR + second, second + SEPARATOR + first, whole + SEPARATOR + whole, SEPARATOR]
 
 
+def seed_flow() -> list[bytes]:
+    rng = Random(1)
+    small = [bytes([cells, 4]) + bytes(rng.choices(range(10), k=90)) for cells in (1, 4)]
+    return [*small, *(bytes([WIDE, seed]) + rng.randbytes(12 * seed) for seed in range(3))]
+
+
 TARGETS: Final = {
     "partition-lists": Target(check_partition_lists, seed_user_data),
     "subscriptions": Target(check_subscriptions, seed_subscriptions),
@@ -431,4 +438,5 @@ TARGETS: Final = {
     "offsets-topic": Target(check_offsets_topic, seed_offsets_topic),
     "history-tables": Target(check_history_tables, seed_history_tables),
     "moves": Target(check_moves, seed_moves),
+    "flow": Target(check_network, seed_flow),
 }
