@@ -6,8 +6,10 @@ join with a poll of a millisecond decides what happens before the next.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +23,7 @@ from kafka_assignors.testing.topics import admin_client
 from kafka_assignors.timelines.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kafka import TopicPartition
 
@@ -35,6 +37,9 @@ SETTINGS: Final = {
     "session_timeout_ms": 45_000,
 }
 """Nobody is expelled unless a test has it so."""
+
+SHORT: Final = {"session_timeout_ms": 3000}
+"""Settings of a consumer that is to be expelled."""
 
 
 class Hesitant(CooperativeStickyAssignor):
@@ -59,21 +64,22 @@ class DrivenConsumer:
         group_id: Its group.
         name: Its client id.
         topics: What it subscribes to.
+        assignor: Its cooperative assignor.
         settings: On top of `SETTINGS`.
 
     Attributes:
         consumer: The consumer.
-        assignor: Its assignor, kafka-python's cooperative sticky one.
+        assignor: Its assignor.
         coordinator: kafka-python's side of the membership.
         events: As a member of the test kit reports them.
     """
 
     def __init__(
-        self, access: Access, group_id: str, name: str, topics: Sequence[str], **settings: Any
+        self, access: Access, group_id: str, name: str, topics: Sequence[str], assignor: Any, **settings: Any
     ) -> None:
         self.events: list[Event] = []
         self.name = name
-        self.assignor = Hesitant()
+        self.assignor = assignor
         self._admin = admin_client(access)
         self._group_id = group_id
         self.consumer: Any = KafkaConsumer(
@@ -94,7 +100,8 @@ class DrivenConsumer:
         return "\n".join([self.name, *map(str, self.events)])
 
     def close(self) -> None:
-        self.assignor.gate.set()
+        if isinstance(self.assignor, Hesitant):
+            self.assignor.gate.set()
         # Behind a JoinGroup that waits for others, LeaveGroup is not answered.
         self.consumer.close(autocommit=False, timeout_ms=200)
 
@@ -178,6 +185,9 @@ class DrivenConsumer:
         return self.since(0, "assignment")[before]
 
 
+Trio = tuple[DrivenConsumer, DrivenConsumer, DrivenConsumer]
+
+
 def settle(*consumers: DrivenConsumer) -> None:
     """Poll all of them at once until they are at rest in one generation."""
     with ThreadPoolExecutor(len(consumers)) as pool:
@@ -210,3 +220,42 @@ def bring_in(newcomer: DrivenConsumer, *others: DrivenConsumer) -> None:
 
 def hear(*consumers: DrivenConsumer) -> None:
     wait_for("a heartbeat to tell of a rebalance", lambda: all(one.must_rejoin for one in consumers), SECONDS)
+
+
+@contextlib.contextmanager
+def driven_group(
+    access: Access, topics: Sequence[str], assignor: Callable[[], Any]
+) -> Iterator[Callable[..., DrivenConsumer]]:
+    """Makes consumers of one group, each with an assignor of its own; all are closed in the end."""
+    group_id = f"driven-{uuid.uuid4().hex[:8]}"
+    with contextlib.ExitStack() as stack:
+
+        def make(name: str, through: Access | None = None, **settings: Any) -> DrivenConsumer:
+            one = DrivenConsumer(through or access, group_id, name, topics, assignor(), **settings)
+            stack.callback(one.close)
+            return one
+
+        yield make
+
+
+def settled_trio(drive: Callable[..., DrivenConsumer], **of_follower: Any) -> Trio:
+    leader = drive("leader")
+    settle(leader)
+    follower, other = drive("follower", **of_follower), drive("other")
+    settle(leader, follower, other)
+    assert [len(one.held) for one in (leader, follower, other)] == [2, 2, 2]
+    return leader, follower, other
+
+
+def complete_between_polls(leader: DrivenConsumer, follower: DrivenConsumer, other: DrivenConsumer) -> None:
+    """Have a rebalance in which nothing changes, and which completes while the follower does not poll."""
+    start_rebalance(leader, follower, other)
+    follower.begin_join()
+    other.take_assignment()
+    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+
+
+def topic_to_give_up(consumer: DrivenConsumer, topics: list[str]) -> tuple[str, set[TopicPartition]]:
+    """A topic of which it has partitions, and these."""
+    topic = next(topic for topic in topics if any(one.topic == topic for one in consumer.held))
+    return topic, {one for one in consumer.held if one.topic == topic}

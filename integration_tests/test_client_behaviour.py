@@ -7,7 +7,6 @@ cooperative sticky assignor.
 from __future__ import annotations
 
 import contextlib
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,18 @@ from kafka.structs import MemberState
 
 from integration_tests.driven_consumer import (
     SECONDS,
+    SHORT,
     DrivenConsumer,
+    Hesitant,
+    Trio,
     bring_in,
+    complete_between_polls,
+    driven_group,
     hear,
     settle,
+    settled_trio,
     start_rebalance,
+    topic_to_give_up,
 )
 from integration_tests.waiting import wait_for
 from kafka_assignors.testing import create_topic
@@ -33,13 +39,7 @@ from kafka_assignors.testing.plugin import options
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kafka import TopicPartition
-
     from kafka_assignors.testing import Cluster
-    from kafka_assignors.testing.brokers.access import Access
-
-Trio = tuple[DrivenConsumer, DrivenConsumer, DrivenConsumer]
-SHORT = {"session_timeout_ms": 3000}
 
 
 @pytest.fixture
@@ -50,14 +50,7 @@ def topics(topic_factory: Callable[..., str]) -> list[str]:
 @pytest.fixture
 def drive(kafka_cluster: Cluster, topics: list[str]) -> Iterator[Callable[..., DrivenConsumer]]:
     """Makes consumers of one group: drive("a", **settings)."""
-    group_id = f"driven-{uuid.uuid4().hex[:8]}"
-    with contextlib.ExitStack() as stack:
-
-        def make(name: str, access: Access | None = None, **settings: Any) -> DrivenConsumer:
-            one = DrivenConsumer(access or kafka_cluster.access, group_id, name, topics, **settings)
-            stack.callback(one.close)
-            return one
-
+    with driven_group(kafka_cluster.access, topics, Hesitant) as make:
         yield make
 
 
@@ -65,23 +58,6 @@ def drive(kafka_cluster: Cluster, topics: list[str]) -> Iterator[Callable[..., D
 def trio(drive: Callable[..., DrivenConsumer]) -> Trio:
     """The leader, a follower that a test is about, and another; each has two partitions and is at rest."""
     return settled_trio(drive)
-
-
-def settled_trio(drive: Callable[..., DrivenConsumer], **of_follower: Any) -> Trio:
-    leader = drive("leader")
-    settle(leader)
-    follower, other = drive("follower", **of_follower), drive("other")
-    settle(leader, follower, other)
-    assert [len(one.held) for one in (leader, follower, other)] == [2, 2, 2]
-    return leader, follower, other
-
-
-def complete_between_polls(leader: DrivenConsumer, follower: DrivenConsumer, other: DrivenConsumer) -> None:
-    """Have a rebalance in which nothing changes, and which completes while the follower does not poll."""
-    start_rebalance(leader, follower, other)
-    follower.begin_join()
-    other.take_assignment()
-    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
 
 
 def planned(leader: DrivenConsumer, member_id: str) -> frozenset[tuple[str, int]]:
@@ -93,12 +69,6 @@ def planned(leader: DrivenConsumer, member_id: str) -> frozenset[tuple[str, int]
 def owned_in(event: Any) -> set[tuple[str, int]]:
     """What a member claimed when it asked to join."""
     return {tuple(pair) for pair in event.details["owned"]}
-
-
-def topic_to_give_up(consumer: DrivenConsumer, topics: list[str]) -> tuple[str, set[TopicPartition]]:
-    """A topic of which it has partitions, and these."""
-    topic = next(topic for topic in topics if any(one.topic == topic for one in consumer.held))
-    return topic, {one for one in consumer.held if one.topic == topic}
 
 
 # A join that completes in the background ----------------------------------------------------------------
@@ -442,14 +412,7 @@ def proxied(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 def test_a_member_whose_sync_is_lost_with_its_connection_joins_again(proxied: Cluster) -> None:
     """`BaseCoordinator.join_group_async`: a retriable error; the join's generation stays."""
     network = proxied.network
-    group_id, topic = f"driven-{uuid.uuid4().hex[:8]}", create_topic(proxied, 6)
-    with contextlib.ExitStack() as stack:
-
-        def make(name: str) -> DrivenConsumer:
-            one = DrivenConsumer(network.access, group_id, name, [topic])
-            stack.callback(one.close)
-            return one
-
+    with driven_group(network.access, [create_topic(proxied, 6)], Hesitant) as make:
         leader, follower, other = trio = make("leader"), make("follower"), make("other")
         settle(leader)
         settle(*trio)

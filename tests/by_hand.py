@@ -1,6 +1,6 @@
 """Drive assignors through rebalances by hand, over the wire, without a consumer or a broker."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +8,9 @@ from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.protocol.metadata import MetadataResponse
+from kafka.structs import TopicPartition
+
+from kafka_assignors.assignors.host import Cancel, Host
 
 Assigned = dict[str, dict[str, list[int]]]
 """Partition ids by member and topic."""
@@ -129,3 +132,36 @@ def names(assigned: Assigned) -> dict[str, str]:
         member: " ".join(f"{topic}p{p}" for topic in sorted(topics) for p in sorted(topics[topic]))
         for member, topics in assigned.items()
     }
+
+
+class HandHost(Host):
+    """A consumer that is what a test says, and whose time is turned by hand."""
+
+    cooperative = True
+    partitions: frozenset[TopicPartition] = frozenset()
+    heartbeat_interval = 1.0
+    patience = 10.0
+    leading_since: float | None = None
+    closed = False
+    generation = 0
+
+    def __init__(self) -> None:
+        self.rejoins = 0
+        self.later: list[tuple[float, Callable[[Host], None]]] = []
+
+    @classmethod
+    def of(cls, consumer: Any) -> Host:
+        host: Host = consumer
+        return host
+
+    @property
+    def consumer(self) -> object:
+        return self
+
+    def request_rejoin(self) -> None:
+        self.rejoins += 1
+
+    def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
+        entry = seconds, action
+        self.later.append(entry)
+        return lambda: self.later.remove(entry) if entry in self.later else None

@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.assignors.hand_over import PATIENCE
-from kafka_assignors.assignors.host import Host, calls
+from kafka_assignors.assignors.host import calls
 from kafka_assignors.leader import lead
 from kafka_assignors.protocol.membership import make_subscription
 from kafka_assignors.protocol.user_data import UNFINISHED
+from tests.by_hand import HandHost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kafka.structs import TopicPartition
-
-    from kafka_assignors.assignors.host import Cancel
+    from collections.abc import Mapping
 
 TOPICS = {"t": range(4)}
-
-
-class Leader(Host):
-    """A consumer that leads, whose time is turned by hand."""
-
-    cooperative = True
-    partitions: frozenset[TopicPartition] = frozenset()
-    heartbeat_interval = 1.0
-    patience = 10.0
-    closed = False
-    generation = 0
-
-    def __init__(self) -> None:
-        self.rejoins = 0
-        self.later: list[tuple[float, Callable[[Host], None]]] = []
-
-    @classmethod
-    def of(cls, consumer: Any) -> Host:
-        host: Host = consumer
-        return host
-
-    @property
-    def consumer(self) -> object:
-        return self
-
-    def request_rejoin(self) -> None:
-        self.rejoins += 1
-
-    def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
-        entry = seconds, action
-        self.later.append(entry)
-        return lambda: self.later.remove(entry) if entry in self.later else None
 
 
 class Round:
@@ -63,7 +28,7 @@ class Round:
     """
 
     def __init__(self) -> None:
-        self.host = Leader()
+        self.host = HandHost()
         self.assignor = CooperativeStickyAssignor()
         self.raw: dict[str, ConsumerProtocolAssignment] = {}
 
@@ -205,7 +170,7 @@ def test_static_members_are_told_that_a_round_follows_and_begin_it_if_nobody_doe
     assert round_of.raw["s"].user_data == UNFINISHED
     assert not round_of.raw["leader"].user_data
     follower = CooperativeStickyAssignor()
-    host = Leader()
+    host = HandHost()
     with calls(host):
         follower.metadata({"t"})
         host.generation = 1

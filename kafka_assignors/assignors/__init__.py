@@ -1,5 +1,6 @@
 """The classes that users pass to `KafkaConsumer`."""
 
+from kafka_assignors.assignors import _client as _client  # first: the others fail on an old client
 from kafka_assignors.assignors.adapter import Assignor
 from kafka_assignors.assignors.broadcast import BroadcastAssignor
 from kafka_assignors.assignors.cooperative_sticky import CooperativeStickyAssignor

@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import sys
 import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -34,6 +35,8 @@ _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
 
 _DECODES: Final = "_perform_assignment"
 _DECODES_GIVEN: Final = ("self", "leader_id", "protocol_name", "members")
+
+_SINCE: Final = "_kafka_assignors_leading_since"
 
 Cancel = Callable[[], None]
 """Calls off what was to be done later."""
@@ -73,6 +76,11 @@ class Host(ABC):
         """Seconds for which the consumer may be silent before it or its followers are given up."""
 
     @property
+    def leading_since(self) -> float | None:
+        """When it began to read what members sent (`time.monotonic()`); None if it does not lead just now."""
+        return None
+
+    @property
     @abstractmethod
     def closed(self) -> bool:
         """Whether the consumer was closed."""
@@ -89,11 +97,11 @@ class Host(ABC):
 
     def weakly(self) -> Callable[[], "Host | None"]:
         """Gives this host for as long as its consumer is alive, without keeping it so."""
-        consumer = weakref.ref(self.consumer)
+        consumer, of = weakref.ref(self.consumer), self.of
 
         def host() -> Host | None:
             alive = consumer()
-            return None if alive is None else self.of(alive)
+            return None if alive is None else of(alive)
 
         return host
 
@@ -208,6 +216,12 @@ class KafkaPythonHost(Host):
         return min(float(config[limit]) for limit in limits if config.get(limit)) / 1000
 
     @property
+    def leading_since(self) -> float | None:
+        """As `Host`; None also for a release of kafka-python in which that cannot be seen."""
+        since: float | None = vars(self.coordinator).get(_SINCE)
+        return since
+
+    @property
     def closed(self) -> bool:
         """As `Host`."""
         return bool(self.coordinator._heartbeat_closed)  # noqa: SLF001
@@ -265,7 +279,12 @@ class KafkaPythonHost(Host):
         coordinator = weakref.ref(self.coordinator)  # which would otherwise be kept by what it keeps
 
         def look_and_decode(leader_id: str, protocol_name: str, members: Sequence[Any]) -> Any:
-            look(members)
-            return decode(coordinator(), leader_id, protocol_name, members)
+            leader: Any = coordinator()
+            vars(leader)[_SINCE] = time.monotonic()
+            try:
+                look(members)
+                return decode(leader, leader_id, protocol_name, members)
+            finally:
+                del vars(leader)[_SINCE]
 
         own[_DECODES] = look_and_decode

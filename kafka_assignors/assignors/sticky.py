@@ -51,8 +51,8 @@ class StickyAssignor(Assignor):
             order to move fewer. Give all members the same: the leader's counts.
         max_moves: An option of the exact planner: how many partitions may move in one rebalance, both
             rounds of a cooperative one together.
-        time_limit: Seconds that an exact plan may take; None for a third of what the consumer's timeouts
-            allow, `TIME_LIMIT` at most.
+        time_limit: Seconds until an exact plan has to be ready, from when the leader begins to read what
+            members sent; None for a third of what the consumer's timeouts allow, `TIME_LIMIT` at most.
 
     Raises:
         ValueError: There is no planner of this name, an option is out of range, or goes with another planner.
@@ -95,7 +95,8 @@ class StickyAssignor(Assignor):
         limit = self._time_limit
         if limit is None:
             limit = TIME_LIMIT if host is None else min(TIME_LIMIT, host.patience / 3)
-        end = time.monotonic() + limit
+        since = None if host is None else host.leading_since
+        end = limit + (time.monotonic() if since is None else since)
 
         def tick() -> None:
             if time.monotonic() > end:

@@ -1,0 +1,129 @@
+"""What our assignors make of kafka-python's joins, on a real broker: see test_client_behaviour.py."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from integration_tests.driven_consumer import (
+    SECONDS,
+    SHORT,
+    DrivenConsumer,
+    bring_in,
+    complete_between_polls,
+    driven_group,
+    settle,
+    settled_trio,
+    topic_to_give_up,
+)
+from integration_tests.waiting import wait_for
+from kafka_assignors import CooperativeStickyAssignor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafka_assignors.testing import Cluster
+
+    Drive = Callable[..., DrivenConsumer]
+
+
+@pytest.fixture
+def topics(topic_factory: Callable[..., str]) -> list[str]:
+    return [topic_factory(3), topic_factory(3)]
+
+
+@pytest.fixture
+def drive(kafka_cluster: Cluster, topics: list[str]) -> Iterator[Drive]:
+    with driven_group(kafka_cluster.access, topics, CooperativeStickyAssignor) as make:
+        yield make
+
+
+def test_a_join_that_completes_between_two_polls_is_taken_by_the_next(drive: Drive) -> None:
+    leader, follower = drive("leader"), drive("follower")
+    settle(leader)
+    settle(leader, follower)
+    generation = follower.generation
+    bring_in(drive("newcomer"), leader, follower)
+    mark = len(follower.events)
+    follower.begin_join()
+    leader.begin_join()
+    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+    assert follower.take_assignment().generation == generation + 1
+    assert follower.kinds_since(mark)[:3] == ["metadata", "assignment", "revoked"]
+    assert not follower.since(mark)[2].partitions & follower.held
+
+
+def test_polls_without_time_take_assignments(drive: Drive) -> None:
+    alone = drive("alone")
+
+    def polled() -> bool:
+        alone.poll(0)
+        return len(alone.held) == 6
+
+    wait_for("all partitions", polled, SECONDS)
+    assert alone.generation == 1
+    assert [event.kind for event in alone.since(0, "assignment")] == ["assignment"]
+
+
+def test_a_slow_leader_makes_one_generation_and_no_more(drive: Drive) -> None:
+    """By itself it throws its plan away, and joins again, and makes another."""
+    leader, follower = drive("leader"), drive("follower")
+    settle(leader)
+    settle(leader, follower)
+    generation = leader.generation
+    leader.coordinator.request_rejoin()
+    leader.begin_join()
+    wait_for("the follower to hear of it", lambda: follower.must_rejoin, SECONDS)
+    follower.begin_join()
+    wait_for("the exchange to be over", lambda: leader.exchange_is_over, SECONDS)
+    wait_for("the follower's, too", lambda: follower.exchange_is_over, SECONDS)
+    settle(leader, follower)
+    assert leader.generation == follower.generation == generation + 1
+
+
+def test_topics_given_up_after_a_join_that_was_refused_are_revoked_before_the_next(
+    drive: Drive, topics: list[str]
+) -> None:
+    leader, follower = drive("leader"), drive("follower")
+    settle(leader)
+    settle(leader, follower)
+    gone, lost = topic_to_give_up(follower, topics)
+    bring_in(drive("newcomer"), leader, follower)
+    follower.begin_join()
+    assert follower.coordinator.rejoining
+    # As a SyncGroup that is refused leaves it: joining, in a generation without an assignment.
+    wait_for("the exchange to be under way", lambda: not follower.exchange_is_over, SECONDS)
+    mark = len(follower.events)
+    follower.subscribe([topic for topic in topics if topic != gone])
+    leader.begin_join()
+    wait_for("the exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+
+    def joins_again() -> bool:
+        follower.poll(50)
+        return "metadata" in follower.kinds_since(mark)
+
+    wait_for("the next join", joins_again, SECONDS)
+    kinds = follower.kinds_since(mark)
+    assert "revoked" in kinds[: kinds.index("metadata")]
+    revoked = {one for event in follower.since(mark, "revoked") for one in event.partitions}
+    assert lost <= revoked
+    asked = follower.since(mark, "metadata")[0]
+    assert gone not in {topic for topic, _ in map(tuple, asked.details["owned"])}
+
+
+def test_a_member_that_is_expelled_while_rejoining_is_told_that_it_lost(drive: Drive) -> None:
+    leader, follower, other = settled_trio(drive, **SHORT)
+    complete_between_polls(leader, follower, other)
+    held = follower.held
+    wait_for("the follower to be expelled", lambda: not follower.is_listed, SECONDS)
+    mark = len(follower.events)
+
+    def joins_as_a_new_member() -> bool:
+        follower.poll(50)
+        return any(one.generation == -1 for one in follower.since(mark, "metadata"))
+
+    wait_for("the follower to hear of it", joins_as_a_new_member, SECONDS)
+    assert follower.kinds_since(mark)[:2] == ["lost", "metadata"]
+    assert follower.since(mark)[0].partitions == held
+    assert follower.since(mark, "assignment") == []
