@@ -8,7 +8,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from rich.console import Console
 
-from benchmarks import cases, slow_members, structures, wire, worst_structures
+from benchmarks import cases, schedules, slow_members, structures, wire, worst_structures
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
 from benchmarks.measure import Limits, Measurement, Times, describe, measure
@@ -17,6 +17,8 @@ from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
 from benchmarks.run import run
 from benchmarks.slow_members import Run, Scenario
 from kafka_assignors.protocol.user_data import decode_sticky
+from kafka_assignors.testing.schedules import Tally, draw
+from tests.planted_faults import FAULTS
 
 SMALL = [case for case in CASES if case.topics * case.partitions <= 10_000]
 LIBRARY, IN_KAFKA_PYTHON, KAFKA_PYTHON, AIOKAFKA, *_ = PEERS
@@ -360,3 +362,31 @@ def test_the_search_for_the_worst_structures_makes_a_page(
 def test_a_shape_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="there is no shape 'round'; choose one of nested, steps, "):
         structures.make(structures.Structure(shape="round", topics=50, members=3))
+
+
+# Schedules ----------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_schedules_says_what_was_run_and_what_broke() -> None:
+    shown = schedules.Search(count=3, clients=("ours", "java"))
+    tally = Tally(schedules=3, generations=1200, longest_ms=4500, most_rounds=2)
+    tally.broken.append((draw(7, 10), "t-0 has two owners"))
+    rows = [
+        schedules.Row(search=shown, tally=tally, seconds=90.0),
+        schedules.Row(search=schedules.Search(depth=2), tally=Tally(schedules=208), seconds=3.0),
+    ]
+    planted = dict.fromkeys([fault.__name__ for fault in FAULTS], 0) | {"forgets_joins": 12}
+    page = schedules.page(rows, planted, {"cores": "2"})
+    assert "**211 schedules, 3 of them drawn for cooperative groups: 1 broken.**" in page
+    assert "| cooperative-sticky | ours java | 3 | 1,200 | 1 | 0 | 4.5 | 2 | 1.5 |\n" in page
+    assert "| cooperative-sticky | ours | all 208 of up to 2 steps | 0 | 0 | 0 | 0 | 0 | 0.1 |\n" in page
+    assert "| forgets joins | ours | 12 |\n" in page
+    assert "| throws joins away | ours | not in 20,000 |\n" in page
+    assert "- cores: 2\n\n## Broken: seed 7\n\n```\nt-0 has two owners\n```\n" in page
+
+
+def test_a_stored_search_runs_the_schedules_that_it_names() -> None:
+    assert len([*schedules.Search(depth=2).schedules()]) == 208
+    drawn = [*schedules.Search(count=3, strategy="range").schedules()]
+    assert [(one.seed, one.strategy) for one in drawn] == [(1_000_000 + n, "range") for n in range(3)]
+    assert sum(one.count for one in schedules.searches(1.0) if one.strategy == "cooperative-sticky") == 10**6

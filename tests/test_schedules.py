@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors.testing.schedules import BrokenError, Schedule, Step, broken, draw, run, search, shorten
+from kafka_assignors.testing.schedules import (
+    BrokenError,
+    Schedule,
+    Step,
+    broken,
+    draw,
+    every,
+    run,
+    search,
+    shorten,
+)
 from kafka_assignors.testing.schedules.__main__ import main
 from kafka_assignors.testing.schedules.clients import CLIENTS, STRATEGIES
 from tests.planted_faults import (
@@ -27,7 +37,8 @@ MIXED = tuple(CLIENTS)
 
 
 def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
-    tally = search(range(count), 40, strategy=strategy, clients=clients, processes=0)
+    drawn = (draw(seed, 40, strategy=strategy, clients=clients) for seed in range(count))
+    tally = search(drawn, processes=0)
     assert tally.schedules == count
     assert tally.broken == []
 
@@ -35,6 +46,13 @@ def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
 @pytest.mark.parametrize("clients", [("ours",), PLAIN, MIXED], ids=" ".join)
 def test_no_schedule_gives_a_partition_two_owners_or_none(clients: tuple[str, ...]) -> None:
     held("cooperative-sticky", clients, 1000)
+
+
+@pytest.mark.parametrize("client", ["ours", "unaided"])
+def test_no_schedule_of_three_members_breaks_their_group(client: str) -> None:
+    schedules = [*every(1, client=client), *every(2, client=client)]
+    assert len({schedule.script() for schedule in schedules}) == len(schedules) == 208
+    assert search(schedules, processes=0).broken == []
 
 
 @pytest.mark.parametrize("strategy", sorted({*STRATEGIES} - {"cooperative-sticky"}))

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kafka_assignors.testing.schedules.clients import CLIENTS, STRATEGIES
+from kafka_assignors.testing.schedules.exhaustive import every
+from kafka_assignors.testing.schedules.schedule import draw
 from kafka_assignors.testing.schedules.search import Tally, broken, search, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from kafka_assignors.testing.schedules.schedule import Schedule
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,8 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(summary(tally, seconds)))
     else:
+        steps = options.length if options.exhaustive is None else options.exhaustive + 1
         print(
-            f"{tally.schedules:,} schedules of up to {options.length} steps,"
+            f"{tally.schedules:,} schedules of up to {steps} steps,"
             f" {tally.generations:,} generations, {seconds:,.0f} s: {len(tally.broken)} broken;"
             f" at most {tally.longest_ms / 1000:g} s and {tally.most_rounds} generations to settle"
         )
@@ -60,16 +65,23 @@ def _search(options: argparse.Namespace) -> Tally:
         TimeElapsedColumn(),
     )
     with Progress(*columns, disable=options.json or not sys.stderr.isatty()) as progress:
-        bar = progress.add_task("schedules", total=options.count)
+        bar = progress.add_task("schedules", total=None if options.exhaustive else options.count)
         return search(
-            range(options.seed, options.seed + options.count),
-            options.length,
-            strategy=options.strategy,
-            clients=options.clients.split(","),
+            _schedules(options),
             processes=options.processes,
             watch=lambda tally: progress.update(bar, completed=tally.schedules),
             stop_at_first=not options.keep_going,
         )
+
+
+def _schedules(options: argparse.Namespace) -> Iterator[Schedule]:
+    clients = options.clients.split(",")
+    if options.exhaustive:
+        for depth in range(1, options.exhaustive + 1):
+            yield from every(depth, client=clients[0], strategy=options.strategy)
+        return
+    for seed in range(options.seed, options.seed + options.count):
+        yield draw(seed, options.length, strategy=options.strategy, clients=clients)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,6 +92,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")
     parser.add_argument("--count", type=int, default=10_000, help="how many schedules (default: 10000)")
     parser.add_argument("--length", type=int, default=40, help="steps of a schedule at most (default: 40)")
+    parser.add_argument(
+        "--exhaustive",
+        type=int,
+        metavar="DEPTH",
+        help="run all schedules of three members of the first client with up to so many steps, and draw none",
+    )
     parser.add_argument("--strategy", choices=[*STRATEGIES], default="cooperative-sticky")
     parser.add_argument(
         "--clients",

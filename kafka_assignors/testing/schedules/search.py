@@ -12,10 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors.testing.schedules.run import BrokenError, run
-from kafka_assignors.testing.schedules.schedule import draw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from kafka_assignors.testing.schedules.schedule import Schedule
 
@@ -57,34 +56,28 @@ class Tally:
 
 
 def search(
-    seeds: Iterable[int],
-    length: int,
+    schedules: Iterable[Schedule],
     *,
-    strategy: str = "cooperative-sticky",
-    clients: Sequence[str] = ("ours",),
     processes: int | None = None,
     watch: Callable[[Tally], None] = lambda _: None,
     stop_at_first: bool = True,
 ) -> Tally:
-    """Run the schedules of these seeds.
+    """Run schedules.
 
     Args:
-        seeds: The seeds.
-        length: How many steps a schedule has at the most.
-        strategy: The strategy of all groups.
-        clients: What members may be.
+        schedules: The schedules; they are asked for as they are run.
         processes: How many processes work at it; by default as many as there are cores, 0 for this one.
         watch: Called now and then with what there is so far.
         stop_at_first: Whether to stop when a schedule breaks a group.
     """
     total = Tally()
-    work = ((chunk, length, strategy, tuple(clients)) for chunk in _chunks(seeds))
+    work = _chunks(schedules)
     if processes == 0:
-        found: Iterator[Tally] = map(_run_all, work)
-        return _added(total, found, watch, stop_at_first=stop_at_first)
-    with ProcessPoolExecutor(processes or os.cpu_count()) as pool:
-        # A few chunks for each process at a time: `map` would take all seeds at once.
-        while batch := list(islice(work, 4 * (processes or os.cpu_count() or 1))):
+        return _added(total, map(_run_all, work), watch, stop_at_first=stop_at_first)
+    count = processes or os.cpu_count() or 1
+    with ProcessPoolExecutor(count) as pool:
+        # A few chunks for each process at a time: `map` would take all schedules at once.
+        while batch := list(islice(work, 4 * count)):
             _added(total, pool.map(_run_all, batch), watch, stop_at_first=stop_at_first)
             if total.broken and stop_at_first:
                 break
@@ -102,18 +95,16 @@ def _added(
     return total
 
 
-def _chunks(seeds: Iterable[int]) -> Iterator[list[int]]:
-    left = iter(seeds)
+def _chunks(schedules: Iterable[Schedule]) -> Iterator[list[Schedule]]:
+    left = iter(schedules)
     while chunk := list(islice(left, CHUNK)):
         yield chunk
 
 
-def _run_all(work: tuple[list[int], int, str, tuple[str, ...]]) -> Tally:
-    seeds, length, strategy, clients = work
+def _run_all(schedules: list[Schedule]) -> Tally:
     tally = Tally()
     with _quiet():
-        for seed in seeds:
-            schedule = draw(seed, length, strategy=strategy, clients=clients)
+        for schedule in schedules:
             tally.schedules += 1
             tally.steps.update(step.kind for step in schedule.steps)
             try:
