@@ -144,6 +144,7 @@ class HandHost(Host):
     leading_since: float | None = None
     closed = False
     generation = 0
+    strategy: str | None = None
 
     def __init__(self) -> None:
         self.rejoins = 0

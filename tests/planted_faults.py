@@ -80,8 +80,8 @@ def claims_nothing_before_its_assignment_came(patch: pytest.MonkeyPatch) -> None
 
 
 def claims_nothing_that_it_kept(patch: pytest.MonkeyPatch) -> None:
-    def look(self: Any, generation: int, partitions: Any) -> None:
-        _look(self, generation, frozenset(list(partitions)[1:]))
+    def look(self: Any, generation: int, partitions: Any, *, chosen: bool) -> None:
+        _look(self, generation, frozenset(list(partitions)[1:]), chosen=chosen)
 
     patch.setattr(adapter._Standing, "look", look)
 

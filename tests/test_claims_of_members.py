@@ -179,6 +179,7 @@ def test_a_consumer_that_never_takes_an_assignment_is_warned_of_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     host, assignor = HandHost(), StickyAssignor()
+    host.strategy = "sticky"
     for generation in range(1, 30):
         host.generation = generation
         joined(host, assignor, {"t"})
@@ -187,11 +188,24 @@ def test_a_consumer_that_never_takes_an_assignment_is_warned_of_once(
 
 def test_a_consumer_that_takes_assignments_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     host, assignor = HandHost(), StickyAssignor()
+    host.strategy = "sticky"
     for generation in range(1, 30):
         host.generation = generation
         joined(host, assignor, {"t"})
         if generation % 5 == 0:
             took(host, assignor, generation, parts("t", 0))
+    assert "Poll for longer" not in caplog.text
+
+
+def test_an_assignor_that_its_group_does_not_choose_warns_of_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It hears of no assignment, and they are taken all the same."""
+    host, assignor = HandHost(), StickyAssignor()
+    host.strategy = "range"
+    for generation in range(1, 30):
+        host.generation = generation
+        joined(host, assignor, {"t"})
     assert "Poll for longer" not in caplog.text
 
 

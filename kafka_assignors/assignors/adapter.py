@@ -92,14 +92,15 @@ class _Standing:
         self.memory, self.untrusted = claim, frozenset()
         self.joined, self.unanswered = claim.generation, 0
 
-    def look(self, generation: int, partitions: frozenset[TopicPartition]) -> None:
+    def look(self, generation: int, partitions: frozenset[TopicPartition], *, chosen: bool) -> None:
         """Compare what the consumer has with what is known.
 
         Args:
             generation: The generation that it joined last. It may not have its assignment of that one.
             partitions: What it has at this moment.
+            chosen: Whether that generation has this assignor's strategy; else it hears of no assignment.
         """
-        self._count(generation)
+        self._count(generation, chosen=chosen)
         if generation < 0:
             # Out of the group: others may own these by now. kafka-python may leave them in place until
             # the consumer has joined again, and ask for metadata more than once before that.
@@ -117,9 +118,11 @@ class _Standing:
         # the generation that it joined then.
         self.memory = Claim(owned, self.memory.generation if part else generation)
 
-    def _count(self, generation: int) -> None:
+    def _count(self, generation: int, *, chosen: bool) -> None:
         """Count joins whose assignments were not taken, and warn of a consumer that takes none."""
-        if generation > self.joined:
+        if not chosen:
+            self.unanswered = 0
+        elif generation > self.joined:
             self.unanswered += 1
             if self.unanswered == _UNANSWERED:
                 log.warning(
@@ -381,7 +384,7 @@ class Assignor(AbstractPartitionAssignor):
         """
         standing = self._standing
         if host is not None:
-            standing.look(host.generation, host.partitions)
+            standing.look(host.generation, host.partitions, chosen=host.strategy == self.name)
             if not host.cooperative:
                 return standing.memory
             lost = host.generation < 0 or bool(standing.untrusted)

@@ -62,6 +62,11 @@ class Host(ABC):
 
     @property
     @abstractmethod
+    def strategy(self) -> str | None:
+        """The strategy of that generation; None if it is in none."""
+
+    @property
+    @abstractmethod
     def partitions(self) -> frozenset[TopicPartition]:
         """The partitions that the consumer has at this moment."""
 
@@ -197,6 +202,12 @@ class KafkaPythonHost(Host):
     def generation(self) -> int:
         """As `Host`."""
         return int(self.coordinator.group_metadata().generation_id)
+
+    @property
+    def strategy(self) -> str | None:
+        """As `Host`."""
+        name: str | None = self.coordinator._generation.protocol  # noqa: SLF001
+        return name
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:

@@ -110,6 +110,8 @@ class Member(SimulatedConsumer):
 
     Attributes:
         generation: The generation that it joined last; -1 if in none.
+        assigned: The partitions that its client has; `held` are those that its application was told of.
+        strategy: The strategy of its generation.
 
     Raises:
         ValueError: The assignors have no way to rebalance in common.
@@ -132,7 +134,7 @@ class Member(SimulatedConsumer):
             name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
         )
         self.generation = NO_GENERATION
-        self.assigned: frozenset[TopicPartition] = frozenset()  # by the client's word, not the application's
+        self.assigned: frozenset[TopicPartition] = frozenset()
         self._group = group
         self._partitions = partitions
         self._assignors = {assignor.name: assignor for assignor in assignors}
@@ -148,7 +150,7 @@ class Member(SimulatedConsumer):
         self._rejoining = False
         self._join: _Attempt | None = None
         self._joined_topics: frozenset[str] | None = None
-        self._strategy = ""
+        self.strategy: str | None = None
         self._leads = False
         self._known: Mapping[str, Collection[int]] = {}
         self._led_with: Mapping[str, Collection[int]] | None = None
@@ -365,7 +367,7 @@ class Member(SimulatedConsumer):
             self._join_ended(attempt, "NOT_JOINING")
             return
         self.member_id, self.generation = answer.member_id, answer.generation
-        self._strategy = answer.strategy
+        self.strategy = answer.strategy
         assignments: Mapping[str, bytes] = {}
         if answer.leader == answer.member_id:
             self._leads = True
@@ -388,7 +390,7 @@ class Member(SimulatedConsumer):
     def _lead(self, members: Sequence[tuple[str, str | None, bytes]]) -> dict[str, bytes]:
         assert self._led_with is not None  # noqa: S101 - for the type checker
         self._report("assign", generation=self.generation)
-        assignor = self._assignors[self._strategy]
+        assignor = self._assignors[self.strategy or ""]
         with calls(self._host):
             if isinstance(assignor, Assignor):
                 return lead(self._led_with, members, assignor)
@@ -468,7 +470,7 @@ class Member(SimulatedConsumer):
 
     def _tell(self, assignment: Any) -> None:
         with calls(self._host):
-            self._assignors[self._strategy].on_assignment(assignment, self.generation)
+            self._assignors[self.strategy or ""].on_assignment(assignment, self.generation)
 
     # Membership
 
@@ -554,6 +556,11 @@ class SimulatedHost(Host):
     def generation(self) -> int:
         """As `Host`."""
         return self.member.generation
+
+    @property
+    def strategy(self) -> str | None:
+        """As `Host`."""
+        return self.member.strategy
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
