@@ -49,8 +49,10 @@ class Hesitant(CooperativeStickyAssignor):
         super().__init__()
         self.gate, self.asked = threading.Event(), threading.Event()
         self.gate.set()
+        self.said: dict[str, Any] = {}  # by member id: what they subscribed with when it led last
 
     def assign(self, cluster: Any, members: Any) -> Any:
+        self.said = {member.member_id: member.metadata for member in members}
         self.asked.set()
         self.gate.wait(SECONDS)
         return super().assign(cluster, members)
@@ -224,10 +226,10 @@ def hear(*consumers: DrivenConsumer) -> None:
 
 @contextlib.contextmanager
 def driven_group(
-    access: Access, topics: Sequence[str], assignor: Callable[[], Any]
+    access: Access, topics: Sequence[str], assignor: Callable[[], Any], group_id: str | None = None
 ) -> Iterator[Callable[..., DrivenConsumer]]:
     """Makes consumers of one group, each with an assignor of its own; all are closed in the end."""
-    group_id = f"driven-{uuid.uuid4().hex[:8]}"
+    group_id = group_id or f"driven-{uuid.uuid4().hex[:8]}"
     with contextlib.ExitStack() as stack:
 
         def make(name: str, through: Access | None = None, **settings: Any) -> DrivenConsumer:

@@ -1,0 +1,90 @@
+"""What Java's consumer and librdkafka do where they differ from kafka-python, held once on a real broker.
+
+The simulated members of `kafka_assignors.coordinator.simulator.other_clients` rest on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from integration_tests.driven_consumer import SECONDS, Hesitant, bring_in, driven_group, settle
+from integration_tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafka_assignors.testing import Cluster, ConsumerGroup, Place
+
+PLACES: dict[str, Place] = {"java": "process", "confluent-kafka": "thread"}
+
+
+@pytest.mark.parametrize(("client", "ahead"), [("java", 1), ("confluent-kafka", 0)])
+def test_after_a_refused_sync_java_says_the_generation_it_joined_librdkafka_the_one_it_took(
+    client: str,
+    ahead: int,
+    topic_factory: Callable[..., str],
+    consumer_group: Callable[..., ConsumerGroup],
+    kafka_cluster: Cluster,
+) -> None:
+    """`ConsumerCoordinator.metadata`, `rd_kafka_cgrp_assignor_run`; both claim what they hold."""
+    topic = topic_factory(6)
+    group = consumer_group(topic, ["cooperative-sticky"], client=client, place=PLACES[client])
+    with driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive:
+        leader = drive("leader")
+        settle(leader)
+        other = group.join("other")
+
+        def shared() -> bool:
+            leader.poll(50)
+            return leader.is_at_rest and len(leader.held) == len(other.state().assignment) == 3
+
+        wait_for("both to have three partitions", shared, SECONDS)
+        generation, held = leader.generation, other.state().assignment
+        leader.assignor.gate.clear()  # so SyncGroup waits
+        leader.assignor.asked.clear()
+        first, second = drive("first"), drive("second")
+        bring_in(first, leader)
+        leader.begin_join()
+        wait_for("the leader to be asked for a plan", leader.assignor.asked.is_set, SECONDS)
+
+        def refused() -> bool:
+            second.poll(1)
+            return first.exchange_is_over
+
+        wait_for("SyncGroup to be refused", refused, SECONDS)
+        first.begin_join()
+        leader.assignor.gate.set()
+
+        def asked_again() -> bool:
+            leader.poll(50)
+            return len(leader.assignor.said) == 4
+
+        wait_for("the leader to be asked again", asked_again, SECONDS)
+        driven = {leader.member_id, first.member_id, second.member_id}
+        ((_, said),) = [one for one in leader.assignor.said.items() if one[0] not in driven]
+        assert said.generation_id == generation + ahead
+        owned = {(entry.topic, number) for entry in said.owned_partitions for number in entry.partitions}
+        assert owned == {*held}
+
+
+@pytest.mark.parametrize("client", ["java", "confluent-kafka"])
+def test_a_join_that_completes_between_two_polls_counts(
+    client: str, topic_factory: Callable[..., str], consumer_group: Callable[..., ConsumerGroup]
+) -> None:
+    """`AbstractCoordinator.joinFuture`, `rd_kafka_cgrp_handle_SyncGroup`: two rounds, however slow it is."""
+    group = consumer_group(topic_factory(6), ["cooperative-sticky"])
+    group.join("leader")
+    group.wait_stable()
+    group.join("slow", client=client, place=PLACES[client], poll_ms=50, work_ms=1000)
+    before = group.wait_stable()
+    group.join("newcomer")
+    after = group.wait_stable()
+    assert {name: len(owned) for name, owned in after.assignments.items()} == {
+        "leader": 2,
+        "slow": 2,
+        "newcomer": 2,
+    }
+    assert after.generation == before.generation + 2
+    assert group.timeline.overlaps() == ()
