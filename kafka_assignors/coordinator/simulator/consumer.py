@@ -34,6 +34,7 @@ class SimulatedConsumer(ABC):
         stable: Whether it has its assignment and nothing to ask for.
         running: Whether it has not ended.
         frozen: Whether it stands still.
+        cut_off: Whether nothing passes between it and the coordinator.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class SimulatedConsumer(ABC):
         self.stable = False
         self.running = True
         self.frozen = False
+        self.cut_off = False
         self.instance_id = instance_id
         self.topics = frozenset(topics)
         self.settings = settings
@@ -89,6 +91,16 @@ class SimulatedConsumer(ABC):
         unheard, self._unheard = self._unheard, []
         for hear in unheard:
             hear()
+
+    def cut(self) -> None:
+        """Let nothing pass between it and the coordinator; what is on its way is lost."""
+        self.cut_off = True
+        self._report("cut off")
+
+    def reconnect(self) -> None:
+        """Let everything pass again."""
+        self.cut_off = False
+        self._report("reconnected")
 
     @property
     def paused(self) -> bool:
@@ -144,14 +156,21 @@ class SimulatedConsumer(ABC):
     # The network
 
     def _send(self, request: Callable[[], object]) -> None:
-        self._clock.after(self.settings.latency_ms, request)
+        if not self.cut_off:
+            self._clock.after(self.settings.latency_ms, request)
 
     def _ask(self, request: Callable[[Callable[[Any], None]], None], hear: Callable[[Any], None]) -> None:
         """Send a request; its answer is heard unless the member has ended meanwhile, or when it is thawed."""
+        if self.cut_off:
+            return
         attempt, latency = self._attempt, self.settings.latency_ms
 
         def arrived(answer: Any) -> None:
-            self._clock.after(latency, lambda: self._deliver(attempt, lambda: hear(answer)))
+            self._clock.after(latency, lambda: self._deliver(attempt, lambda: heard(answer)))
+
+        def heard(answer: Any) -> None:
+            if not self.cut_off:
+                hear(answer)
 
         self._clock.after(latency, lambda: request(arrived))
 

@@ -201,6 +201,15 @@ class Member(SimulatedConsumer):
         """Let so many of the coordinator's next answers to joins and syncs get lost."""
         self._losing = count
 
+    def cut(self) -> None:
+        """Let nothing pass; a join under way fails."""
+        super().cut()
+        if self._join is not None and not self._join.done:
+            self._fail(self._join)
+
+    def _fail(self, attempt: _Attempt) -> None:
+        self._after(RETRY_MS, lambda: self._join_ended(attempt, "NETWORK"))
+
     def request_rejoin(self) -> None:
         """Join again with the next poll."""
         self._rejoin_needed = True
@@ -288,6 +297,9 @@ class Member(SimulatedConsumer):
             self._join_prepared(attempt)
             return
         limit = min(self.settings.session_timeout_ms, self.settings.max_poll_interval_ms)
+        if self.cut_off and self._clock.now - late.at >= limit * 2 / 3:
+            self._join_prepared(attempt)
+            return
         if self._clock.now - late.at < limit * 2 / 3:
             self._ended = late
             self._join_ended(attempt, "", late.assignment)
@@ -348,12 +360,15 @@ class Member(SimulatedConsumer):
         *,
         timeout_ms: int,
     ) -> None:
+        if self.cut_off:
+            self._fail(attempt)
+            return
         if self._losing:
             self._losing -= 1
             self._ask(request, lambda _: None)
             self._after(timeout_ms, lambda: self._join_ended(attempt, "NETWORK"))
             return
-        self._ask(request, lambda answer: hear(attempt, answer))
+        self._ask(request, lambda answer: None if attempt.done else hear(attempt, answer))
 
     def _joined(self, attempt: _Attempt, answer: Joined) -> None:
         if answer.error == "MEMBER_ID_REQUIRED":

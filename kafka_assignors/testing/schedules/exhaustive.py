@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.testing.schedules.schedule import Schedule, Step
+from kafka_assignors.testing.schedules.schedule import Kind, Schedule, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,8 +24,10 @@ WORK_MS: Final = 900
 _ALL: Final = tuple(TOPICS)
 _ONE: Final = _ALL[:1]
 
+_ENDED_BY: Final[Mapping[str, Kind]] = {"frozen": "thaw", "paused": "resume", "cut off": "reconnect"}
+
 _Members = tuple[tuple[str, tuple[str, ...]], ...]
-"""What each member is, by its place: "", "frozen", "paused" or "gone"; and what it subscribes to."""
+"""What each member is, by its place: "", "frozen", "paused", "cut off" or "gone"; and its topics."""
 
 
 def every(
@@ -76,13 +78,13 @@ def _steps(
     if state == "gone":
         return
     if state:
-        kind = {"frozen": "thaw", "paused": "resume"}[state]
-        yield Step(kind=kind, target=name, after_ms=after_ms), ("", topics)  # type: ignore[arg-type]
+        yield Step(kind=_ENDED_BY[state], target=name, after_ms=after_ms), ("", topics)
         return
     other = _ONE if topics == _ALL else _ALL
     yield Step(kind="subscribe", target=name, topics=other, after_ms=after_ms), ("", other)
     yield Step(kind="lose answer", target=name, after_ms=after_ms), ("", topics)
     yield Step(kind="freeze", target=name, after_ms=after_ms), ("frozen", topics)
     yield Step(kind="pause", target=name, after_ms=after_ms), ("paused", topics)
+    yield Step(kind="cut", target=name, after_ms=after_ms), ("cut off", topics)
     yield Step(kind="leave", target=name, after_ms=after_ms), ("gone", topics)
     yield Step(kind="crash", target=name, after_ms=after_ms), ("gone", topics)

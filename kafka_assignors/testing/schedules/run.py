@@ -13,10 +13,12 @@ from kafka_assignors.testing.schedules.clients import make_client
 from kafka_assignors.timelines.events import Event, name_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kafka.structs import TopicPartition
 
     from kafka_assignors.coordinator.simulator.member import Member
-    from kafka_assignors.testing.schedules.schedule import Schedule, Step
+    from kafka_assignors.testing.schedules.schedule import Kind, Schedule, Step
 
 SESSION_MS: Final = 6000
 HEARTBEAT_MS: Final = 1000
@@ -30,6 +32,18 @@ ROUNDS: Final = 25
 """How many generations it may take for that."""
 
 _LOOK_MS: Final = 500
+
+_DONE: Final[Mapping[Kind, str]] = {
+    "leave": "leave",
+    "crash": "crash",
+    "freeze": "freeze",
+    "thaw": "thaw",
+    "pause": "pause_polling",
+    "resume": "resume_polling",
+    "cut": "cut",
+    "reconnect": "reconnect",
+}
+"""What a step does to a member: the methods of `Member`."""
 
 
 class BrokenError(AssertionError):
@@ -125,22 +139,16 @@ class _Run:
 
     def _take_to(self, member: Member, step: Step) -> None:
         match step.kind:
-            case "leave" | "crash" | "freeze":
-                if not member.frozen or step.kind == "crash":
-                    getattr(member, step.kind)()
-            case "thaw":
-                if member.frozen:
-                    member.thaw()
-            case "pause":
-                member.pause_polling()
-            case "resume":
-                member.resume_polling()
             case "subscribe":
                 member.subscribe(step.topics)
             case "lose answer":
                 member.lose_answers(1)
             case "restart":
                 self._restart(member)
+            case "leave" | "freeze" | "thaw" if member.frozen != (step.kind == "thaw"):
+                pass  # one that stands still does nothing of that, and one that runs cannot thaw
+            case _:
+                getattr(member, _DONE[step.kind])()
 
     def _join(self, step: Step) -> None:
         client, assignors = make_client(step.client, self._schedule.strategy)
@@ -281,6 +289,8 @@ class _Run:
             member.thaw()
         if member.paused:
             member.resume_polling()
+        if member.cut_off:
+            member.reconnect()
         if isinstance(member, UnaidedMember):
             # kafka-python by itself may never settle if it polls for moments only, and may forget a join.
             member.settings = replace(member.settings, poll_ms=100, work_ms=0)

@@ -25,6 +25,8 @@ Kind = Literal[
     "thaw",
     "pause",
     "resume",
+    "cut",
+    "reconnect",
     "subscribe",
     "grow",
     "delete",
@@ -43,6 +45,8 @@ WEIGHTS: Final[Mapping[Kind, int]] = {
     "thaw": 4,
     "pause": 2,
     "resume": 4,
+    "cut": 2,
+    "reconnect": 4,
     "subscribe": 6,
     "grow": 2,
     "delete": 1,
@@ -64,7 +68,15 @@ PACES_MS: Final = ((100, 0), (100, 0), (100, 300), (50, 500), (100, 1000), (100,
 LATENCIES_MS: Final = (1, 1, 1, 5, 40)
 
 
-_BECOMES: Final[Mapping[Kind, str]] = {"freeze": "frozen", "pause": "paused", "thaw": "", "resume": ""}
+_BECOMES: Final[Mapping[Kind, str]] = {
+    "freeze": "frozen",
+    "pause": "paused",
+    "cut": "cut off",
+    "thaw": "",
+    "resume": "",
+    "reconnect": "",
+}
+_ENDS: Final[Mapping[Kind, str]] = {"thaw": "frozen", "resume": "paused", "reconnect": "cut off"}
 _STATIC: Final = 0.2  # of the members
 _ALL_TOPICS: Final = 0.5  # of the subscriptions
 
@@ -225,7 +237,7 @@ class _Draw:
         self._most_members = most_members
         self._topics = {name: random.randint(1, 4) for name in ("t", "u", "v")[: random.randint(1, 3)]}
         self._started = dict(self._topics)
-        self._alive: dict[str, str] = {}  # member -> "", "frozen" or "paused"
+        self._alive: dict[str, str] = {}  # member -> "" or what it is beside running
         self._static: set[str] = set()
         self._count = 0
         # Each schedule has its own mixture, so that some are of a few kinds of steps only.
@@ -259,7 +271,7 @@ class _Draw:
             return self._topic_step(kind)
         if kind == "move coordinator":
             return Step(kind=kind)
-        state = {"thaw": "frozen", "resume": "paused"}.get(kind, "")
+        state = _ENDS.get(kind, "")
         those = [name for name, now in self._alive.items() if now == state]
         if kind == "restart":
             those = [name for name in those if name in self._static]
