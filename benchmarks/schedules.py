@@ -73,7 +73,7 @@ def searches(scale: float) -> list[Search]:
     """What is searched.
 
     Args:
-        scale: The part of the drawn schedules that is run.
+        scale: The part of the drawn schedules that is run; below 1 also fewer of all there are.
     """
 
     def drawn(
@@ -89,7 +89,7 @@ def searches(scale: float) -> list[Search]:
         drawn(250_000, MIXED),
         drawn(150_000, ("unaided",)),
         drawn(600_000),
-        Search(depth=5),
+        *([Search(depth=5)] if scale >= 1 else []),
     ]
 
 
@@ -126,7 +126,7 @@ _HEAD: Final = """# Schedules
 
 **{total:,} schedules, {drawn:,} of them drawn for cooperative groups: {wrong} broken.**
 
-`python -m benchmarks.schedules`
+`python -m benchmarks.schedules --scale {scale:g}`
 
 Drawn ones have up to {length} steps, and the seeds from {seed:,} on. *All* are those of three members and
 three partitions, each step amid an exchange of requests or after a period of polls, up to so many steps
@@ -139,13 +139,13 @@ owner. *unaided* is kafka-python's consumer whose joins our assignors cannot com
 |---|---|---|---|---|---|---|---|---|"""
 
 
-def page(rows: Sequence[Row], planted: Mapping[str, int], told: Mapping[str, str]) -> str:
+def page(rows: Sequence[Row], planted: Mapping[str, int], told: Mapping[str, str], scale: float = 1.0) -> str:
     """What the searches came to, as a page."""
     drawn = sum(row.tally.schedules for row in rows if row.search.count and _is_cooperative(row))
     wrong = [pair for row in rows for pair in row.tally.broken]
     total = sum(row.tally.schedules for row in rows)
     lines = [
-        _HEAD.format(total=total, drawn=drawn, wrong=len(wrong), length=LENGTH, seed=FIRST_SEED),
+        _HEAD.format(total=total, drawn=drawn, wrong=len(wrong), length=LENGTH, seed=FIRST_SEED, scale=scale),
         *map(_line, rows),
     ]
     if planted:
@@ -191,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows: list[Row] = []
     for one in searches(options.scale):
         rows.append(run(one))
-        options.output.write_text(page(rows, planted, told), encoding="utf-8")
+        options.output.write_text(page(rows, planted, told, options.scale), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -386,7 +386,7 @@ def test_the_page_of_schedules_says_what_was_run_and_what_broke() -> None:
 
 
 def test_a_stored_search_runs_the_schedules_that_it_names() -> None:
-    assert len([*schedules.Search(depth=2).schedules()]) == 208
+    assert len([*schedules.Search(depth=2).schedules()]) == 242
     drawn = [*schedules.Search(count=3, strategy="range").schedules()]
     assert [(one.seed, one.strategy) for one in drawn] == [(1_000_000 + n, "range") for n in range(3)]
     assert sum(one.count for one in schedules.searches(1.0) if one.strategy == "cooperative-sticky") == 10**6

@@ -396,7 +396,7 @@ def triggers(group: RecordedGroup) -> list[str]:
 
 def test_a_leader_that_joins_again_leaves_no_trace() -> None:
     group = two_members(StickyAssignor)
-    group.simulation.members["a"].subscribe(["orders"])
+    group.simulation.members["a"].request_rejoin()
     group.settle()
     (found,) = lived(group)[-1:]
     assert (triggers(group), kinds(found)) == (["leader joined again"], ["unknown"])
@@ -404,7 +404,7 @@ def test_a_leader_that_joins_again_leaves_no_trace() -> None:
 
 def test_a_coordinator_that_moves_within_a_rebalance_makes_another() -> None:
     group = two_members(RangeAssignor)
-    group.simulation.members["a"].subscribe(["orders"])
+    group.simulation.members["a"].request_rejoin()
     group.run_until("CompletingRebalance")
     group.move_coordinator()
     group.settle()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -51,7 +52,7 @@ def test_no_schedule_gives_a_partition_two_owners_or_none(clients: tuple[str, ..
 @pytest.mark.parametrize("client", ["ours", "unaided"])
 def test_no_schedule_of_three_members_breaks_their_group(client: str) -> None:
     schedules = [*every(1, client=client), *every(2, client=client)]
-    assert len({schedule.script() for schedule in schedules}) == len(schedules) == 208
+    assert len({schedule.script() for schedule in schedules}) == len(schedules) == 242
     assert search(schedules, processes=0).broken == []
 
 
@@ -95,12 +96,13 @@ def test_each_planted_fault_is_found(plant: Callable[[Any], None], monkeypatch: 
 
 def test_a_schedule_that_breaks_a_group_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     gives_away_what_is_held(monkeypatch)
-    schedule = next(schedule for seed in range(100) if broken(schedule := draw(seed, 40)))
-    shortest = shorten(schedule)
-    assert "two owners" in broken(shortest)
-    # One member that has everything, and another that comes.
-    assert len(shortest.steps) <= 3
-    assert shorten(shortest) == shortest
+    drawn = (draw(seed, 40) for seed in range(100))
+    shortest = [shorten(schedule) for schedule in islice(filter(broken, drawn), 3)]
+    assert all("two owners" in broken(schedule) for schedule in shortest)
+    assert all(shorten(schedule) == schedule for schedule in shortest)
+    # One member that has everything, and another that comes; here and there it takes a detour.
+    assert min(len(schedule.steps) for schedule in shortest) <= 3
+    assert max(len(schedule.steps) for schedule in shortest) <= 6
 
 
 def test_a_script_runs_the_same_schedule_again(

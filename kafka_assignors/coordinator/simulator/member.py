@@ -187,7 +187,7 @@ class Member(SimulatedConsumer):
         self._look()
 
     def subscribe(self, topics: Collection[str]) -> None:
-        """Change the subscription, and join again with it."""
+        """Change the subscription, and join again with it, unless it is the same."""
         self.topics = frozenset(topics)
         self._report("subscribed", topics=sorted(topics))
         self._look()

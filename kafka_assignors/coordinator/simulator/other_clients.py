@@ -32,10 +32,25 @@ if TYPE_CHECKING:
 
 
 class UnaidedMember(Member):
-    """kafka-python's consumer in a release in which assignors cannot complete its joins."""
+    """kafka-python's consumer in a release in which assignors cannot complete its joins.
+
+    Attributes:
+        unheard: What its application had when the client fell out of the group, and may still have: while it
+            is rejoining, the client does not call on_partitions_lost.
+    """
+
+    unheard: frozenset[TopicPartition] = frozenset()
 
     def complete_joins(self) -> None:
         """Nothing can be done."""
+
+    def _reset_generation(self, member_id: str = "") -> None:
+        self.unheard |= self.held
+        super()._reset_generation(member_id)
+
+    def _take(self, encoded: bytes) -> None:
+        self.unheard = frozenset()
+        super()._take(encoded)
 
 
 class JavaMember(Member):

@@ -73,10 +73,11 @@ def run(schedule: Schedule) -> Told:
     """Do a schedule, and hold the group to its invariants.
 
     At every instant: no partition has two owners by what applications were told (assigned, and not yet
-    revoked or lost), but for members that the coordinator has removed, or left behind, since they got it.
-    When the last step is over and all members run again: each partition that somebody subscribes to gets its
-    one owner, and the group comes to rest, within `SETTLING_MS` and `ROUNDS` generations. What a leader of
-    another client does is counted; it breaks nothing.
+    revoked or lost). Excused are members that the coordinator has removed, or left behind, since they got it,
+    and those of kafka-python without our help that fell out of the group unheard. When the last step is over
+    and all members run again: each partition that somebody subscribes to gets its one owner, and the group
+    comes to rest, within `SETTLING_MS` and `ROUNDS` generations. What a leader of another client does is
+    counted; it breaks nothing.
 
     Raises:
         BrokenError: One of them does not hold.
@@ -210,7 +211,7 @@ class _Run:
             return  # removed while the answer was on its way
         for partition in event.partitions:
             before = self._owners.get(partition)
-            if before in {None, event.member} or (partition, before) in self._forfeited:
+            if before is None or before == event.member or self._is_excused(partition, before):
                 pass
             elif not self._is_ours(self._planner):
                 self._told.by_others += 1
@@ -220,6 +221,12 @@ class _Run:
                     f" in generation {event.generation}, and {before} has not let go of it"
                 )
             self._owners[partition] = event.member
+
+    def _is_excused(self, partition: TopicPartition, name: str) -> bool:
+        """Whether a member has a partition by its application's word only."""
+        member = self._group.members[name]
+        unheard = isinstance(member, UnaidedMember) and partition in member.unheard
+        return unheard or (partition, name) in self._forfeited
 
     def _is_gone(self, name: str) -> bool:
         """Whether the coordinator does not know a member any more."""

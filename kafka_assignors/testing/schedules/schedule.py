@@ -10,6 +10,7 @@ because the step before it is gone, does nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from itertools import combinations
 from random import Random
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -77,6 +78,7 @@ _BECOMES: Final[Mapping[Kind, str]] = {
     "reconnect": "",
 }
 _ENDS: Final[Mapping[Kind, str]] = {"thaw": "frozen", "resume": "paused", "reconnect": "cut off"}
+_FEW: Final = 16  # steps of which any two are tried to leave out together
 _STATIC: Final = 0.2  # of the members
 _ALL_TOPICS: Final = 0.5  # of the subscriptions
 
@@ -151,15 +153,24 @@ class Schedule:
 
     def shorter(self) -> Iterator[Self]:
         """Schedules that are simpler, the boldest cuts first."""
+        yield from self._with_fewer_steps()
+        for number, step in enumerate(self.steps):
+            for simpler in _simpler(step):
+                yield self._with(number, simpler)
+        yield from self._with_fewer_partitions()
+
+    def _with_fewer_steps(self) -> Iterator[Self]:
         size = len(self.steps)
         length = size // 2
         while length:
             for start in range(0, size, length):
                 yield self._without(range(start, min(start + length, size)))
             length //= 2
-        for number, step in enumerate(self.steps):
-            for simpler in _simpler(step):
-                yield self._with(number, simpler)
+        if size <= _FEW:
+            for pair in combinations(range(size), 2):
+                yield self._without(pair)
+
+    def _with_fewer_partitions(self) -> Iterator[Self]:
         for topic, count in self.topics.items():
             if count > 1:
                 yield replace(self, topics={**self.topics, topic: count - 1})
