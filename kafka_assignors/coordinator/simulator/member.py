@@ -50,7 +50,7 @@ _AT_ONCE: Final = frozenset(
 )
 """Errors of a join after which the same poll joins again without waiting."""
 
-_LATER: Final = frozenset({"NOT_COORDINATOR", "NETWORK", "NOT_JOINING"})
+_LATER: Final = frozenset({"NOT_COORDINATOR", "NETWORK", "NOT_JOINING", "ASSIGNOR"})
 """Errors of a join that are tried again after `RETRY_MS`; all others end the member."""
 
 _State = Literal["UNJOINED", "REBALANCING", "STABLE"]
@@ -388,7 +388,15 @@ class Member(SimulatedConsumer):
             self._leads = True
             self._led_with = self._known = dict(self._partitions())
             if not answer.skip_assignment:
-                assignments = self._lead(answer.members)
+                try:
+                    assignments = self._lead(answer.members)
+                except Exception as error:
+                    if isinstance(self._assignors[answer.strategy], Assignor):
+                        raise
+                    # What another's assignor raises comes out of its application's poll; the next one joins.
+                    self._report("error", text=repr(error))
+                    self._join_ended(attempt, "ASSIGNOR")
+                    return
         request = Sync(
             member_id=self.member_id,
             generation=self.generation,
@@ -434,7 +442,10 @@ class Member(SimulatedConsumer):
         self._join_ended(attempt, answer.error, answer.assignment)
 
     def _join_ended(
-        self, attempt: _Attempt, error: Error | Literal["NETWORK", "NOT_JOINING"], assignment: bytes = b""
+        self,
+        attempt: _Attempt,
+        error: Error | Literal["NETWORK", "NOT_JOINING", "ASSIGNOR"],
+        assignment: bytes = b"",
     ) -> None:
         if attempt.done:  # given up before
             return
