@@ -18,7 +18,7 @@ from kafka_assignors.protocol.codec import read_subscriptions
 
 log = logging.getLogger(__name__)
 
-_STRATEGIES: Final[dict[str, type[Assignor]]] = {
+STRATEGIES: Final[dict[str, type[Assignor]]] = {
     assignor.name: assignor
     for assignor in (
         BroadcastAssignor,
@@ -29,6 +29,7 @@ _STRATEGIES: Final[dict[str, type[Assignor]]] = {
         StickyAssignor,
     )
 }
+"""The strategies of this library by name."""
 
 
 def lead(
@@ -54,9 +55,9 @@ def lead(
         InvalidPlanError: The assignor's plan must not be sent.
     """
     if isinstance(strategy, str):
-        if strategy not in _STRATEGIES:
-            raise ValueError(f"there is no strategy {strategy!r}; choose one of {', '.join(_STRATEGIES)}")
-        strategy = _STRATEGIES[strategy]()
+        if strategy not in STRATEGIES:
+            raise ValueError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
+        strategy = STRATEGIES[strategy]()
     listed = list(members)
     ids = [member_id for member_id, _, _ in listed]
     subscriptions = read_subscriptions([subscription for _, _, subscription in listed])

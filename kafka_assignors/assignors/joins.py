@@ -33,7 +33,7 @@ _JOINS: Final = "_do_join_and_sync_async"
 _ASKS: Final = "_send_heartbeat_request"
 _NEEDED: Final = ("_generation", "_rebalance_protocol", "_subscription", "config", "rejoining", "state")
 
-_FRESH: Final = 2 / 3
+FRESH: Final = 2 / 3
 """For which part of the session the coordinator's last answer counts as its word that it knows the member."""
 
 
@@ -87,7 +87,7 @@ async def _heard(coordinator: Any, late: _Ended) -> float | None:
         return None
     config = coordinator.config
     limit = min(float(config["session_timeout_ms"]), float(config["max_poll_interval_ms"])) / 1000
-    if time.monotonic() - late.at < limit * _FRESH:
+    if time.monotonic() - late.at < limit * FRESH:
         return late.at
     try:
         await coordinator._send_heartbeat_request()  # noqa: SLF001

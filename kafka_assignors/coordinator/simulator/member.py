@@ -24,6 +24,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.assignors.host import Cancel, Host, calls
+from kafka_assignors.assignors.joins import FRESH
 from kafka_assignors.coordinator.simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator.simulator.messages import Join, Sync
 from kafka_assignors.leader import lead
@@ -297,10 +298,10 @@ class Member(SimulatedConsumer):
             self._join_prepared(attempt)
             return
         limit = min(self.settings.session_timeout_ms, self.settings.max_poll_interval_ms)
-        if self.cut_off and self._clock.now - late.at >= limit * 2 / 3:
+        if self.cut_off and self._clock.now - late.at >= limit * FRESH:
             self._join_prepared(attempt)
             return
-        if self._clock.now - late.at < limit * 2 / 3:
+        if self._clock.now - late.at < limit * FRESH:
             self._ended = late
             self._join_ended(attempt, "", late.assignment)
             return

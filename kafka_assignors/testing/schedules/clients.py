@@ -9,14 +9,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from kafka_assignors.assignors import (
-    Assignor,
-    CooperativeStickyAssignor,
-    RandomAssignor,
-    RangeAssignor,
-    RoundRobinAssignor,
-    StickyAssignor,
-)
+from kafka_assignors import leader
 from kafka_assignors.coordinator.simulator.member import Member
 from kafka_assignors.coordinator.simulator.other_clients import (
     JavaCooperativeSticky,
@@ -31,6 +24,8 @@ if TYPE_CHECKING:
 
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 
+    from kafka_assignors.assignors import Assignor
+
 CLIENTS: Final[Mapping[str, type[Member]]] = {
     "ours": Member,
     "unaided": UnaidedMember,
@@ -42,14 +37,7 @@ CLIENTS: Final[Mapping[str, type[Member]]] = {
 joins; with its own assignors; Java's consumer; librdkafka's."""
 
 STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
-    assignor.name: assignor
-    for assignor in (
-        CooperativeStickyAssignor,
-        RandomAssignor,
-        RangeAssignor,
-        RoundRobinAssignor,
-        StickyAssignor,
-    )
+    name: assignor for name, assignor in leader.STRATEGIES.items() if not assignor.shared
 }
 """Strategies under which a partition has one owner."""
 
