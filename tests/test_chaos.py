@@ -564,6 +564,14 @@ def test_the_command_prints_the_script_that_its_seed_gives(
     assert capsys.readouterr().out == printed.out
 
 
+def test_the_command_takes_several_assignors_each_with_its_own_seed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--seed", "7", "--events", "20", "--assignor", "sticky", "--assignor", "range", "--script"]
+    assert main(asked) == 0
+    assert capsys.readouterr().out == f"{plan_events(7, 20)}\n{plan_events(8, 20)}\n"
+
+
 @pytest.mark.parametrize(
     ("asked", "told_why"),
     [

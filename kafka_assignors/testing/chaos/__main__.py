@@ -161,13 +161,14 @@ def main(
     console = Console(stderr=True)
     seed = random.randrange(_SEEDS) if options.seed is None else options.seed
     limits = Limits() if options.slow is None else Limits(slow=options.slow)
+    chosen = options.assignor or ["all"]
+    names = [*ASSIGNORS] if "all" in chosen else chosen
     if options.replay is None:
-        names = [*ASSIGNORS] if options.assignor == "all" else [options.assignor]
         todo = jobs(names, seed, options.events, limits)
         console.print(f"seed {seed}", highlight=False)
     else:
         script = Script.from_json(options.replay.read_text(encoding="utf-8"))
-        todo = [Job(assignor=options.assignor, script=script)]
+        todo = [Job(assignor=name, script=script) for name in names]
         console.print(f"a script of seed {script.seed}", highlight=False)
     if options.script:
         sys.stdout.writelines(f"{job.script.to_json() if options.json else job.script}\n" for job in todo)
@@ -207,9 +208,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--assignor",
+        action="append",
         type=_assignor,
-        default="all",
-        help=f"all, {', '.join(ASSIGNORS)}, or a class of yours: package.module:Class (default: %(default)s)",
+        metavar="NAME",
+        help=f"all, {', '.join(ASSIGNORS)}, or a class of yours, package.module:Class; give it again for "
+        "more (default: all)",
     )
     parser.add_argument(
         "--slow",
