@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_assignors.history.schemas import ARCHIVE
-from kafka_assignors.protocol.offsets_topic import (
+from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     MemberMetadata,
     encode_group_metadata,
     group_metadata_key,
 )
+from kafka_assignors.history._schemas import ARCHIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,13 +29,13 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks import machine
-from kafka_assignors.history.archive import TOPIC_SOURCE, Archive, file_uri
-from kafka_assignors.history.capture import capture
-from kafka_assignors.history.log import read_bounds
-from kafka_assignors.history.schemas import ARCHIVE
-from kafka_assignors.history.session import spark_session
-from kafka_assignors.history.source import Stretch, read_stretch
-from kafka_assignors.protocol.offsets_topic import group_metadata_key
+from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, file_uri
+from kafka_assignors.history._capture import capture
+from kafka_assignors.history._log import read_bounds
+from kafka_assignors.history._schemas import ARCHIVE
+from kafka_assignors.history._session import spark_session
+from kafka_assignors.history._source import Stretch, read_stretch
 from kafka_assignors.testing import Cluster, kafka_cluster
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.sample_history import MIDNIGHT, sample_report, summary_of
-from kafka_assignors.coordinator.reasons import Change
-from kafka_assignors.history.rebalances import OwnerMove, Rebalance
+from kafka_assignors._groups.reasons import Change
+from kafka_assignors._groups.rebalances import OwnerMove, Rebalance
+from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
 from kafka_assignors.history.report import GroupHistory, ReportData, write_report
-from kafka_assignors.history.snapshots import Snapshot, SnapshotMember
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

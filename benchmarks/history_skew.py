@@ -26,10 +26,10 @@ import pyarrow.parquet as pq
 from benchmarks import machine
 from benchmarks.history_archive import MEMBERS, TOPICS, records_of_groups
 from benchmarks.local_spark import local_spark
-from kafka_assignors.history.archive import Archive, file_uri
-from kafka_assignors.history.dump import import_dump
-from kafka_assignors.history.metrics import write_metrics
-from kafka_assignors.history.tables.job import make_tables
+from kafka_assignors.history._archive import Archive, file_uri
+from kafka_assignors.history._dump import import_dump
+from kafka_assignors.history._metrics import write_metrics
+from kafka_assignors.history._tables.job import make_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

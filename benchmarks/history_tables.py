@@ -23,13 +23,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import (
+    SparkSession,
+    functions as F,  # noqa: N812 - as everybody calls it
+)
 
 from benchmarks import machine
 from benchmarks.history_archive import GENERATIONS, MEMBERS, TOPICS, write_archive
 from benchmarks.local_spark import local_spark
-from kafka_assignors.history.tables.job import make_tables
+from kafka_assignors.history._tables.job import make_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,18 +28,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks import machine
 from benchmarks.local_spark import local_spark
 from kafka_assignors import StickyAssignor
-from kafka_assignors.assignors.adapter import Claim
-from kafka_assignors.history.schemas import ARCHIVE
-from kafka_assignors.history.what_if.job import ASSIGNORS, what_if
-from kafka_assignors.leader import lead
-from kafka_assignors.protocol.membership import make_subscription
-from kafka_assignors.protocol.offsets_topic import (
+from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     MemberMetadata,
     decode_assignment,
     encode_group_metadata,
     group_metadata_key,
 )
+from kafka_assignors.assignors._adapter import Claim
+from kafka_assignors.assignors._membership import make_subscription
+from kafka_assignors.history._schemas import ARCHIVE
+from kafka_assignors.history._what_if.job import ASSIGNORS, what_if
+from kafka_assignors.leader import lead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

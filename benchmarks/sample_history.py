@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka import TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
+from kafka_assignors._groups.reasons import Change, find_changes
+from kafka_assignors._groups.rebalances import OwnerMove, Rebalance
+from kafka_assignors._timelines.best import best_plan
 from kafka_assignors.coordinator import MemberSettings, Simulation
-from kafka_assignors.coordinator.reasons import Change, find_changes
-from kafka_assignors.history.rebalances import OwnerMove, Rebalance
+from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, classic_snapshot
 from kafka_assignors.history.report import GroupHistory, GroupSummary, ReportData, WhatIf
-from kafka_assignors.history.snapshots import ArchivedRecord, Snapshot, classic_snapshot
-from kafka_assignors.timelines.best import best_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
     from kafka_assignors.assignors import Assignor
-    from kafka_assignors.protocol.offsets_topic import GroupMetadataValue
 
 MIDNIGHT: Final = datetime(2026, 11, 20, tzinfo=UTC)
 ASSIGNORS: Final[Sequence[type[Assignor]]] = (

@@ -19,8 +19,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import machine
 from kafka_assignors.testing.schedules import broken, draw, every, search
-from kafka_assignors.testing.schedules.clients import CLIENTS
-from tests.planted_faults import FAULTS
+from kafka_assignors.testing.schedules._clients import CLIENTS
+from tests.support.planted_faults import FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -33,13 +33,13 @@ from kafka_assignors.testing import (
     delete_topic,
     kafka_cluster,
 )
-from kafka_assignors.testing.chaos.promises import without_excuse
+from kafka_assignors.testing.chaos._promises import without_excuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing import Cluster
-    from kafka_assignors.timelines.timeline import Timeline
 
 PARTITIONS: Final = 24
 SESSION_MS: Final = 10_000

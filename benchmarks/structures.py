@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.cases import IntArray
 from benchmarks.wire import string
-from kafka_assignors.group import Group
-from kafka_assignors.members import Member
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.members import Member
+from kafka_assignors._wire.user_data import encode_sticky
+from kafka_assignors.assignors._membership import make_subscription
 from kafka_assignors.planners import plan_exact
-from kafka_assignors.protocol.membership import make_subscription
-from kafka_assignors.protocol.user_data import encode_sticky
 
 PARTITIONS: Final = 5000
 MEMBERS: Final = 500

@@ -21,12 +21,11 @@ from rich.progress import track
 
 from benchmarks import machine
 from benchmarks.structures import EVENTS, MEMBERS, PARTITIONS, SHAPES, Made, Structure, make
-from kafka_assignors.assignors import StickyAssignor
-from kafka_assignors.group import Group
-from kafka_assignors.plan import check
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.plan import check
+from kafka_assignors._wire.codec import read_subscriptions
+from kafka_assignors.assignors import StickyAssignor, _membership as membership
 from kafka_assignors.planners import plan_exact, plan_quickly
-from kafka_assignors.protocol import membership
-from kafka_assignors.protocol.codec import read_subscriptions
 
 RESULT: Final = Path(__file__).parent / "results" / "worst_structures.md"
 SHOWN: Final = 15

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_assignors.testing.plugin import TopicFactory
+from kafka_assignors.testing._plugin import TopicFactory
 
 
 @pytest.fixture

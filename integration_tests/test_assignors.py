@@ -13,7 +13,7 @@ import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
 
-from integration_tests.scenarios import all_members_lost_at_once
+from integration_tests.support.scenarios import all_members_lost_at_once
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,

@@ -19,7 +19,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
-from integration_tests.waiting import wait_for
+from integration_tests.support.waiting import wait_for
 from kafka_assignors.testing import (
     BrokerDiedError,
     Cluster,
@@ -27,12 +27,12 @@ from kafka_assignors.testing import (
     How,
     kafka_cluster,
 )
-from kafka_assignors.testing.brokers import embedded
-from kafka_assignors.testing.brokers.cluster import choose_way
-from kafka_assignors.testing.brokers.jars import kafka_jars
-from kafka_assignors.testing.brokers.layout import PLAIN, Layout
-from kafka_assignors.testing.brokers.ports import free_ports
-from kafka_assignors.testing.plugin import options
+from kafka_assignors.testing._brokers import embedded
+from kafka_assignors.testing._brokers.cluster import choose_way
+from kafka_assignors.testing._brokers.jars import kafka_jars
+from kafka_assignors.testing._brokers.layout import PLAIN, Layout
+from kafka_assignors.testing._brokers.ports import free_ports
+from kafka_assignors.testing._plugin import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def ways(config: pytest.Config) -> list[How]:
 
 
 def docker_has_image() -> bool:
-    from kafka_assignors.testing.brokers import containers  # noqa: PLC0415 - slow to import
+    from kafka_assignors.testing._brokers import containers  # noqa: PLC0415 - slow to import
 
     return containers.image_available()
 
@@ -111,7 +111,7 @@ def test_a_port_taken_by_another_process_means_a_start_on_others(
         taken = other.getsockname()[1]
         first = iter([[taken]])
         monkeypatch.setattr(
-            f"kafka_assignors.testing.brokers.{'embedded' if how == 'embedded' else 'containers'}.free_ports",
+            f"{embedded.__package__}.{'embedded' if how == 'embedded' else 'containers'}.free_ports",
             lambda count: [*next(first, []), *free_ports(count)][:count],
         )
         with kafka_cluster(how=how) as cluster:
@@ -137,7 +137,7 @@ def test_cached_jars_are_had_without_network() -> None:
         import socket
         def refuse(*_): raise OSError("no network")
         socket.socket.connect = socket.getaddrinfo = refuse
-        from kafka_assignors.testing.brokers.jars import kafka_jars
+        from kafka_assignors.testing._brokers.jars import kafka_jars
         print(*kafka_jars(), sep="\\n")
     """
     again = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

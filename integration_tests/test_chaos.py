@@ -17,8 +17,8 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors.testing import kafka_cluster
+from kafka_assignors.testing._plugin import options
 from kafka_assignors.testing.chaos import BROKER_SETTINGS, ChaosError, Limits, plan_events, unleash
-from kafka_assignors.testing.plugin import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from kafka.admin import MemberToRemove
 from kafka.errors import KafkaConnectionError, RebalanceInProgressError
 from kafka.structs import MemberState
 
-from integration_tests.driven_consumer import (
+from integration_tests.support.driven_consumer import (
     SECONDS,
     SHORT,
     DrivenConsumer,
@@ -31,10 +31,9 @@ from integration_tests.driven_consumer import (
     start_rebalance,
     topic_to_give_up,
 )
-from integration_tests.waiting import wait_for
-from kafka_assignors.testing import create_topic
-from kafka_assignors.testing import kafka_cluster as start_cluster
-from kafka_assignors.testing.plugin import options
+from integration_tests.support.waiting import wait_for
+from kafka_assignors.testing import create_topic, kafka_cluster as start_cluster
+from kafka_assignors.testing._plugin import options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
 from kafka.errors import KafkaConfigurationError
 
-from integration_tests.scenarios import all_members_lost_at_once
+from integration_tests.support.scenarios import all_members_lost_at_once
 from kafka_assignors.testing import ConsumerGroup
 
 

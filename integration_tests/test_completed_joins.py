@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from integration_tests.driven_consumer import (
+from integration_tests.support.driven_consumer import (
     SECONDS,
     SHORT,
     DrivenConsumer,
@@ -17,7 +17,7 @@ from integration_tests.driven_consumer import (
     settled_trio,
     topic_to_give_up,
 )
-from integration_tests.waiting import wait_for
+from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
 
 if TYPE_CHECKING:

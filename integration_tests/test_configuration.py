@@ -23,8 +23,8 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.assignors.adapter import METADATA_TRIES
-from tests.wire import subscription
+from kafka_assignors.assignors._adapter import METADATA_TRIES
+from tests.support.wire import subscription
 
 MakeConsumer = Callable[..., KafkaConsumer]
 

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer
 
-from integration_tests.offsets_log import SECONDS, read_log, topic_id
-from kafka_assignors.coordinator.simulator.consumer_simulation import ConsumerGroupSimulation
-from kafka_assignors.coordinator.simulator.messages import TopicIdPartition
-from kafka_assignors.coordinator.simulator.target_assignment import ASSIGNORS
-from kafka_assignors.protocol.offsets_topic import (
+from integration_tests.support.offsets_log import SECONDS, read_log, topic_id
+from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMetadata,
     ConsumerGroupTargetAssignmentMember,
     MemberState,
 )
+from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
+from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
+from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS
 from kafka_assignors.testing import Cluster, grow_topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from uuid import UUID
 
-    from kafka_assignors.coordinator.simulator.target_assignment import Assignor
-    from kafka_assignors.testing.plugin import TopicFactory
+    from kafka_assignors.coordinator._simulator.target_assignment import Assignor
+    from kafka_assignors.testing._plugin import TopicFactory
 
 PARTITIONS = 40
 GROWN = 47

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from integration_tests.waiting import wait_for
+from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors.testing import Cluster, ClusterUnavailableError, ConsumerGroup, Load
-from kafka_assignors.testing import kafka_cluster as started
-from kafka_assignors.testing.plugin import options
-from kafka_assignors.testing.topics import admin_client
+from kafka_assignors.testing import (
+    Cluster,
+    ClusterUnavailableError,
+    ConsumerGroup,
+    Load,
+    kafka_cluster as started,
+)
+from kafka_assignors.testing._plugin import options
+from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -268,7 +273,7 @@ def test_a_member_that_nobody_hears_is_expelled_and_comes_back(
 def test_a_load_says_how_much_the_brokers_did_not_acknowledge(
     kafka_cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka_assignors.testing.load.DELIVERY_SECONDS", 2.0)
+    monkeypatch.setattr("kafka_assignors.testing._load.DELIVERY_SECONDS", 2.0)
     load = Load(kafka_cluster.network.access, topic, rate=500)
     with contextlib.ExitStack() as stack:
         stack.enter_context(load)

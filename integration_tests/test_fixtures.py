@@ -9,7 +9,7 @@ from kafka_assignors.testing import (
     kafka_cluster_factory,
     topic_factory_factory,
 )
-from kafka_assignors.testing.plugin import options
+from kafka_assignors.testing._plugin import options
 
 secure_cluster = kafka_cluster_factory(1, security="sasl_tls", scope="module")
 secure_topic = topic_factory_factory(cluster="secure_cluster", partitions=4)

@@ -16,10 +16,10 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.structs import OffsetAndMetadata
 
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
-from kafka_assignors.cluster.admin import Admin
-from kafka_assignors.coordinator.finding import GROUPS_TOPIC
-from kafka_assignors.coordinator.live import find_coordinator
+from kafka_assignors.coordinator._finding import GROUPS_TOPIC
+from kafka_assignors.coordinator._live import find_coordinator
 from kafka_assignors.testing import (
     Cluster,
     ConsumerGroup,
@@ -27,8 +27,8 @@ from kafka_assignors.testing import (
     grow_topic,
     kafka_cluster_factory,
 )
-from kafka_assignors.testing.brokers.broker import wait_until
-from kafka_assignors.testing.brokers.metadata import coordinator_by
+from kafka_assignors.testing._brokers.broker import wait_until
+from kafka_assignors.testing._brokers.metadata import coordinator_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

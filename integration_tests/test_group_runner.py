@@ -14,9 +14,9 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from integration_tests.waiting import wait_for
+from integration_tests.support.waiting import wait_for
+from kafka_assignors._timelines.timeline import Event
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load, grow_topic
-from kafka_assignors.timelines.timeline import Event
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]

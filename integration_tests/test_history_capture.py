@@ -16,29 +16,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Offset
+from confluent_kafka import Consumer, Producer, TopicPartition as Offset
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
-from integration_tests.waiting import wait_for
+from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors.cluster.admin import Admin, ClusterError
-from kafka_assignors.history.archive import KEPT, Archive, WrongArchiveError, name_of_type
-from kafka_assignors.history.capture import Captured, capture
-from kafka_assignors.history.log import java_uuid
-from kafka_assignors.history.schemas import KEPT_TYPES
-from kafka_assignors.history.session import spark_session
-from kafka_assignors.history.source import FORMAT, register, source_options
-from kafka_assignors.protocol.offsets_topic import (
+from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
-from kafka_assignors.testing import kafka_cluster as started
-from kafka_assignors.testing.plugin import options
+from kafka_assignors.history._archive import KEPT, Archive, WrongArchiveError, name_of_type
+from kafka_assignors.history._capture import Captured, capture
+from kafka_assignors.history._log import java_uuid
+from kafka_assignors.history._schemas import KEPT_TYPES
+from kafka_assignors.history._session import spark_session
+from kafka_assignors.history._source import FORMAT, register, source_options
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, kafka_cluster as started
+from kafka_assignors.testing._plugin import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -205,7 +203,7 @@ def has_come_to(archive: Path, wanted: int, running: subprocess.Popen[str]) -> b
 
 def start_capture(archive: Path, cluster: Cluster, *more: str) -> subprocess.Popen[str]:
     """The command, in a process group of its own."""
-    command = [sys.executable, "-m", "kafka_assignors.cli.main", "history", "capture", str(archive)]
+    command = [sys.executable, "-m", "kafka_assignors._cli.main", "history", "capture", str(archive)]
     command += ["--bootstrap-servers", ",".join(cluster.bootstrap_servers), "--master", "local[2]", *more]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

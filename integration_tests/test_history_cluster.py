@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from integration_tests.spark_cluster import SparkCluster, spark_cluster
-from kafka_assignors.history.archive import Archive
-from kafka_assignors.history.kip848_snapshots import uuid_text
-from kafka_assignors.history.log import Topic
-from kafka_assignors.history.schemas import ARCHIVE, TABLES
-from tests.archives import random_records as random_pairs
-from tests.group_histories import random_records
-from tests.kip848_log import TOPIC_IDS, Log
+from integration_tests.support.spark_cluster import SparkCluster, spark_cluster
+from kafka_assignors._groups.kip848 import uuid_text
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._log import Topic
+from kafka_assignors.history._schemas import ARCHIVE, TABLES
+from tests.support.archives import random_records as random_pairs
+from tests.support.group_histories import random_records
+from tests.support.kip848_log import TOPIC_IDS, Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -108,7 +108,7 @@ class Made(NamedTuple):
 
 ALL = """
 import json, sys
-from kafka_assignors.cli.main import main
+from kafka_assignors._cli.main import main
 sys.exit(max(main(one) for one in json.loads(sys.argv[1])))
 """
 """Commands one after the other: Spark starts once for all of them."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from integration_tests.group_truth import Truth, by_topic, moved, owners, rounds
-from integration_tests.scripted_groups import (
+from integration_tests.support.group_truth import Truth, by_topic, moved, owners, rounds
+from integration_tests.support.scripted_groups import (
     HOST,
     LONG_MS,
     MODERN,
@@ -23,16 +23,15 @@ from integration_tests.scripted_groups import (
     Script,
     modern_group,
 )
-from kafka_assignors.history.archive import Archive
-from kafka_assignors.history.capture import capture
-from kafka_assignors.history.metrics import write_metrics
-from kafka_assignors.history.schemas import TABLES, TOPICS
-from kafka_assignors.history.session import spark_session
-from kafka_assignors.history.spark_schema import spark_schema
-from kafka_assignors.history.tables.job import make_tables, read_table
-from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
-from kafka_assignors.testing import kafka_cluster as started
-from kafka_assignors.testing.plugin import options
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._capture import capture
+from kafka_assignors.history._metrics import write_metrics
+from kafka_assignors.history._schemas import TABLES, TOPICS
+from kafka_assignors.history._session import spark_session
+from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._tables.job import make_tables, read_table
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, kafka_cluster as started
+from kafka_assignors.testing._plugin import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.assignors import CooperativeStickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup
-from kafka_assignors.testing.brokers.broker import wait_until
+from kafka_assignors.testing._brokers.broker import wait_until
 
 if TYPE_CHECKING:
-    from kafka_assignors.testing.plugin import TopicFactory
+    from kafka_assignors.testing._plugin import TopicFactory
 
 COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 

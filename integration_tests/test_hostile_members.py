@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from integration_tests.raw_member import RawMember
+from integration_tests.support.raw_member import RawMember
 from kafka_assignors import (
     BroadcastAssignor,
     CooperativeStickyAssignor,
@@ -22,9 +22,9 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.protocol.user_data import encode_generation, encode_sticky
+from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.testing import ConsumerGroup, Load, Sharing
-from tests.wire import NULL, partition_list, subscription
+from tests.support.wire import NULL, partition_list, subscription
 
 ALL = [
     RangeAssignor,

@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 from confluent_kafka import Consumer
 
-from integration_tests.offsets_log import SECONDS, read_log, topic_id
+from integration_tests.support.offsets_log import SECONDS, read_log, topic_id
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
-from kafka_assignors.protocol.offsets_topic import (
+from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMemberMetadata,
     ConsumerGroupMetadata,

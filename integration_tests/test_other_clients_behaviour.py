@@ -1,6 +1,6 @@
 """What Java's consumer and librdkafka do where they differ from kafka-python, held once on a real broker.
 
-The simulated members of `kafka_assignors.coordinator.simulator.other_clients` rest on it.
+The simulated members of `kafka_assignors.coordinator._simulator.other_clients` rest on it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from integration_tests.driven_consumer import SECONDS, Hesitant, bring_in, driven_group, settle
-from integration_tests.waiting import wait_for
+from integration_tests.support.driven_consumer import SECONDS, Hesitant, bring_in, driven_group, settle
+from integration_tests.support.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

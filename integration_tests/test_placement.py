@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors.cluster.admin import Admin
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import (
     PlacementError,
     format_reassignment,
@@ -23,10 +23,9 @@ from kafka_assignors.placement import (
     place_rack_aware,
     place_striped,
 )
-from kafka_assignors.placement.cluster import reassign as moving
-from kafka_assignors.placement.cluster import topics as live
+from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.testing import Cluster, Load, kafka_cluster_factory
-from kafka_assignors.testing.brokers.broker import wait_until
+from kafka_assignors.testing._brokers.broker import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

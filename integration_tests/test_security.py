@@ -11,14 +11,21 @@ from confluent_kafka import Consumer, KafkaException
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from integration_tests.waiting import wait_for
+from integration_tests.support.waiting import wait_for
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
-from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, delete_topic, grow_topic
-from kafka_assignors.testing import kafka_cluster as started
-from kafka_assignors.testing.brokers.access import Access, Security
-from kafka_assignors.testing.brokers.credentials import Level
-from kafka_assignors.testing.plugin import options
-from kafka_assignors.testing.topics import admin_client, existing_partitions
+from kafka_assignors.testing import (
+    Cluster,
+    ConsumerGroup,
+    Load,
+    create_topic,
+    delete_topic,
+    grow_topic,
+    kafka_cluster as started,
+)
+from kafka_assignors.testing._brokers.access import Access, Security
+from kafka_assignors.testing._brokers.credentials import Level
+from kafka_assignors.testing._plugin import options
+from kafka_assignors.testing._topics import admin_client, existing_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.coordinator.simulator.classic_group import BrokerSettings
-from kafka_assignors.coordinator.simulator.member import MemberSettings
-from kafka_assignors.coordinator.simulator.simulation import Simulation
+from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
+from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.testing import (
     Cluster,
     ConsumerGroup,

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from kafka_assignors._model.group import Group
+from kafka_assignors._wire.codec import read_subscriptions
 from kafka_assignors.assignors import (
     Assignor,
     BroadcastAssignor,
@@ -13,8 +15,6 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.group import Group
-from kafka_assignors.protocol.codec import read_subscriptions
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ python=$here/../../.venv/bin/python
 [ -x "$python" ] || python=python3
 python=${PYTHON:-$python}
 
-image=local/kafka:$("$python" -c 'from kafka_assignors.testing.brokers.jars import KAFKA_VERSION; print(KAFKA_VERSION)')
+image=local/kafka:$("$python" -c 'from kafka_assignors.testing._brokers.jars import KAFKA_VERSION; print(KAFKA_VERSION)')
 if [ "${1:-}" != --force ] && docker image inspect "$image" >/dev/null 2>&1; then
   echo "$image"
   exit
@@ -49,7 +49,7 @@ find "$java/bin/java" "$java/lib" -type f \( -name java -o -name '*.so' \) -exec
       cp -L "$library" "$root$library"
     done
 
-"$python" -c 'from kafka_assignors.testing.brokers.jars import kafka_jars; print(*kafka_jars(), sep="\n")' \
+"$python" -c 'from kafka_assignors.testing._brokers.jars import kafka_jars; print(*kafka_jars(), sep="\n")' \
   | while read -r jar; do cp "$jar" "$root/opt/kafka/libs/"; done
 
 cp "$here"/{run,server.properties,log4j2.yaml} "$root/etc/kafka/docker/"

@@ -130,7 +130,7 @@ class JavaPeer(Peer):
         if shutil.which("java") is None or shutil.which("javac") is None:
             raise PeerUnavailableError("no java and javac on the path")
         try:
-            from kafka_assignors.testing.brokers.jars import (  # noqa: PLC0415 - needs an extra
+            from kafka_assignors.testing._brokers.jars import (  # noqa: PLC0415 - needs an extra
                 JarsUnavailableError,
                 class_path,
                 kafka_jars,

@@ -1,13 +1,13 @@
 """The classes that users pass to `KafkaConsumer`."""
 
 from kafka_assignors.assignors import _client as _client  # first: the others fail on an old client
-from kafka_assignors.assignors.adapter import Assignor
-from kafka_assignors.assignors.broadcast import BroadcastAssignor
-from kafka_assignors.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka_assignors.assignors.random import RandomAssignor
-from kafka_assignors.assignors.range import RangeAssignor
-from kafka_assignors.assignors.round_robin import RoundRobinAssignor
-from kafka_assignors.assignors.sticky import StickyAssignor
+from kafka_assignors.assignors._adapter import Assignor
+from kafka_assignors.assignors._broadcast import BroadcastAssignor
+from kafka_assignors.assignors._cooperative_sticky import CooperativeStickyAssignor
+from kafka_assignors.assignors._random import RandomAssignor
+from kafka_assignors.assignors._range import RangeAssignor
+from kafka_assignors.assignors._round_robin import RoundRobinAssignor
+from kafka_assignors.assignors._sticky import StickyAssignor
 
 __all__ = [
     "Assignor",

@@ -22,9 +22,9 @@ from random import Random
 from typing import Any, Final
 
 SOURCES: Final = {
-    "_codec": Path("kafka_assignors/protocol/_codec.c"),
-    "_decode": Path("kafka_assignors/history/tables/_decode.c"),
-    "_flow": Path("kafka_assignors/planners/_flow.c"),
+    "_codec": Path("kafka_assignors/_wire/_codec.c"),
+    "_decode": Path("kafka_assignors/history/_tables/_decode.c"),
+    "_flow": Path("kafka_assignors/planners/_exact/_flow.c"),
 }
 _ROOM: Final = 2**20
 _FEW: Final = (
@@ -135,9 +135,9 @@ def _sanitized(module: str, folder: str) -> Any:
 
 
 def _child(name: str, seconds: int, corpus: str, folder: str, last: str) -> None:
-    from kafka_assignors.history.tables import native  # noqa: PLC0415 - only under the sanitizer
-    from kafka_assignors.planners import flow  # noqa: PLC0415
-    from kafka_assignors.protocol import codec  # noqa: PLC0415
+    from kafka_assignors._wire import codec  # noqa: PLC0415
+    from kafka_assignors.history._tables import native  # noqa: PLC0415
+    from kafka_assignors.planners._exact import flow  # noqa: PLC0415
     from tests.fuzz.targets import TARGETS  # noqa: PLC0415
 
     logging.disable(logging.WARNING)

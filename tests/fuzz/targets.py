@@ -14,24 +14,12 @@ import numpy as np
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.util import ensure_valid_topic_name
 
-from kafka_assignors.cli.group_file import read_group
-from kafka_assignors.cli.tree import FileError
-from kafka_assignors.history.tables import fast, native, one_by_one, plain
-from kafka_assignors.history.tables.decoded import DECODED
-from kafka_assignors.history.tables.moves import find_moves
-from kafka_assignors.history.tables.owners import (
-    Owners,
-    Told,
-    as_bytes,
-    decode_owners,
-    encode_list,
-    encode_owners,
-)
-from kafka_assignors.leader import lead
-from kafka_assignors.members import MAX_WEIGHT
-from kafka_assignors.protocol import codec
-from kafka_assignors.protocol.codec import Reader, UnreadableError
-from kafka_assignors.protocol.offsets_topic import (
+from kafka_assignors._cli.group_file import read_group
+from kafka_assignors._cli.tree import FileError
+from kafka_assignors._model.members import MAX_WEIGHT
+from kafka_assignors._wire import codec
+from kafka_assignors._wire.codec import Reader, UnreadableError
+from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
     GroupMetadataValue,
     MemberMetadata,
@@ -43,8 +31,8 @@ from kafka_assignors.protocol.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors.protocol.repair import repairs
-from kafka_assignors.protocol.user_data import (
+from kafka_assignors._wire.repair import repairs
+from kafka_assignors._wire.user_data import (
     UserDataError,
     decode_all,
     decode_generation,
@@ -52,10 +40,22 @@ from kafka_assignors.protocol.user_data import (
     encode_generation,
     encode_sticky,
 )
-from tests.archives import archived, random_records
-from tests.networks import WIDE, check_network
-from tests.offsets_topic import WRITTEN
-from tests.wire import NULL, partition_list, subscription
+from kafka_assignors.history._tables import fast, native, one_by_one, plain
+from kafka_assignors.history._tables.decoded import DECODED
+from kafka_assignors.history._tables.moves import find_moves
+from kafka_assignors.history._tables.owners import (
+    Owners,
+    Told,
+    as_bytes,
+    decode_owners,
+    encode_list,
+    encode_owners,
+)
+from kafka_assignors.leader import lead
+from tests.support.archives import archived, random_records
+from tests.support.networks import WIDE, check_network
+from tests.support.offsets_topic import WRITTEN
+from tests.support.wire import NULL, partition_list, subscription
 
 _T = TypeVar("_T")
 

@@ -8,9 +8,9 @@ its seed. Whenever the group has settled it has to have kept its assignor's `Pro
 record. `python -m kafka_assignors.testing.chaos` does the same from the command line.
 """
 
-from kafka_assignors.testing.chaos.model import Limits, Step
-from kafka_assignors.testing.chaos.promises import EXCLUSIVE, PROMISES, Promise
-from kafka_assignors.testing.chaos.run import (
+from kafka_assignors.testing.chaos._model import Limits, Step
+from kafka_assignors.testing.chaos._promises import EXCLUSIVE, PROMISES, Promise
+from kafka_assignors.testing.chaos._run import (
     BROKER_SETTINGS,
     SETTINGS,
     ChaosError,
@@ -19,7 +19,7 @@ from kafka_assignors.testing.chaos.run import (
     run,
     unleash,
 )
-from kafka_assignors.testing.chaos.script import Script, plan_events
+from kafka_assignors.testing.chaos._script import Script, plan_events
 
 __all__ = [
     "BROKER_SETTINGS",

@@ -22,17 +22,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import kafka_assignors
-from kafka_assignors.testing.brokers.cluster import Cluster, kafka_cluster
-from kafka_assignors.testing.chaos.model import Limits, Step
-from kafka_assignors.testing.chaos.report import page, this_machine
-from kafka_assignors.testing.chaos.run import BROKER_SETTINGS, ChaosError, Outcome, name_of_assignor, unleash
-from kafka_assignors.testing.chaos.script import Script, plan_events
-from kafka_assignors.testing.groups.imports import imported
+from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
+from kafka_assignors.testing._groups.imports import imported
+from kafka_assignors.testing.chaos._model import Limits, Step
+from kafka_assignors.testing.chaos._report import page, this_machine
+from kafka_assignors.testing.chaos._run import BROKER_SETTINGS, ChaosError, Outcome, name_of_assignor, unleash
+from kafka_assignors.testing.chaos._script import Script, plan_events
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafka_assignors.testing.groups.group import AssignorSpec
+    from kafka_assignors.testing._groups.group import AssignorSpec
 
 MODULE: Final = "kafka_assignors.testing.chaos"
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from kafka_assignors.testing.schedules.clients import CLIENTS, STRATEGIES
-from kafka_assignors.testing.schedules.exhaustive import every
-from kafka_assignors.testing.schedules.schedule import draw
-from kafka_assignors.testing.schedules.search import Tally, broken, search, shorten
+from kafka_assignors.testing.schedules._clients import CLIENTS, STRATEGIES
+from kafka_assignors.testing.schedules._exhaustive import every
+from kafka_assignors.testing.schedules._schedule import draw
+from kafka_assignors.testing.schedules._search import Tally, broken, search, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kafka_assignors.testing.schedules.schedule import Schedule
+    from kafka_assignors.testing.schedules._schedule import Schedule
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,263 @@
+"""A consumer of kafka-python that does nothing but what a test has it do, poll by poll.
+
+Its exchange with the coordinator goes on in its own I/O thread between two polls. So a test that begins a
+join with a poll of a millisecond decides what happens before the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+
+from integration_tests.support.waiting import wait_for
+from kafka_assignors._timelines.events import Event
+from kafka_assignors.testing._groups.clients import kafka_python
+from kafka_assignors.testing._groups.stability import describe
+from kafka_assignors.testing._topics import admin_client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kafka import TopicPartition
+
+    from kafka_assignors.testing._brokers.access import Access
+
+SECONDS: Final = 60.0
+SETTINGS: Final = {
+    "auto_offset_reset": "earliest",
+    "enable_auto_commit": False,
+    "heartbeat_interval_ms": 100,
+    "session_timeout_ms": 45_000,
+}
+"""Nobody is expelled unless a test has it so."""
+
+SHORT: Final = {"session_timeout_ms": 3000}
+"""Settings of a consumer that is to be expelled."""
+
+
+class Hesitant(CooperativeStickyAssignor):
+    """kafka-python's own, whose leader waits in `assign` while its gate is shut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.asked = threading.Event(), threading.Event()
+        self.gate.set()
+        self.said: dict[str, Any] = {}  # by member id: what they subscribed with when it led last
+
+    def assign(self, cluster: Any, members: Any) -> Any:
+        self.said = {member.member_id: member.metadata for member in members}
+        self.asked.set()
+        self.gate.wait(SECONDS)
+        return super().assign(cluster, members)
+
+
+class DrivenConsumer:
+    """A consumer, and what happened to it.
+
+    Args:
+        access: The cluster.
+        group_id: Its group.
+        name: Its client id.
+        topics: What it subscribes to.
+        assignor: Its cooperative assignor.
+        settings: On top of `SETTINGS`.
+
+    Attributes:
+        consumer: The consumer.
+        assignor: Its assignor.
+        coordinator: kafka-python's side of the membership.
+        events: As a member of the test kit reports them.
+    """
+
+    def __init__(
+        self, access: Access, group_id: str, name: str, topics: Sequence[str], assignor: Any, **settings: Any
+    ) -> None:
+        self.events: list[Event] = []
+        self.name = name
+        self.assignor = assignor
+        self._admin = admin_client(access)
+        self._group_id = group_id
+        self.consumer: Any = KafkaConsumer(
+            **{**SETTINGS, **settings, **access.kafka_python()},
+            group_id=group_id,
+            client_id=name,
+            partition_assignment_strategy=[self.assignor],
+        )
+        self.coordinator = self.consumer._coordinator
+        self._observed = kafka_python.Observed(self.consumer, self._report)
+        self._observed.subscribe(topics, None)
+
+    def _report(self, kind: str, **fields: Any) -> None:
+        report = {"event": kind, "time": time.monotonic(), **fields}
+        self.events.append(Event.from_report(self.name, report))
+
+    def __repr__(self) -> str:
+        return "\n".join([self.name, *map(str, self.events)])
+
+    def close(self) -> None:
+        if isinstance(self.assignor, Hesitant):
+            self.assignor.gate.set()
+        # Behind a JoinGroup that waits for others, LeaveGroup is not answered.
+        self.consumer.close(autocommit=False, timeout_ms=200)
+
+    # What it is like
+
+    @property
+    def member_id(self) -> str:
+        return str(self.coordinator._generation.member_id)
+
+    @property
+    def generation(self) -> int:
+        """The generation of its newest JoinGroup, whether it took the assignment or not."""
+        return int(self.coordinator._generation.generation_id)
+
+    @property
+    def held(self) -> frozenset[TopicPartition]:
+        return frozenset(self.consumer.assignment())
+
+    @property
+    def must_rejoin(self) -> bool:
+        """Whether it has heard of a rebalance."""
+        return bool(self.coordinator.need_rejoin())
+
+    @property
+    def exchange_is_over(self) -> bool:
+        """Whether a join that was begun has completed, and no poll has looked at it."""
+        task = self.coordinator._join_task
+        return task is not None and bool(task.is_done)
+
+    @property
+    def is_at_rest(self) -> bool:
+        return self.coordinator.stable() and not self.must_rejoin and self.coordinator._join_task is None
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the coordinator lists it as a member."""
+        return self.member_id in self.listed
+
+    @property
+    def listed(self) -> frozenset[str]:
+        """The ids of all members, by the coordinator's word."""
+        return frozenset(describe(self._admin, self._group_id).assignments)
+
+    def since(self, mark: int, *kinds: str) -> list[Event]:
+        """The events after the first so many, of some kinds or all."""
+        return [event for event in self.events[mark:] if not kinds or event.kind in kinds]
+
+    def kinds_since(self, mark: int) -> list[str]:
+        return [event.kind for event in self.since(mark)]
+
+    # What it does
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        self.consumer.subscribe(topics=topics)
+
+    def poll(self, milliseconds: int) -> None:
+        """Poll, for so long: nobody produces to its topics."""
+        self.consumer.poll(timeout_ms=milliseconds)
+
+    def begin_join(self) -> None:
+        """Poll until a join is under way, and no longer."""
+        before, joins = self.coordinator._join_task, len(self.since(0, "metadata"))
+
+        def begun() -> bool:
+            self.poll(1)
+            other = self.coordinator._join_task not in (None, before)
+            # Where all others wait already, it may even be over within the millisecond.
+            return other or len(self.since(0, "metadata")) > joins
+
+        wait_for(f"a join of {self.name}", begun, SECONDS)
+
+    def take_assignment(self) -> Event:
+        """Poll until it has a new assignment."""
+        before = len(self.since(0, "assignment"))
+
+        def taken() -> bool:
+            self.poll(500)
+            return len(self.since(0, "assignment")) > before
+
+        wait_for(f"an assignment of {self.name}", taken, SECONDS)
+        return self.since(0, "assignment")[before]
+
+
+Trio = tuple[DrivenConsumer, DrivenConsumer, DrivenConsumer]
+
+
+def settle(*consumers: DrivenConsumer) -> None:
+    """Poll all of them at once until they are at rest in one generation."""
+    with ThreadPoolExecutor(len(consumers)) as pool:
+
+        def settled() -> bool:
+            [*pool.map(lambda one: one.poll(300), consumers)]
+            return (
+                all(one.is_at_rest for one in consumers) and len({one.generation for one in consumers}) == 1
+            )
+
+        wait_for("the group to settle", settled, SECONDS)
+
+
+def start_rebalance(leader: DrivenConsumer, *others: DrivenConsumer) -> None:
+    """Have the leader join again, and the others hear of it; none of those joins yet."""
+    leader.coordinator.request_rejoin()
+    leader.begin_join()
+    hear(*others)
+
+
+def bring_in(newcomer: DrivenConsumer, *others: DrivenConsumer) -> None:
+    """Have another one join, and the others hear of it; none of those joins yet."""
+
+    def heard() -> bool:
+        newcomer.poll(1)  # until the coordinator has it: the first answer is a member id
+        return all(one.must_rejoin for one in others)
+
+    wait_for("the others to hear of a newcomer", heard, SECONDS)
+
+
+def hear(*consumers: DrivenConsumer) -> None:
+    wait_for("a heartbeat to tell of a rebalance", lambda: all(one.must_rejoin for one in consumers), SECONDS)
+
+
+@contextlib.contextmanager
+def driven_group(
+    access: Access, topics: Sequence[str], assignor: Callable[[], Any], group_id: str | None = None
+) -> Iterator[Callable[..., DrivenConsumer]]:
+    """Makes consumers of one group, each with an assignor of its own; all are closed in the end."""
+    group_id = group_id or f"driven-{uuid.uuid4().hex[:8]}"
+    with contextlib.ExitStack() as stack:
+
+        def make(name: str, through: Access | None = None, **settings: Any) -> DrivenConsumer:
+            one = DrivenConsumer(through or access, group_id, name, topics, assignor(), **settings)
+            stack.callback(one.close)
+            return one
+
+        yield make
+
+
+def settled_trio(drive: Callable[..., DrivenConsumer], **of_follower: Any) -> Trio:
+    leader = drive("leader")
+    settle(leader)
+    follower, other = drive("follower", **of_follower), drive("other")
+    settle(leader, follower, other)
+    assert [len(one.held) for one in (leader, follower, other)] == [2, 2, 2]
+    return leader, follower, other
+
+
+def complete_between_polls(leader: DrivenConsumer, follower: DrivenConsumer, other: DrivenConsumer) -> None:
+    """Have a rebalance in which nothing changes, and which completes while the follower does not poll."""
+    start_rebalance(leader, follower, other)
+    follower.begin_join()
+    other.take_assignment()
+    wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
+
+
+def topic_to_give_up(consumer: DrivenConsumer, topics: list[str]) -> tuple[str, set[TopicPartition]]:
+    """A topic of which it has partitions, and these."""
+    topic = next(topic for topic in topics if any(one.topic == topic for one in consumer.held))
+    return topic, {one for one in consumer.held if one.topic == topic}

@@ -1,0 +1,39 @@
+"""What a broker has in its log of a group, and the ids that it uses there."""
+
+import time
+from contextlib import closing
+from uuid import UUID
+
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaConsumer, TopicPartition
+
+from kafka_assignors._wire.offsets_topic import Record, UnknownRecord, decode_record
+from kafka_assignors.testing import Cluster
+
+OFFSETS_TOPIC = "__consumer_offsets"
+SECONDS = 60.0
+
+
+def read_log(cluster: Cluster, group_id: str) -> list[Record]:
+    """All records about a group that there are by now, in the order in which they were written."""
+    settings = {"exclude_internal_topics": False, "enable_auto_commit": False}
+    records = []
+    with closing(KafkaConsumer(**cluster.access.kafka_python(), **settings)) as consumer:
+        parts = [TopicPartition(OFFSETS_TOPIC, n) for n in consumer.partitions_for_topic(OFFSETS_TOPIC)]
+        consumer.assign(parts)
+        consumer.seek_to_beginning(*parts)
+        ends = consumer.end_offsets(parts)
+        deadline = time.monotonic() + SECONDS
+        while any(consumer.position(part) < ends[part] for part in parts):
+            assert time.monotonic() < deadline
+            for batch in consumer.poll(timeout_ms=100).values():
+                records += [decode_record(message.key, message.value) for message in batch]
+    return [r for r in records if not isinstance(r, UnknownRecord) and r.group_id == group_id]
+
+
+def topic_id(cluster: Cluster, topic: str) -> UUID:
+    admin = AdminClient(cluster.access.librdkafka())
+    told = admin.describe_topics(TopicCollection([topic]))[topic].result().topic_id
+    high, low = told.get_most_significant_bits(), told.get_least_significant_bits()
+    return UUID(int=high % 2**64 << 64 | low % 2**64)

@@ -1,0 +1,10 @@
+"""Waiting for what sends no word of itself."""
+
+from collections.abc import Callable
+
+from kafka_assignors.testing._brokers.broker import wait_until
+
+
+def wait_for(what: str, done: Callable[[], object], seconds: float) -> None:
+    """Wait until something is done; fail if it is not in so many seconds."""
+    wait_until(lambda: [] if done() else ["not yet"], seconds, what)

@@ -1,0 +1,11 @@
+from kafka_assignors._model.group import Group as Group, Member as Member
+from kafka_assignors._model.plan import InvalidPlanError as InvalidPlanError, Plan as Plan
+from kafka_assignors.assignors import (
+    Assignor as Assignor,
+    BroadcastAssignor as BroadcastAssignor,
+    CooperativeStickyAssignor as CooperativeStickyAssignor,
+    RandomAssignor as RandomAssignor,
+    RangeAssignor as RangeAssignor,
+    RoundRobinAssignor as RoundRobinAssignor,
+    StickyAssignor as StickyAssignor,
+)

@@ -1,0 +1,213 @@
+"""What `kafka-assignors history` can be told, and its help; imports nothing that takes time."""
+
+import argparse
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from kafka_assignors._cli.arguments import add_client, positive
+
+_EPILOG: Final = """\
+exit status: 0 done; 1 it could not be done; 2 a wrong command line, file or archive; 130 after Ctrl-C.
+More: docs/history.md"""
+
+_AGO: Final = re.compile(r"(\d+)([smhdw])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def add_history(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    run: Callable[[argparse.Namespace], int],
+) -> None:
+    """Add the command and its own commands."""
+    parser = commands.add_parser(
+        "history",
+        help="the history of all groups: captured from __consumer_offsets, kept, analysed",
+        description=(
+            "The history of consumer groups, from __consumer_offsets. Kafka's compaction destroys it within"
+            " hours or days; an archive keeps it."
+        ),
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="verb")
+    for add in (
+        _add_capture,
+        _add_import,
+        _add_info,
+        _add_merge,
+        _add_tables,
+        _add_metrics,
+        _add_what_if,
+        _add_report,
+        _add_watch,
+    ):
+        verb = add(verbs)
+        verb.set_defaults(run=run, parser=verb)
+
+
+def add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
+    """A command that works on an archive, on Spark."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name, help=text, description=f"{text[0].upper()}{text[1:]}."
+    )
+    parser.add_argument("archive", type=Path, metavar="ARCHIVE", help="the archive's folder")
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        help="Spark's master (default: spark-submit's, else local[*], all cores of this machine)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Options that say which records are meant: `since`, `until` and `groups`, as for `Archive.read`."""
+    when = "2026-03-01, 2026-03-01T12:30+01:00, or 24h, 7d ago; UTC unless it says otherwise"
+    parser.add_argument("--since", type=moment, metavar="TIME", help=f"only records from then on: {when}")
+    parser.add_argument("--until", type=moment, metavar="TIME", help="only records before then")
+    parser.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        dest="groups",
+        metavar="PATTERN",
+        help="only groups of such names: 'orders-*'; repeatable",
+    )
+
+
+def moment(text: str) -> datetime:
+    """A date or time in ISO 8601, or how long ago: 90s, 30m, 24h, 7d, 2w."""
+    try:
+        if ago := _AGO.fullmatch(text):
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        read = datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a date or time nor how long ago") from error
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+
+
+def _add_capture(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(
+        verbs, "capture", "read what is new in a running cluster's __consumer_offsets into an archive"
+    )
+    add_client(parser, required=True)
+    parser.add_argument("--continuous", action="store_true", help="go on until Ctrl-C")
+    parser.add_argument(
+        "--interval", type=positive, metavar="SECONDS", help="how often, with --continuous (default: 60)"
+    )
+    parser.add_argument(
+        "--max-records",
+        type=positive,
+        default=2_000_000,
+        metavar="N",
+        help="how many offsets to read at a time, each time a batch of files (default: 2000000)",
+    )
+    return parser
+
+
+def _add_import(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "import", "add the records of a dump of __consumer_offsets to an archive")
+    parser.add_argument(
+        "dump",
+        type=Path,
+        metavar="DUMP",
+        help="a file or folder of Parquet or JSON lines: key, value (in JSON base64), partition, offset,"
+        " timestamp (ms)",
+    )
+    return parser
+
+
+def _add_info(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "info", "show what an archive has")
+    add_selection(parser)
+    return parser
+
+
+def _add_merge(verbs: Any) -> argparse.ArgumentParser:
+    return add_verb(
+        verbs, "merge", "make one batch of files of those that captures wrote, as continuous ones write many"
+    )
+
+
+def _add_tables(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "tables", "decode an archive into tables of Parquet")
+    parser.add_argument(
+        "out", type=Path, metavar="OUT", help="the folder; tables that are there are replaced"
+    )
+    parser.add_argument(
+        "--decoder",
+        choices=("auto", "plain", "fast"),
+        default="auto",
+        help="the compiled decoder where there is one (auto), or one or the other; they agree",
+    )
+    add_selection(parser)
+    return parser
+
+
+def _add_metrics(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "metrics", "say how restless groups were: their rebalances, why, and what moved")
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="write the tables rebalances and groups there, too"
+    )
+    add_selection(parser)
+    return parser
+
+
+def _add_what_if(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "what-if", "replay groups' histories with other assignors and settings")
+    _add_replay(parser)
+    add_selection(parser)
+    return parser
+
+
+def _add_report(verbs: Any) -> argparse.ArgumentParser:
+    parser = add_verb(verbs, "report", "write a page on groups' histories, to be opened in a browser")
+    parser.add_argument("page", type=Path, metavar="PAGE", help="the HTML file")
+    parser.add_argument("--no-what-if", action="store_true", help="replay nothing, which is faster")
+    _add_replay(parser)
+    add_selection(parser)
+    return parser
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--assignor",
+        action="append",
+        default=[],
+        dest="assignors",
+        metavar="NAME",
+        help="range, sticky, kafka-python:range, kip848:uniform, your.module:Class ...; repeatable",
+    )
+    parser.add_argument(
+        "--scenario",
+        action="append",
+        default=[],
+        dest="scenarios",
+        metavar="NAME",
+        help="'as it was', 'static members', 'session.timeout.ms=N'; repeatable",
+    )
+
+
+def _add_watch(verbs: Any) -> argparse.ArgumentParser:
+    text = "show the rebalances of a running group as they happen"
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "watch", help=text, description=f"{text[0].upper()}{text[1:]}. Needs neither Spark nor an archive."
+    )
+    parser.add_argument("group", metavar="GROUP")
+    add_client(parser, required=True)
+    parser.add_argument("--json", action="store_true", help="print each as a line of JSON")
+    return parser
+
+
+def check_history_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    if options.verb == "capture" and options.interval is not None and not options.continuous:
+        parser.error("--interval is how often to capture with --continuous, which is not there")
+    if options.verb == "report" and options.no_what_if and (options.assignors or options.scenarios):
+        parser.error("--no-what-if replays nothing: leave it out, or --assignor and --scenario")
+    since, until = getattr(options, "since", None), getattr(options, "until", None)
+    if since is not None and until is not None and since >= until:
+        parser.error(f"--since {since.isoformat()} is not before --until {until.isoformat()}")

@@ -1,0 +1,105 @@
+"""How captures, imports and archives look on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka_assignors._cli.output import count, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from kafka_assignors.history._archive import Archive, Counts
+    from kafka_assignors.history._capture import Captured
+    from kafka_assignors.history._dump import Imported
+    from kafka_assignors.history._info import Info
+    from kafka_assignors.history._tables.job import Counts as TableCounts
+
+GROUPS_SHOWN: Final = 20
+"""How many groups are listed; all of them are in the JSON."""
+
+
+def captured_lines(done: Captured) -> Iterator[str]:
+    """What a capture did."""
+    batches = "1 batch" if done.batches == 1 else f"{done.batches:,} batches"
+    yield f"captured {done.counts.read:,} records in {batches}, of {done.offsets:,} offsets of the log"
+    yield from count_lines(done.counts)
+
+
+def imported_lines(done: Imported) -> Iterator[str]:
+    """What an import did."""
+    yield f"imported {done.counts.read:,} records as {done.source}; {done.known:,} were there already"
+    yield from count_lines(done.counts)
+
+
+def info_lines(archive: Archive, found: Info) -> Iterator[str]:
+    """What an archive has."""
+    known = archive.description
+    cluster = "of dumps only" if known.cluster_id is None else f"of cluster {known.cluster_id}"
+    partitions = "" if known.partitions is None else f", {known.partitions} partitions"
+    yield f"{archive.path}: {known.topic} {cluster}{partitions}"
+    for source, counts in found.counts.items():
+        yield f"from {source}: {counts.read:,} records in all"
+        yield from count_lines(counts)
+    if found.since is None or found.until is None:
+        yield "no records of groups"
+        return
+    form = "%Y-%m-%d %H:%M:%S"
+    yield f"records of groups from {found.since.strftime(form)} to {found.until.strftime(form)} UTC:"
+    shown = [*found.groups.items()][:GROUPS_SHOWN]
+    yield from table([["group", "records"], *([name, f"{count:,}"] for name, count in shown)])
+    if len(found.groups) > len(shown):
+        yield f"and {len(found.groups) - len(shown):,} groups more: see --json"
+
+
+def merged_line(archive: Archive, merged: int) -> str:
+    """What a merge did."""
+    return f"{archive.path}: {merged:,} batches are one" if merged else f"{archive.path}: nothing to merge"
+
+
+def tables_lines(out: Path, counts: TableCounts) -> Iterator[str]:
+    """What is in the tables."""
+    yield (
+        f"{out}: {count(counts.read, 'record')} read,"
+        f" {counts.decoded:,} decoded, {counts.rejected:,} rejected"
+    )
+    yield from table([[f"  {name}", f"{rows:,}"] for name, rows in counts.rows.items()])
+
+
+def metrics_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How restless groups were, the most restless first; rows in the schema `GROUPS`."""
+    if not groups:
+        yield "no groups"
+        return
+    shown = groups[:GROUPS_SHOWN]
+    head = ("group", "rebalances", "a day", "moved", "least", "unowned s", "longest s", "members", "mostly")
+    rows = [
+        (
+            row["group"],
+            f"{row['rebalances']:,}",
+            f"{row['per_day']:.1f}",
+            f"{row['moved']:,}",
+            f"{row['least_moved']:,}",
+            f"{row['unowned_seconds']:,.1f}",
+            f"{row['longest_seconds']:.1f}",
+            f"{row['members']:,}",
+            max(row["reasons"], key=lambda kind: (row["reasons"][kind], kind), default="-"),
+        )
+        for row in shown
+    ]
+    yield from table([head, *rows], left=(0, len(head) - 1))
+    if len(groups) > len(shown):
+        yield f"and {count(len(groups) - len(shown), 'group')} more: see --json"
+    for row in shown:
+        if row["flapping"]:
+            yield f"{row['group']}: {', '.join(row['flapping'])} came and went three times within an hour"
+
+
+def count_lines(counts: Counts) -> Iterator[str]:
+    """Records by the name of their type; those that are kept first."""
+    rows = [
+        *([f"  {name}", f"{count:,}", "kept"] for name, count in counts.kept.most_common()),
+        *([f"  {name}", f"{count:,}", "counted only"] for name, count in counts.counted.most_common()),
+    ]
+    yield from table(rows, left=(0, 2)) if rows else ()

@@ -1,0 +1,89 @@
+"""How rebalances look on a terminal as they happen."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafka_assignors._groups.rebalances import OwnerMove, Rebalance
+
+MOVES_SHOWN: Final = 8
+"""How many members that gave to others are listed with what they gave."""
+
+_WIDTH: Final = 100
+_IDS_SHOWN: Final = 12
+
+
+def watched_lines(rebalance: Rebalance) -> Iterator[str]:
+    """A rebalance: when, why, what moved, and what the group is like now."""
+    ended = rebalance.ended.strftime("%Y-%m-%d %H:%M:%S UTC")
+    if rebalance.quiet:
+        why = "; ".join(reason.text for reason in rebalance.reasons)
+        yield f"{ended}  generation {rebalance.generation} goes on: {why}"
+        return
+    generations = (
+        f"generation {rebalance.generation}"
+        if rebalance.first_generation == rebalance.generation
+        else f"generations {rebalance.first_generation} to {rebalance.generation}"
+    )
+    strategy = f" by {rebalance.strategy}" if rebalance.strategy else ""
+    yield f"{ended}  {generations}{strategy}, in {rebalance.seconds:.1f} s"
+    yield from _wrapped("why: " + "; ".join(reason.text for reason in rebalance.reasons))
+    yield from _moved(rebalance)
+    yield "  " + _now(rebalance)
+
+
+def _moved(rebalance: Rebalance) -> Iterator[str]:
+    moved, least = rebalance.moved, rebalance.least_moved
+    if rebalance.members and (rebalance.moves or least):
+        enough = "" if least is None else f", where {least} had to"
+        yield f"  {moved} of {_count(rebalance.partitions, 'partition')} moved{enough}"
+    paths = Counter((move.source, move.target) for move in rebalance.moves)
+    for path, _ in paths.most_common(MOVES_SHOWN):
+        given = [move for move in rebalance.moves if (move.source, move.target) == path]
+        yield from _wrapped(f"{path[0] or 'nobody'} -> {path[1] or 'nobody'}: {_ids(given)}", indent=4)
+    if len(paths) > MOVES_SHOWN:
+        yield f"    and between {len(paths) - MOVES_SHOWN} more pairs of members"
+
+
+def _ids(moves: list[OwnerMove]) -> str:
+    topics: dict[str, list[int]] = {}
+    for move in moves:
+        topics.setdefault(move.topic, []).append(move.partition)
+    parts = []
+    for topic, ids in topics.items():
+        more = f" and {len(ids) - _IDS_SHOWN} more" if len(ids) > _IDS_SHOWN else ""
+        parts.append(f"{topic} {' '.join(map(str, ids[:_IDS_SHOWN]))}{more}")
+    return ", ".join(parts)
+
+
+def _now(rebalance: Rebalance) -> str:
+    if not rebalance.members:
+        return "no members are left"
+    best = rebalance.best_imbalance
+    said = [_count(rebalance.members, "member")]
+    if rebalance.partitions:
+        enough = (
+            ""
+            if best is None
+            else " (the best possible)"
+            if best == rebalance.imbalance
+            else f" ({best} is possible)"
+        )
+        said.append(f"loads differ by {rebalance.imbalance}{enough}")
+    if rebalance.unowned_seconds:
+        said.append(f"{rebalance.unowned_seconds:.1f} partition-seconds without an owner")
+    return "; ".join(said)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _wrapped(text: str, indent: int = 2) -> list[str]:
+    space = " " * indent
+    return textwrap.wrap(text, _WIDTH, initial_indent=space, subsequent_indent=f"{space}  ")

@@ -1,0 +1,165 @@
+"""How placements, what is inferred of them, and moves look on a terminal."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors._cli.output import count, table
+from kafka_assignors.placement._inference.infer import Fit, Inference, Step
+
+if TYPE_CHECKING:
+    from kafka_assignors.placement._placement import Placement
+    from kafka_assignors.placement._planning.moves import Move, MovePlan
+    from kafka_assignors.placement._quality import Quality
+
+SHOWN: Final = 40
+"""Up to how many partitions, or moves, are listed without being asked for."""
+
+_NAMED: Final = 5  # partitions in one line
+_SURE: Final = 1e-3
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_KIBI: Final = 1024
+
+
+def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:
+    """Every partition and its replicas, the preferred leader first."""
+    for topic, placement in topics.items():
+        for partition, replicas in sorted(placement.items()):
+            yield f"{topic}-{partition}: {_ids(replicas)}"
+
+
+def quality_lines(quality: "Quality") -> Iterator[str]:
+    """How good placements are."""
+    yield (
+        f"{count(quality.partitions, 'partition')}, {count(quality.replicas, 'replica')} on "
+        f"{count(sum(load.known for load in quality.brokers), 'broker')}: replicas differ by "
+        f"{quality.replica_spread}, preferred leaders by {quality.leader_spread}"
+    )
+    yield ""
+    racked, sized = bool(quality.racks), any(load.size for load in quality.brokers)
+    head = ["broker", *(["rack"] if racked else []), "replicas", "leaders", *(["size"] if sized else [])]
+    yield from table(
+        [
+            head,
+            *(
+                [
+                    str(load.broker),
+                    *([load.rack or "-"] if racked else []),
+                    str(load.replicas),
+                    str(load.leaders),
+                    *([size(load.size)] if sized else []),
+                ]
+                for load in quality.brokers
+            ),
+        ]
+    )
+    for load in quality.brokers:
+        if not load.known:
+            yield f"broker {load.broker} is not up"
+    if not racked:
+        return
+    yield ""
+    yield from table(
+        [
+            ["rack", "brokers", "replicas", "leaders", "offline without it", "read-only"],
+            *(
+                [
+                    rack.rack,
+                    str(rack.brokers),
+                    str(rack.replicas),
+                    str(rack.leaders),
+                    str(len(rack.offline)),
+                    str(len(rack.read_only)) if quality.min_insync > 1 else "-",
+                ]
+                for rack in quality.racks
+            ),
+        ]
+    )
+    for racks, partitions in quality.racks_per_partition.items():
+        yield f"{count(partitions, 'partition')} on {count(racks, 'rack')}"
+    for rack in quality.racks:
+        if rack.offline:
+            names = [f"{topic}-{partition}" for topic, partition in rack.offline]
+            yield f"only on {rack.rack}: {_some(names)}"
+
+
+def inference_lines(topic: str, found: Inference) -> Iterator[str]:
+    """What made a topic's placement, in words."""
+    for fit in found.fits:
+        yield f"{topic}: {fit.generator} fits: {'; then '.join(_step(fit, step) for step in fit.steps)}"
+        numbering = ", partitions by position" if fit.by_position else ""
+        yield f"  brokers {_ids(fit.brokers)}{numbering}; {_sureness(fit)}"
+    for misfit in found.misfits:
+        yield f"{topic}: {misfit.generator} does not: partition {misfit.partition}, {misfit.reason}"
+    if not found.fits:
+        yield f"{topic}: none fits"
+
+
+def _step(fit: Fit, step: Step) -> str:
+    last = step.first_partition + step.partitions - 1
+    which = f"partitions {step.first_partition} to {last}" if len(fit.steps) > 1 else ""
+    if fit.generator == "striped":
+        offsets = ", ".join(
+            f"{rack or 'brokers'} {offset}" for rack, offset in sorted(step.offsets.items(), key=str)
+        )
+        drawn = (
+            f"first rack {step.start_index}, first of {offsets}"
+            if len(step.offsets) > 1
+            else f"first of {offsets}"
+        )
+    elif len(step.shifts) == step.modulus > 1:
+        drawn = f"start index {step.start_index}, any shift"
+    elif len(step.shifts) == 1:
+        drawn = f"start index {step.start_index}, shift {step.shift} (mod {step.modulus})"
+    else:
+        drawn = (
+            f"start index {step.start_index}, shift {', '.join(map(str, step.shifts))} (mod {step.modulus})"
+        )
+    return f"{which}: {drawn}" if which else drawn
+
+
+def _sureness(fit: Fit) -> str:
+    if fit.chance >= 1:
+        return "says nothing: every placement of so few partitions fits"
+    if fit.chance >= _SURE:
+        return f"a random placement would fit with a chance of up to {fit.chance:.0%}"
+    return f"a random placement would fit with a chance of at most {fit.chance:.0e}"
+
+
+def move_lines(plan: "MovePlan") -> Iterator[str]:
+    """What is to move, and what is reached by it."""
+    listed: Sequence[Move] = plan.moves[:SHOWN]
+    for move in listed:
+        source = "" if move.source is None else f" in place of {move.source}"
+        volume = "" if move.size is None else f", {size(move.size)}"
+        yield f"{move.topic}-{move.partition}: to {move.target}{source}{volume}"
+    if len(plan.moves) > len(listed):
+        yield f"and {len(plan.moves) - len(listed)} more: --output or --json has all"
+    if plan.moves:
+        yield ""
+    volume = "" if plan.bytes_moved is None else f" ({size(plan.bytes_moved)})"
+    changed = plan.leaders_changed
+    yield (
+        f"{count(plan.replicas_moved, 'replica')} to copy{volume}, {plan.replicas_forced} of them whatever"
+        f" the balance; {count(changed, 'preferred leader')} {'changes' if changed == 1 else 'change'}"
+    )
+    replicas, leaders = plan.replica_loads.values(), plan.leader_loads.values()
+    best = "the best possible" if plan.leaders_best else "not proved to be the best possible"
+    yield f"replicas on a broker: {min(replicas)} to {max(replicas)}, the best possible"
+    yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}, {best}"
+
+
+def size(number: int) -> str:
+    """Bytes for people."""
+    value, unit = float(number), 0
+    while value >= _KIBI and unit < len(_UNITS) - 1:
+        value, unit = value / _KIBI, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{number} B"
+
+
+def _ids(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, brokers))
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

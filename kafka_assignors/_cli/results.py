@@ -1,0 +1,165 @@
+"""What a demo found out: plain data, and how it follows from a timeline."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka import TopicPartition
+
+from kafka_assignors._timelines.best import best_plan
+from kafka_assignors._timelines.rebalances import Holdings
+from kafka_assignors._timelines.timeline import Overlap, Rebalance, format_partitions
+from kafka_assignors.assignors._membership import by_topic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One thing that was done to the group, and what became of it.
+
+    Attributes:
+        title: What was done.
+        seconds: From there until the group was stable again.
+        rebalances: The generations that it took.
+        before: Who had what before, those who are gone included.
+        after: Who has what now.
+        silence: For each partition that there was before, the longest time in seconds without consuming it.
+        shared: Whether the strategy gives partitions to several members (broadcast).
+    """
+
+    title: str
+    seconds: float
+    rebalances: tuple[Rebalance, ...]
+    before: Holdings
+    after: Holdings
+    silence: Mapping[TopicPartition, float]
+    shared: bool
+
+    @property
+    def moved(self) -> dict[TopicPartition, tuple[str, str]]:
+        """The partitions taken from a member that is still there: who had and who has them."""
+        if self.shared:
+            return {}
+        owner = {tp: member for member, partitions in self.after.items() for tp in partitions}
+        return {
+            tp: (member, owner.get(tp, "nobody"))
+            for member, partitions in self.before.items()
+            if member in self.after
+            for tp in sorted(partitions - self.after[member])
+        }
+
+    @property
+    def least_moves(self) -> int:
+        """How many must move at the least for balanced loads: all members subscribe to all topics here."""
+        if self.shared:
+            return 0
+        partitions = frozenset[TopicPartition]().union(*self.after.values())
+        topics = {tp.topic for tp in partitions}
+        return best_plan(partitions, dict.fromkeys(self.after, topics), self.before).moves
+
+    @property
+    def longest_silence(self) -> float:
+        """The longest silence of any partition, in seconds."""
+        return max(self.silence.values(), default=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "title": self.title,
+            "seconds": self.seconds,
+            "generations": [
+                {"generation": rebalance.generation, "leader": rebalance.leader}
+                for rebalance in self.rebalances
+            ],
+            "assignment": {member: by_topic(partitions) for member, partitions in self.after.items()},
+            "moved": [
+                {"topic": tp.topic, "partition": tp.partition, "from": source, "to": target}
+                for tp, (source, target) in self.moved.items()
+            ],
+            "least_moves": self.least_moves,
+            "not_consumed_seconds": {
+                f"{tp.topic}-{tp.partition}": seconds for tp, seconds in sorted(self.silence.items())
+            },
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """All of one strategy.
+
+    Attributes:
+        assignor: The strategy's name.
+        steps: What was done, in order.
+        produced: Messages that the broker acknowledged.
+        consumed: Of these, how many some member reported.
+        duplicates: Deliveries on top of each message's first.
+        overlaps: Where two members had one partition at once, by their own callbacks.
+        double_assigned: Partitions that one generation gave to two members.
+    """
+
+    assignor: str
+    steps: tuple[Step, ...]
+    produced: int
+    consumed: int
+    duplicates: int
+    overlaps: tuple[Overlap, ...]
+    double_assigned: int
+
+    @property
+    def shared(self) -> bool:
+        """Whether several owners are what the strategy is for."""
+        return any(step.shared for step in self.steps)
+
+    @property
+    def lost(self) -> int:
+        """Messages that nobody consumed."""
+        return self.produced - self.consumed
+
+    @property
+    def owned_twice(self) -> int:
+        """How often a partition had two owners; 0 where that is the purpose."""
+        return 0 if self.shared else len(self.overlaps) + self.double_assigned
+
+    @property
+    def ok(self) -> bool:
+        """Whether no message was lost and no partition had two owners."""
+        return not self.lost and not self.owned_twice
+
+    @property
+    def moves(self) -> int:
+        """The partitions moved, over all steps."""
+        return sum(len(step.moved) for step in self.steps)
+
+    @property
+    def least_moves(self) -> int:
+        """The least possible, over all steps."""
+        return sum(step.least_moves for step in self.steps)
+
+    @property
+    def longest_silence(self) -> float:
+        """The longest time in seconds in which a partition was not consumed."""
+        return max((step.longest_silence for step in self.steps), default=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "assignor": self.assignor,
+            "ok": self.ok,
+            "produced": self.produced,
+            "consumed": self.consumed,
+            "lost": self.lost,
+            "duplicates": self.duplicates,
+            "owned_twice": self.owned_twice,
+            "moves": self.moves,
+            "least_moves": self.least_moves,
+            "rebalances": sum(len(step.rebalances) for step in self.steps),
+            "longest_not_consumed_seconds": self.longest_silence,
+            "overlaps": [
+                {
+                    "partition": format_partitions([one.partition]),
+                    "members": one.members,
+                    "seconds": one.seconds,
+                }
+                for one in (() if self.shared else self.overlaps)
+            ],
+            "steps": [step.to_json() for step in self.steps],
+        }

@@ -1,0 +1,237 @@
+"""How restless a group was: its rebalances counted, and its members that come and go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafka_assignors._groups.rebalances import RebalanceFinder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.topics import TopicsSeen
+    from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
+
+FLAPPING_TIMES: Final = 3
+"""So often a member comes and goes within `FLAPPING_US` to be called flapping."""
+FLAPPING_US: Final = 3_600_000_000
+"""An hour."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_US: Final = 86_400_000_000
+
+
+class Traffic(NamedTuple):
+    """Members of one name that came and went.
+
+    Attributes:
+        time_us: When.
+        name: Their instance id, or their client id.
+        came: How many came.
+        went: How many went; a static member that came back did both.
+        here: How many there were then, or before if those were more.
+    """
+
+    time_us: int
+    name: str
+    came: int
+    went: int
+    here: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Activity:
+    """What a group, or a part of its history, was like; parts are added up by `add_later`.
+
+    Attributes:
+        since_us: Its first record.
+        until_us: Its last.
+        members: How many members it had at the end.
+        seen: All members that it had, by identity.
+        traffic: Members that came and went.
+        rebalances: How many there were.
+        moved: How many partitions they moved.
+        least_moved: How many had to move, where that can be told.
+        unowned_seconds: Partition-seconds without an owner.
+        longest_seconds: The longest rebalance.
+        reasons: How often each kind of reason was seen.
+    """
+
+    since_us: int
+    until_us: int
+    members: int = 0
+    seen: set[str] = field(default_factory=set)
+    traffic: list[Traffic] = field(default_factory=list)
+    rebalances: int = 0
+    moved: int = 0
+    least_moved: int = 0
+    unowned_seconds: float = 0.0
+    longest_seconds: float = 0.0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, last: Snapshot | None, snapshot: Snapshot) -> None:
+        """Take the next snapshot, and the one before it."""
+        self.until_us = snapshot.time_us
+        self.members = len(snapshot.members)
+        self.seen.update(member.identity for member in snapshot.members)
+        if last is not None:
+            self.traffic += _traffic(last, snapshot)
+
+    def count(self, rebalance: Rebalance) -> None:
+        """Take a rebalance; of a quiet one only the reasons and the time without owners count."""
+        self.reasons.update(reason.kind for reason in rebalance.reasons)
+        self.unowned_seconds += rebalance.unowned_seconds
+        if not rebalance.quiet:
+            self.rebalances += 1
+            self.moved += rebalance.moved
+            self.least_moved += rebalance.least_moved or 0
+            self.longest_seconds = max(self.longest_seconds, rebalance.seconds)
+
+    def add_later(self, later: Activity) -> None:
+        """Take what came after it."""
+        self.until_us = later.until_us
+        self.members = later.members
+        self.seen |= later.seen
+        self.traffic += later.traffic
+        self.rebalances += later.rebalances
+        self.moved += later.moved
+        self.least_moved += later.least_moved
+        self.unowned_seconds += later.unowned_seconds
+        self.longest_seconds = max(self.longest_seconds, later.longest_seconds)
+        self.reasons.update(later.reasons)
+
+    @property
+    def per_day(self) -> float:
+        """Rebalances a day; of a history of less than a day, as many as there were."""
+        return self.rebalances / max((self.until_us - self.since_us) / _DAY_US, 1.0)
+
+    @property
+    def flapping(self) -> list[str]:
+        """Names of members that came and went three times within an hour.
+
+        If several members share a client id, as often for each of the most that there were at once.
+        """
+        named: dict[str, list[Traffic]] = {}
+        for one in self.traffic:
+            named.setdefault(one.name, []).append(one)
+        return sorted(name for name, traffic in named.items() if _flaps(traffic))
+
+    def row(self, group: str) -> dict[str, Any]:
+        """The row of `schemas.GROUPS`, for pyarrow."""
+        return {
+            "group": group,
+            "since": _EPOCH + timedelta(microseconds=self.since_us),
+            "until": _EPOCH + timedelta(microseconds=self.until_us),
+            "rebalances": self.rebalances,
+            "per_day": self.per_day,
+            "moved": self.moved,
+            "least_moved": self.least_moved,
+            "unowned_seconds": self.unowned_seconds,
+            "longest_seconds": self.longest_seconds,
+            "members": self.members,
+            "seen_members": len(self.seen),
+            "flapping": self.flapping,
+            "reasons": sorted(self.reasons.items()),
+        }
+
+
+class GroupFollower:
+    """Follows a group, or a part of its history: its rebalances, and how restless it was.
+
+    Args:
+        topics: See `find_rebalances`.
+
+    Attributes:
+        activity: What was seen since it was last taken by `take`; None if nothing was.
+    """
+
+    def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
+        self.activity: Activity | None = None
+        self._finder = RebalanceFinder(topics)
+        self._last: Snapshot | None = None
+
+    def lead_in(self, snapshot: Snapshot) -> None:
+        """Take a snapshot that another part of the history tells of."""
+        self._last = snapshot
+        for _ in self._finder.add(snapshot):
+            pass
+
+    def add(self, snapshot: Snapshot) -> list[Rebalance]:
+        """Take the next snapshot; gives the rebalances that are over with it, quiet ones among them."""
+        self._begun(snapshot).add(self._last, snapshot)
+        self._last = snapshot
+        return self._counted(self._finder.add(snapshot))
+
+    def finish(self) -> list[Rebalance]:
+        """What is left of a rebalance that did not come to its end."""
+        return self._counted(self._finder.finish())
+
+    def take(self) -> Activity | None:
+        """The activity since the last call."""
+        activity, self.activity = self.activity, None
+        return activity
+
+    def _counted(self, rebalances: Iterator[Rebalance]) -> list[Rebalance]:
+        found = list(rebalances)
+        if self._last is not None:
+            for one in found:
+                self._begun(self._last).count(one)
+        return found
+
+    def _begun(self, snapshot: Snapshot) -> Activity:
+        if self.activity is None:
+            self.activity = Activity(
+                since_us=snapshot.time_us, until_us=snapshot.time_us, members=len(snapshot.members)
+            )
+        return self.activity
+
+
+def find_group(
+    snapshots: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None
+) -> Activity | None:
+    """How restless one group was; None if it has no snapshots.
+
+    Args:
+        snapshots: Its snapshots, in their order.
+        topics: See `find_rebalances`.
+    """
+    follower = GroupFollower(topics)
+    for snapshot in snapshots:
+        follower.add(snapshot)
+    follower.finish()
+    return follower.activity
+
+
+def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[Traffic]:
+    old, new = _named(last.members), _named(snapshot.members)
+    for name in sorted(old.keys() | new.keys()):
+        before, now = old.get(name, set()), new.get(name, set())
+        if before != now:
+            yield Traffic(
+                snapshot.time_us, name, len(now - before), len(before - now), max(len(before), len(now))
+            )
+
+
+def _named(members: Iterable[SnapshotMember]) -> dict[str, set[str]]:
+    named: dict[str, set[str]] = {}
+    for member in members:
+        named.setdefault(member.instance_id or member.client_id, set()).add(member.member_id)
+    return named
+
+
+def _flaps(traffic: list[Traffic]) -> bool:
+    """Whether it came and went often enough in any hour."""
+    wanted = FLAPPING_TIMES * max(one.here for one in traffic)
+    came = went = first = 0
+    for one in traffic:
+        came, went = came + one.came, went + one.went
+        while one.time_us - traffic[first].time_us > FLAPPING_US:
+            came, went = came - traffic[first].came, went - traffic[first].went
+            first += 1
+        if min(came, went) >= wanted:
+            return True
+    return False

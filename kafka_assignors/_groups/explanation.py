@@ -1,0 +1,278 @@
+"""A group explained: who is in it and has what, how good that is, and what is wrong with it.
+
+All is worked out from the record that its coordinator keeps of it, and from what topics there are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors._groups.problems import Problem, find_problems
+from kafka_assignors._model.group import Group, Member
+from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._wire.offsets_topic import (
+    RecordError,
+    batch_size,
+    decode_assignment,
+    decode_prior_assignment,
+    decode_subscription,
+    encode_group_metadata,
+    group_metadata_key,
+)
+from kafka_assignors._wire.user_data import layout_of
+from kafka_assignors.assignors._membership import by_topic
+from kafka_assignors.planners import plan_exact, plan_range, plan_round_robin
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kafka_assignors._groups.snapshots import Partitions
+    from kafka_assignors._model.plan import Plan
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata, Subscription
+    from kafka_assignors._wire.user_data import Layout, StickyUserData
+
+RECORD_LIMIT: Final = 1_048_588
+"""`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberAccount:
+    """A member as its coordinator has it.
+
+    Attributes:
+        name: What to call it: its instance id; or its client id, with its host or as part of its member id
+            where others have the same.
+        member_id: Its id.
+        client_id: Its client's name.
+        host: Where it is.
+        instance_id: Of a static member.
+        leads: Whether it leads the group.
+        rack: The rack that it named.
+        topics: What it subscribes to.
+        version: The version of its subscription.
+        layout: The layout of its sticky user data; None if it has none.
+        claims: What it said it had when it joined.
+        claimed_generation: The generation of that, -1 if it did not say.
+        assignment: What it has.
+        session_timeout_ms: How long it may send no heartbeat.
+        rebalance_timeout_ms: How long others wait for it in a rebalance: its `max.poll.interval.ms`.
+        unreadable: Why what it or its leader sent cannot be read; None if it can.
+    """
+
+    name: str
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None
+    leads: bool
+    rack: str | None
+    topics: tuple[str, ...]
+    version: int
+    layout: Layout | None
+    claims: Partitions
+    claimed_generation: int
+    assignment: Partitions
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    unreadable: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A partition that would go elsewhere; `source` is None if nobody has it."""
+
+    topic: str
+    partition: int
+    source: str | None
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A group, explained.
+
+    Attributes:
+        group_id: Its id.
+        generation: Its generation.
+        strategy: What it assigns by; None of an empty group.
+        leader: The leader's member id.
+        members: Its members, in the order of their client ids.
+        loads: Member id -> how many partitions it has.
+        best_loads: The loads of the best balance that the subscriptions allow, in ascending order.
+        would_move: What would move if the group rebalanced now, by its own strategy.
+        record_bytes: The size of its record.
+        record_limit: How large that may be.
+        problems: What is wrong, the worst first.
+    """
+
+    group_id: str
+    generation: int
+    strategy: str | None
+    leader: str | None
+    members: tuple[MemberAccount, ...]
+    loads: Mapping[str, int]
+    best_loads: tuple[int, ...]
+    would_move: tuple[Move, ...]
+    record_bytes: int
+    record_limit: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def imbalance(self) -> int:
+        """The largest load less the smallest."""
+        return max(self.loads.values(), default=0) - min(self.loads.values(), default=0)
+
+    @property
+    def best_imbalance(self) -> int:
+        """The same of the best balance."""
+        return max(self.best_loads, default=0) - min(self.best_loads, default=0)
+
+
+def explain(
+    group_id: str,
+    value: GroupMetadataValue,
+    topics: Mapping[str, Collection[int]],
+    *,
+    committed: Collection[str] = (),
+    record_limit: int = RECORD_LIMIT,
+) -> Explanation:
+    """Explain a group of the classic protocol.
+
+    Args:
+        group_id: Its id.
+        value: Its newest record.
+        topics: The partition ids of each topic that exists.
+        committed: The topics of which it has committed offsets.
+        record_limit: How large its record may be.
+    """
+    names = _names(value.members)
+    accounts = [_account(member, names[member.member_id], value) for member in value.members]
+    accounts.sort(key=lambda account: (account.client_id, account.member_id))
+    group = _group(accounts, topics, value.generation)
+    best = plan_exact(group)
+    size = batch_size(group_metadata_key(group_id), encode_group_metadata(value))
+    found = Explanation(
+        group_id=group_id,
+        generation=value.generation,
+        strategy=value.protocol,
+        leader=value.leader,
+        members=tuple(accounts),
+        loads={account.member_id: len(account.assignment) for account in accounts},
+        best_loads=tuple(sorted(int(load) for load in best.loads)),
+        would_move=_moves(group, _own_plan(value.protocol, group, best)),
+        record_bytes=size,
+        record_limit=record_limit,
+        problems=(),
+    )
+    return replace(found, problems=find_problems(found, topics, committed))
+
+
+def _names(members: Sequence[MemberMetadata]) -> dict[str, str]:
+    """The shortest name of each member that is nobody else's."""
+    choices = {
+        member.member_id: (
+            member.group_instance_id or member.client_id,
+            f"{member.client_id}{member.client_host}",
+            member.member_id,
+        )
+        for member in members
+    }
+    counts = Counter(name for names in choices.values() for name in names)
+    return {
+        member_id: next((name for name in names if counts[name] == 1), member_id)
+        for member_id, names in choices.items()
+    }
+
+
+def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> MemberAccount:
+    subscription = assigned = prior = layout = unreadable = None
+    try:
+        subscription = decode_subscription(member.subscription)
+        prior = decode_prior_assignment(value.protocol, subscription.user_data)
+        if value.protocol == "sticky" and subscription.user_data:
+            layout = layout_of(subscription.user_data)
+    except RecordError as error:
+        unreadable = str(error)
+    try:
+        assigned = decode_assignment(member.assignment)
+    except RecordError as error:
+        unreadable = str(error)
+    return MemberAccount(
+        name=name,
+        member_id=member.member_id,
+        client_id=member.client_id,
+        host=member.client_host,
+        instance_id=member.group_instance_id,
+        leads=member.member_id == value.leader,
+        rack=None if subscription is None else subscription.rack_id or None,
+        topics=() if subscription is None else subscription.topics,
+        version=-1 if subscription is None else subscription.version,
+        layout=layout,
+        claims=_claims(subscription, prior),
+        claimed_generation=max(
+            NO_GENERATION if subscription is None else subscription.generation_id,
+            NO_GENERATION if prior is None else prior.generation,
+        ),
+        assignment=frozenset() if assigned is None else _flat(assigned.assigned_partitions),
+        session_timeout_ms=member.session_timeout,
+        rebalance_timeout_ms=member.rebalance_timeout,
+        unreadable=unreadable,
+    )
+
+
+def _claims(subscription: Subscription | None, prior: StickyUserData | None) -> Partitions:
+    owned = frozenset() if subscription is None else _flat(subscription.owned_partitions)
+    return owned or (frozenset() if prior is None else _flat(prior.claims))
+
+
+def _group(
+    accounts: Sequence[MemberAccount], topics: Mapping[str, Collection[int]], generation: int
+) -> Group:
+    """The group as a leader would see it if all joined again now."""
+    return Group.of(
+        topics,
+        [
+            Member(
+                member_id=account.member_id,
+                instance_id=account.instance_id,
+                topics=frozenset(account.topics),
+                rack=account.rack,
+                claims=by_topic(account.assignment),
+                generation=generation,
+            )
+            for account in accounts
+        ],
+    )
+
+
+def _own_plan(strategy: str | None, group: Group, best: Plan) -> Plan | None:
+    """What the group's own strategy would plan; None of one that is not known."""
+    if strategy in {"sticky", "cooperative-sticky"}:
+        return best
+    if strategy == "range":
+        return plan_range(group)
+    return plan_round_robin(group) if strategy == "roundrobin" else None
+
+
+def _moves(group: Group, plan: Plan | None) -> tuple[Move, ...]:
+    if plan is None:
+        return ()
+    before = {
+        (topic, partition): member.member_id
+        for member in group.members
+        for topic, ids in member.claims.items()
+        for partition in ids
+    }
+    return tuple(
+        Move(topic=topic, partition=partition, source=before.get((topic, partition)), target=member)
+        for member, assigned in plan.assignments().items()
+        for topic, ids in sorted(assigned.items())
+        for partition in sorted(ids)
+        if before.get((topic, partition)) != member
+    )
+
+
+def _flat(partitions: Mapping[str, Collection[int]]) -> Partitions:
+    return frozenset((topic, partition) for topic, ids in partitions.items() for partition in ids)

@@ -1,0 +1,299 @@
+"""A group of KIP-848, put together from records that each tell a part of it.
+
+The coordinator writes what members said (type 5), the group's epoch (3), what members are to have (7) and
+for which epoch (6), and what each of them has (8). A snapshot is what these add up to:
+
+- The generation is the epoch of the target assignment.
+- A member has what it was given and what it has yet to let go of: it consumes both. A static member that is
+  away (its epoch is -2) has nothing.
+- The group is settled as Kafka's `ConsumerGroup` is stable: no epoch is waiting for a target assignment, and
+  every member is stable at the target's epoch. A group without members is.
+- A snapshot is worth telling if members, subscriptions, owners, the generation, or whether it is settled
+  differ from the snapshot before.
+
+Where the log was not read for long, compaction may have removed the tombstones of members, or of the group,
+before they were seen. Two rules of the coordinator's tell of that:
+
+- No member's epoch is ahead of its group's. One that is was in a group of the same name before this one.
+- A living member says what it has after each newer target assignment: it hears of it at its next heartbeat,
+  at the latest when its session timeout is over, and is fenced if it then takes longer than its rebalance
+  timeout to let go of partitions. One that says nothing for longer than both is gone. If it says something
+  after all, it is there again.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+from kafka_assignors._wire.offsets_topic import (
+    ConsumerGroupCurrentMemberAssignment,
+    ConsumerGroupMemberMetadata,
+    ConsumerGroupMetadata,
+    ConsumerGroupPartitionMetadata,
+    ConsumerGroupRegularExpression,
+    ConsumerGroupTargetAssignmentMetadata,
+    MemberState,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from uuid import UUID
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions
+    from kafka_assignors._wire.offsets_topic import (
+        ConsumerGroupCurrentMemberAssignmentValue,
+        ConsumerGroupMemberMetadataValue,
+        Record,
+        TopicPartitions,
+    )
+
+PROTOCOL_TYPE: Final = "kip848"
+"""What stands for the protocol type of such a group."""
+
+_AWAY: Final = -2
+"""The epoch of a static member that left and may come back."""
+
+_SESSION_TIMEOUT_MS: Final = 60_000
+"""The longest that brokers allow unless told otherwise (`group.consumer.max.session.timeout.ms`); what it is,
+is in no record, but for members that use the classic protocol."""
+
+
+def uuid_text(topic_id: UUID) -> str:
+    """An id as Java prints a Uuid: base64 for URLs without padding."""
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+@dataclass(slots=True)
+class _Member:
+    """What is known of a member.
+
+    Attributes:
+        said: What it said.
+        has: What it has.
+        said_last: Whether what it said is newer than what it has.
+        due_us: Since when it is to say that it has what a newer target assignment gives it; None if it is
+            not, or said something since.
+        gone: Whether it took longer than the coordinator allows.
+    """
+
+    said: ConsumerGroupMemberMetadataValue | None = None
+    has: ConsumerGroupCurrentMemberAssignmentValue | None = None
+    said_last: bool = False
+    due_us: int | None = None
+    gone: bool = False
+
+    @property
+    def patience_us(self) -> int:
+        """How long it may take to say that it has what it is to have, in microseconds."""
+        if self.said is None:
+            return 1000 * _SESSION_TIMEOUT_MS
+        return 1000 * (
+            max(_session_timeout_ms(self.said), _SESSION_TIMEOUT_MS) + self.said.rebalance_timeout_ms
+        )
+
+
+class Kip848Group:
+    """What is known of a group of KIP-848; see the module.
+
+    Nothing is told before both its epoch and its assignment's are known, as where the log begins with what
+    compaction has left.
+
+    Args:
+        topic_names: The name of each topic by its id, a UUID or Java's text of it.
+    """
+
+    def __init__(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
+        self._names: dict[str, str] = {}
+        self.learn(topic_names)
+        self._matches: dict[str, tuple[str, ...]] = {}
+        self._told: tuple[object, ...] | None = None
+        self._changed = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._members: dict[str, _Member] = {}
+        self._epoch: int | None = None
+        self._rose_us = 0
+        self._assignment_epoch: int | None = None
+        self._last: ArchivedRecord | None = None
+        self._group = ""
+        self._ended: int | None = None
+
+    def learn(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
+        """Take more names of topics."""
+        for key, name in topic_names.items():
+            self._names[key if isinstance(key, str) else uuid_text(key)] = name
+
+    def add(self, record: ArchivedRecord, decoded: Record) -> None:
+        """Take the next record, of any type."""
+        match decoded:
+            case ConsumerGroupMetadata(value=value):
+                self._move_on(None if value is None else value.epoch, record.time_us)
+            case ConsumerGroupTargetAssignmentMetadata(value=value):
+                self._assign(None if value is None else value.assignment_epoch, record.time_us)
+            case ConsumerGroupMemberMetadata(member_id=member_id, value=value):
+                member = self._member(member_id)
+                member.said, member.said_last = value, True
+            case ConsumerGroupCurrentMemberAssignment(member_id=member_id, value=value):
+                member = self._member(member_id)
+                member.has, member.said_last = value, False
+            case ConsumerGroupRegularExpression(regular_expression=expression, value=value):
+                self._matches[expression] = () if value is None else value.topics
+            case ConsumerGroupPartitionMetadata(value=value):
+                topics = () if value is None else value.topics
+                self._names.update((uuid_text(topic.topic_id), topic.topic_name) for topic in topics)
+            case _:
+                return
+        self._changed = True
+        self._last = record
+        self._group = getattr(decoded, "group_id", self._group)
+
+    def _move_on(self, epoch: int | None, time_us: int) -> None:
+        """The group's epoch; None if it is gone. A lower one than before is that of a group made anew."""
+        if epoch is None:
+            if self._epoch is not None:
+                ended = self._assignment_epoch or self._epoch
+                self._forget()
+                self._ended = ended
+            return
+        self._ended = None
+        if epoch == self._epoch:
+            return
+        self._epoch, self._rose_us = epoch, time_us
+        # Records of the group that this one follows are told by their epochs alone: of this group's own,
+        # compaction may have left some before its epoch's, such as those of members that joined early.
+        if self._assignment_epoch is not None and self._assignment_epoch > epoch:
+            self._assignment_epoch = None
+        for member_id, member in [*self._members.items()]:
+            if member.has is None or member.has.member_epoch <= epoch:
+                continue
+            if member.said_last:  # a consumer keeps its id for as long as it lives: it is in both groups
+                member.has = None
+            else:
+                del self._members[member_id]
+
+    def _assign(self, epoch: int | None, time_us: int) -> None:
+        """The epoch of the target assignment; None if there is none any more."""
+        self._assignment_epoch = epoch
+        if epoch is None:
+            return
+        for member in self._members.values():
+            if member.due_us is None and (member.has is None or member.has.member_epoch < epoch):
+                member.due_us = time_us
+
+    def give_up(self, now_us: int) -> None:
+        """Take members for gone that would have said something by now, or would have been fenced."""
+        for member in self._members.values():
+            if member.due_us is not None and not member.gone and now_us - member.due_us > member.patience_us:
+                member.gone = self._changed = True
+
+    def snapshot(self) -> Snapshot | None:
+        """The group as it is now; None if nothing worth telling has changed, or too little is known."""
+        if not self._changed or self._last is None:
+            return None
+        self._changed = False
+        for member_id, member in [*self._members.items()]:
+            if member.said is None and member.has is None:
+                del self._members[member_id]
+        if self._ended is not None:
+            made = self._make((), settled=True)
+            self._ended = self._told = None
+            return made
+        if self._epoch is None or self._assignment_epoch is None:
+            return None
+        members = [
+            self._read(member_id, member.said, member.has)
+            for member_id, member in self._members.items()
+            if member.said is not None and not member.gone
+        ]
+        members.sort(key=lambda member: (member.identity, member.member_id))
+        made = self._make(tuple(members), settled=not members or self._stable)
+        picture = (
+            made.generation,
+            made.settled,
+            [(one.identity, one.member_id, one.topics, one.assignment) for one in made.members],
+        )
+        if picture == self._told:
+            return None
+        self._told = picture
+        return made
+
+    def _member(self, member_id: str) -> _Member:
+        """A member of which there is a record, so that it is not gone without a word."""
+        member = self._members.setdefault(member_id, _Member())
+        member.due_us, member.gone = None, False
+        return member
+
+    @property
+    def _stable(self) -> bool:
+        return self._epoch == self._assignment_epoch and all(
+            member.has is not None
+            and member.has.state == MemberState.STABLE
+            and member.has.member_epoch == self._assignment_epoch
+            for member in self._members.values()
+            if not member.gone
+        )
+
+    def _make(self, members: tuple[SnapshotMember, ...], *, settled: bool) -> Snapshot:
+        assert self._last is not None  # noqa: S101 - for the type checker
+        wanted = Counter(
+            member.said.server_assignor
+            for member in self._members.values()
+            if member.said is not None and member.said.server_assignor and not member.gone
+        )
+        return Snapshot(
+            group=self._group,
+            generation=self._ended or self._assignment_epoch or self._epoch or 0,
+            time_us=self._last.time_us,
+            state_time_us=self._rose_us or None,
+            partition=self._last.partition,
+            offset=self._last.offset,
+            leader_epoch=self._last.leader_epoch,
+            protocol_type=PROTOCOL_TYPE,
+            strategy=max(sorted(wanted), key=lambda name: wanted[name], default=None) if members else None,
+            members=members,
+            settled=settled,
+        )
+
+    def _read(
+        self,
+        member_id: str,
+        said: ConsumerGroupMemberMetadataValue,
+        has: ConsumerGroupCurrentMemberAssignmentValue | None,
+    ) -> SnapshotMember:
+        matching = (
+            () if said.subscribed_topic_regex is None else self._matches.get(said.subscribed_topic_regex, ())
+        )
+        assignment: Partitions = frozenset()
+        if has is not None and has.member_epoch != _AWAY:
+            assignment = self._flat((*has.assigned_partitions, *has.partitions_pending_revocation))
+        return SnapshotMember(
+            member_id=member_id,
+            instance_id=said.instance_id,
+            client_id=said.client_id,
+            host=said.client_host,
+            rack=said.rack_id or None,
+            topics=frozenset((*said.subscribed_topic_names, *matching)),
+            claims={},
+            assignment=assignment,
+            session_timeout_ms=_session_timeout_ms(said),
+            rebalance_timeout_ms=said.rebalance_timeout_ms,
+        )
+
+    def _flat(self, given: Iterable[TopicPartitions]) -> Partitions:
+        return frozenset(
+            (self._names.get(text, text), partition)
+            for one in given
+            for text in (uuid_text(one.topic_id),)
+            for partition in one.partitions
+        )
+
+
+def _session_timeout_ms(said: ConsumerGroupMemberMetadataValue) -> int:
+    """That of a member that uses the classic protocol; of others it is not told: -1."""
+    classic = said.classic_member_metadata
+    return -1 if classic is None else classic.session_timeout_ms

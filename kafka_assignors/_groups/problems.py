@@ -1,0 +1,292 @@
+"""What is wrong with a group, or will be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kafka_assignors._groups.explanation import Explanation
+
+Kind = Literal[
+    "nothing to do",
+    "unread topic",
+    "missing topic",
+    "no owner",
+    "two owners",
+    "double claim",
+    "unreadable member",
+    "foreign user data",
+    "no memory",
+    "timeouts",
+    "record size",
+    "uneven",
+    "eager",
+]
+"""What can be wrong."""
+
+_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
+_NEAR: Final = 0.7  # of the limit of a record
+_MANY: Final = 3  # members, from which on eager rebalances are worth a word
+_NAMED: Final = 5
+_SHORT_MS: Final = 10_000  # of a static member, whose restarts are to go unnoticed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something that is wrong, or will be.
+
+    Attributes:
+        kind: What.
+        severity: "error" if records are not consumed, or not rightly; "warning" if they may not be; "note"
+            if it could be better.
+        text: What it is.
+        advice: What to do.
+    """
+
+    kind: Kind
+    severity: Literal["error", "warning", "note"]
+    text: str
+    advice: str
+
+
+def find_problems(
+    found: Explanation, topics: Mapping[str, Collection[int]], committed: Collection[str]
+) -> tuple[Problem, ...]:
+    """Find what is wrong, the worst first.
+
+    Args:
+        found: The group; its own `problems` are not looked at.
+        topics: The partition ids of each topic that exists.
+        committed: The topics of which the group has committed offsets.
+    """
+    problems = [
+        *_about_bytes(found),
+        *_about_partitions(found, topics, committed),
+        *_about_members(found),
+        *_about_claims(found),
+        *_about_layouts(found),
+        *_about_timeouts(found),
+        *_about_record(found),
+    ]
+    return tuple(sorted(problems, key=lambda problem: _ORDER[problem.severity]))
+
+
+def _about_bytes(found: Explanation) -> list[Problem]:
+    return [
+        Problem(
+            kind="unreadable member",
+            severity="error",
+            text=f"what {account.name} or its leader sent cannot be read: {account.unreadable}",
+            advice="find out what client it is: leaders of kafka-python fail on such members, and ours give"
+            " them nothing",
+        )
+        for account in found.members
+        if account.unreadable is not None
+    ]
+
+
+def _about_partitions(
+    found: Explanation, topics: Mapping[str, Collection[int]], committed: Collection[str]
+) -> list[Problem]:
+    problems: list[Problem] = []
+    wanted = {topic for account in found.members for topic in account.topics}
+    existing = {(topic, partition) for topic in wanted & topics.keys() for partition in topics[topic]}
+    owners = Counter(partition for account in found.members for partition in account.assignment)
+    if missing := sorted(wanted - topics.keys()):
+        problems.append(
+            Problem(
+                kind="missing topic",
+                severity="warning",
+                text=f"members subscribe to topics that do not exist: {', '.join(missing)}",
+                advice="create it, or correct the subscription: kafka-python's leaders wait for such topics",
+            )
+        )
+    if free := sorted(existing - owners.keys()):
+        problems.append(
+            Problem(
+                kind="no owner",
+                severity="error",
+                text=f"nobody has {_some([f'{topic}-{partition}' for topic, partition in free])}",
+                advice="in a rebalance that passes; else the strategy left it out: see who subscribes to it",
+            )
+        )
+    if found.strategy != "broadcast" and (twice := sorted(one for one, count in owners.items() if count > 1)):
+        problems.append(
+            Problem(
+                kind="two owners",
+                severity="error",
+                text=f"two members have {_some([f'{topic}-{partition}' for topic, partition in twice])}",
+                advice="the leader's assignor is wrong: its records are processed twice",
+            )
+        )
+    if unread := sorted({*committed} & topics.keys() - wanted) if found.members else []:
+        problems.append(
+            Problem(
+                kind="unread topic",
+                severity="warning",
+                text=f"the group has offsets of {', '.join(unread)}, to which no member subscribes",
+                advice="if that is meant, delete the offsets; else look for the members that are missing",
+            )
+        )
+    return problems
+
+
+def _about_members(found: Explanation) -> list[Problem]:
+    problems: list[Problem] = []
+    idle = [account.name for account in found.members if not account.assignment]
+    if idle:
+        few = len(found.members) > sum(found.loads.values())
+        problems.append(
+            Problem(
+                kind="nothing to do",
+                severity="note" if few else "warning",
+                text=f"{_some(idle)} {_have(idle)} no partitions",
+                advice=f"there are {sum(found.loads.values())} partitions for {len(found.members)} members"
+                if few
+                else "see what it subscribes to; range gives nothing to the last members of small topics",
+            )
+        )
+    if found.strategy != "broadcast" and found.imbalance > found.best_imbalance:
+        problems.append(
+            Problem(
+                kind="uneven",
+                severity="note",
+                text=f"loads differ by {found.imbalance}, where {found.best_imbalance} is possible",
+                advice="a sticky strategy balances over all topics, range topic by topic",
+            )
+        )
+    eager = found.strategy in EAGER_STRATEGIES
+    if eager and len(found.members) >= _MANY:
+        problems.append(
+            Problem(
+                kind="eager",
+                severity="note",
+                text=f"{found.strategy} is eager: in each rebalance all members let go of everything",
+                advice="cooperative-sticky takes away only what moves; two rolling restarts lead to it",
+            )
+        )
+    return problems
+
+
+def _about_claims(found: Explanation) -> list[Problem]:
+    if found.strategy not in {"sticky", "cooperative-sticky"}:
+        return []
+    problems: list[Problem] = []
+    claimed: dict[tuple[tuple[str, int], int], list[str]] = {}
+    for account in found.members:
+        for claim in account.claims:
+            claimed.setdefault((claim, account.claimed_generation), []).append(account.name)
+    double = sorted((key[0], members) for key, members in claimed.items() if len(members) > 1)
+    if double:
+        (topic, partition), members = double[0]
+        problems.append(
+            Problem(
+                kind="double claim",
+                severity="warning",
+                text=f"{' and '.join(members)} said that they had {topic}-{partition} in one generation"
+                + (f", and {len(double) - 1} more such" if len(double) > 1 else ""),
+                advice="one of them missed a rebalance; such claims do not count, and the partition may move",
+            )
+        )
+    forgetful = [account.name for account in found.members if account.version == 0]
+    if forgetful and found.strategy == "cooperative-sticky":
+        problems.append(
+            Problem(
+                kind="no memory",
+                severity="error",
+                text=f"{_some(forgetful)} cannot say what it has: its subscription is of version 0",
+                advice="its client is too old for a cooperative rebalance: update it",
+            )
+        )
+    return problems
+
+
+def _about_layouts(found: Explanation) -> list[Problem]:
+    """Sticky members whose histories one another cannot read."""
+    layouts: dict[str, list[str]] = {}
+    for account in found.members:
+        if account.layout is not None:
+            layout = "kafka-python's" if account.layout == "kafka-python" else "Java's"
+            layouts.setdefault(layout, []).append(account.name)
+    if len(layouts) < 2:  # noqa: PLR2004 - one layout is as it should be
+        return []
+    who = "; ".join(f"{_some(sorted(names))}: {layout}" for layout, names in sorted(layouts.items()))
+    return [
+        Problem(
+            kind="foreign user data",
+            severity="warning",
+            text=f"members tell what they had in different layouts ({who})",
+            advice="a leader of kafka-python's own class, or of Java, forgets what the others had, and their"
+            " partitions move; give all members the same assignor (ours reads all layouts)",
+        )
+    ]
+
+
+def _about_timeouts(found: Explanation) -> list[Problem]:
+    problems = [
+        Problem(
+            kind="timeouts",
+            severity="warning",
+            text=f"{account.name} has max.poll.interval.ms {account.rebalance_timeout_ms}, less than its"
+            f" session.timeout.ms {account.session_timeout_ms}",
+            advice="it is thrown out for a slow poll sooner than for being dead: raise the first",
+        )
+        for account in found.members
+        if 0 < account.rebalance_timeout_ms < account.session_timeout_ms
+    ]
+    if hasty := [
+        account.name
+        for account in found.members
+        if account.instance_id is not None and account.session_timeout_ms <= _SHORT_MS
+    ]:
+        problems.append(
+            Problem(
+                kind="timeouts",
+                severity="note",
+                text=f"{_some(hasty)} {_have(hasty)} an instance id and a session.timeout.ms of"
+                f" at most {_SHORT_MS}",
+                advice="a restart that takes longer starts two rebalances, as without an instance id: raise"
+                " it to what a restart takes",
+            )
+        )
+    sessions = {account.session_timeout_ms for account in found.members}
+    if len(sessions) > 1:
+        problems.append(
+            Problem(
+                kind="timeouts",
+                severity="note",
+                text=f"members have session timeouts from {min(sessions)} to {max(sessions)} ms",
+                advice="some are missed later than others: give all the same, unless that is meant",
+            )
+        )
+    return problems
+
+
+def _about_record(found: Explanation) -> list[Problem]:
+    if found.record_bytes < _NEAR * found.record_limit:
+        return []
+    over = found.record_bytes > found.record_limit
+    return [
+        Problem(
+            kind="record size",
+            severity="error" if over else "warning",
+            text=f"the group's record has {found.record_bytes:,} bytes of {found.record_limit:,}",
+            advice="above that the group never settles: raise max.message.bytes of __consumer_offsets, or use"
+            " fewer members or a strategy without user data",
+        )
+    ]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _have(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"

@@ -1,0 +1,283 @@
+"""Why did a group rebalance? Two of its snapshots compared, that of a generation and that of the next.
+
+A record says who the members were, not what happened to them. What is told of members that are gone is what
+follows from Kafka's own rules: static members send no LeaveGroup; the coordinator takes nobody for lost
+before a session timeout (or a rebalance timeout, of one that did not join) is over; and a new process has no
+memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+
+Kind = Literal[
+    "member joined",
+    "member left",
+    "member lost",
+    "member gone",
+    "member removed",
+    "member restarted",
+    "static member came back",
+    "subscription changed",
+    "strategy changed",
+    "topics changed",
+    "hand-over of a cooperative rebalance",
+    "coordinator moved",
+    "unknown",
+]
+"""What is seen.
+
+- "member joined": there was none of its id, nor of its instance id.
+- "member left": a dynamic member is gone, and so soon after the generation before that it cannot have been
+  lost: it said so, by closing, unsubscribing, or not polling within `max.poll.interval.ms`; or an admin did.
+- "member lost": a static member is gone after its session timeout; or a dynamic one is gone, and another of
+  the same client id and host came that remembers what that one had: the process is the same.
+- "member gone": a dynamic member left or was lost; the records do not tell which.
+- "member removed": a static member is gone before its session can have ended: an admin removed it.
+- "member restarted": a dynamic member is gone, and another of the same client id and host came.
+- "static member came back": its instance id is in both, with another member id.
+- "topics changed": partitions or topics were added or deleted, as far as members' assignments show it.
+- "hand-over of a cooperative rebalance": what members let go of after the generation before was given away.
+- "coordinator moved": nothing changed but the leader epoch of the group's partition of
+  `__consumer_offsets`.
+- "unknown": nothing changed. A leader joined again, or a member was there and gone between the two records.
+"""
+
+
+HAND_OVER: Final = "hand-over of a cooperative rebalance"
+"""The second round of a rebalance, whose reason is that of the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Something that differs between two generations.
+
+    Attributes:
+        kind: What.
+        member: Whose doing it was: client id and host; empty if nobody's.
+        text: The same for people.
+    """
+
+    kind: Kind
+    member: str
+    text: str
+
+
+class Written(Protocol):
+    """When a generation's record was written, and what it says of when all had joined; see `Snapshot`."""
+
+    @property
+    def time_us(self) -> int:
+        """When it was written."""
+
+    @property
+    def state_time_us(self) -> int | None:
+        """When all had joined; None if it does not say."""
+
+
+def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
+    """What differs between a generation and a later one; "coordinator moved" or "unknown" if nothing does.
+
+    Args:
+        before: The generation before: its last record, if there are several.
+        after: The later one.
+    """
+    found = [*_members(before, after), *_strategy(before, after), *_subscriptions(before, after)]
+    found += _topics(before, after, alone=not found)
+    if not found:
+        found += _hand_over(before, after)
+    return tuple(found) or (_nothing(before, after),)
+
+
+def began_us(last: Written, snapshot: Written) -> int:
+    """When all had joined, in microseconds since 1970; if that cannot be told, when the record was written.
+
+    Args:
+        last: The record before, which was written earlier than all can have joined.
+        snapshot: The generation.
+    """
+    told = snapshot.state_time_us
+    return told if told is not None and last.time_us < told <= snapshot.time_us else snapshot.time_us
+
+
+def hands_over(last: Snapshot, snapshot: Snapshot) -> bool:
+    """Whether a generation goes on with what the last one made members of a cooperative group give up.
+
+    It comes at once, as who let go of partitions joins again; or it gives them away at last. A topic that
+    nobody had any partition of was deleted, and may come back as another one.
+    """
+    if not last.given_up:
+        return False
+    if began_us(last, snapshot) - last.time_us <= last.patience_us:
+        return True
+    kept = {topic for topic, _ in last.owners}
+    return any(one[0] in kept and one in snapshot.owners for one in last.given_up)
+
+
+def name_of(member: SnapshotMember) -> str:
+    """A member as people know it: its instance id, or its client id and host."""
+    return member.instance_id or f"{member.client_id}{member.host}"
+
+
+def _nothing(before: Snapshot, after: Snapshot) -> Change:
+    if None not in (before.leader_epoch, after.leader_epoch) and before.leader_epoch != after.leader_epoch:
+        return Change(
+            kind="coordinator moved",
+            member="",
+            text="no member and no subscription changed, but the coordinator moved",
+        )
+    return Change(
+        kind="unknown",
+        member="",
+        text="no member and no subscription changed: a leader joined again, or the coordinator moved",
+    )
+
+
+def _members(before: Snapshot, after: Snapshot) -> Iterator[Change]:
+    old = {member.member_id: member for member in before.members}
+    new = {member.member_id: member for member in after.members}
+    instances = {member.instance_id for member in before.members if member.instance_id}
+    came = [member for member in after.members if member.member_id not in old]
+    for member in came:
+        if member.instance_id in instances:
+            yield _change("static member came back", member, "came back")
+    kept = {member.instance_id for member in after.members if member.instance_id}
+    gone = [
+        member
+        for member in before.members
+        if member.member_id not in new and (member.instance_id is None or member.instance_id not in kept)
+    ]
+    joined = [member for member in came if member.instance_id not in instances]
+    successors = _successors(gone, joined)
+    for member in joined:
+        if member.member_id not in {one.member_id for one in successors.values()}:
+            yield _change("member joined", member, "joined")
+    for member in gone:
+        yield _gone(member, successors.get(member.member_id), before, after)
+
+
+def _successors(
+    gone: Iterable[SnapshotMember], joined: Iterable[SnapshotMember]
+) -> dict[str, SnapshotMember]:
+    """By the member id of one that is gone: one that came from the same client and host; no static ones."""
+    free: dict[tuple[str, str], list[SnapshotMember]] = {}
+    for member in joined:
+        if member.instance_id is None:
+            free.setdefault((member.client_id, member.host), []).append(member)
+    found = {}
+    for member in gone:
+        others = free.get((member.client_id, member.host))
+        if member.instance_id is None and others:
+            remembers = next((one for one in others if _remembers(one, member)), others[0])
+            others.remove(remembers)
+            found[member.member_id] = remembers
+    return found
+
+
+def _gone(
+    member: SnapshotMember, successor: SnapshotMember | None, before: Snapshot, after: Snapshot
+) -> Change:
+    if successor is not None and _remembers(successor, member):
+        return _change(
+            "member lost", member, "was out of the group and came back: it remembers what it had before"
+        )
+    if successor is not None:
+        return _change("member restarted", member, "is gone, and another of its client id and host came")
+    soon = cannot_be_lost(member, before, after)
+    if member.instance_id is not None:
+        if soon:
+            return _change("member removed", member, "was removed by an admin: its session was not over")
+        return _change("member lost", member, "was lost: its session ended, or an admin removed it")
+    if soon:
+        return _change("member left", member, "left: no timeout was over")
+    return _change("member gone", member, "left, or was lost")
+
+
+def _remembers(member: SnapshotMember, other: SnapshotMember) -> bool:
+    """Whether a new member claims only what another had; a new process remembers nothing."""
+    claims = {(topic, one) for topic, partitions in member.claims.items() for one in partitions}
+    return bool(claims) and claims <= other.assignment
+
+
+def cannot_be_lost(member: SnapshotMember, before: Snapshot, after: Snapshot) -> bool:
+    """Whether less time went by than the coordinator needs to take a member for lost.
+
+    A session begins anew when all have joined, which is what `Snapshot.state_time_us` tells, and when the
+    member syncs. Of KIP-848, whose session timeout is in no record, nothing follows.
+    """
+    timeouts = [member.session_timeout_ms, member.rebalance_timeout_ms]
+    began, ended = before.state_time_us, after.state_time_us
+    if began is None or ended is None or min(timeouts) < 0 or before.protocol_type == "kip848":
+        return False
+    return ended - began < min(timeouts) * 1000
+
+
+def _strategy(before: Snapshot, after: Snapshot) -> Iterator[Change]:
+    if not before.members or not after.members:
+        return
+    if before.protocol_type != after.protocol_type:
+        text = f"the group's protocol is {after.protocol_type} instead of {before.protocol_type}"
+        yield Change(kind="strategy changed", member="", text=text)
+    elif before.strategy != after.strategy:
+        text = f"the strategy is {after.strategy} instead of {before.strategy}"
+        yield Change(kind="strategy changed", member="", text=text)
+
+
+def _subscriptions(before: Snapshot, after: Snapshot) -> Iterator[Change]:
+    """Of members that are in both, static ones by their instance id."""
+    old = {member.identity: member for member in before.members}
+    for member in after.members:
+        other = old.get(member.identity)
+        if other is None or not other.topics or not member.topics or other.topics == member.topics:
+            continue
+        more, less = sorted(member.topics - other.topics), sorted(other.topics - member.topics)
+        words = [f"subscribed to {', '.join(more)}"] if more else []
+        words += [f"no longer subscribes to {', '.join(less)}"] if less else []
+        yield _change("subscription changed", member, " and ".join(words))
+
+
+def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Change]:
+    """Partitions that were not there, or are no more, in topics that are subscribed to in both.
+
+    In a cooperative group those that are new may come from another member, and those that are missing may be
+    on their way to one. There a topic counts as deleted if it is missing as a whole, and nothing else is
+    missing or happened: as nobody came or went, there is nothing to balance.
+    """
+    if not (before.members and after.members and before.settled and after.settled):
+        return
+    both = before.topics & after.topics
+    more = {one for one in after.owners.keys() - before.owners.keys() if one[0] in both}
+    less = {one for one in before.owners.keys() - after.owners.keys() if one[0] in both}
+    if after.cooperative:
+        if hands_over(before, after):
+            more -= before.claimed
+        if not alone or {topic for topic, _ in less} & {topic for topic, _ in after.owners}:
+            less = set()
+    for word, partitions in (("more", more), ("fewer", less)):
+        for topic, count in sorted(Counter(topic for topic, _ in partitions).items()):
+            text = f"{topic} has {count} {word} partition{'' if count == 1 else 's'}"
+            yield Change(kind="topics changed", member="", text=text)
+
+
+def _hand_over(before: Snapshot, after: Snapshot) -> Iterator[Change]:
+    """The second round of a cooperative rebalance: what members let go of after the first is given away."""
+    given = after.owners.keys() - before.owners.keys()
+    if given and given <= before.given_up and hands_over(before, after):
+        count = len(given)
+        yield Change(
+            kind="hand-over of a cooperative rebalance",
+            member="",
+            text=f"{count} partition{'' if count == 1 else 's'} that others let go of in the round before"
+            " got new owners",
+        )
+
+
+def _change(kind: Kind, member: SnapshotMember, what: str) -> Change:
+    return Change(kind=kind, member=name_of(member), text=f"{name_of(member)} {what}")

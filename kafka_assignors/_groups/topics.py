@@ -1,0 +1,59 @@
+"""How many partitions topics had, as far as the cluster was asked."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kafka_assignors.history._archive import SeenTopic
+
+_ALWAYS = -(2**63)
+
+
+class TopicsSeen:
+    """The number of partitions of topics over time.
+
+    Args:
+        counts: Topic -> since when, in microseconds since 1970, it has had so many; 0 for none any more.
+            Ascending in time.
+    """
+
+    def __init__(self, counts: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+        self._counts = {topic: tuple(seen) for topic, seen in counts.items()}
+
+    @classmethod
+    def always(cls, counts: Mapping[str, int]) -> Self:
+        """Topics that never changed."""
+        return cls({topic: [(_ALWAYS, count)] for topic, count in counts.items()})
+
+    @classmethod
+    def of(cls, seen: Iterable[tuple[str, int, int]]) -> Self:
+        """What captures saw: a topic, since when, and how many partitions; 0 where it was gone."""
+        counts: dict[str, list[tuple[int, int]]] = {}
+        for topic, since_us, count in sorted(seen, key=lambda one: one[1]):
+            counts.setdefault(topic, []).append((since_us, count))
+        return cls(counts)
+
+    @classmethod
+    def told(cls, topics: Mapping[str, int] | TopicsSeen | None) -> TopicsSeen:
+        """What a caller told: counts that never changed, counts over time, or nothing."""
+        return topics if isinstance(topics, TopicsSeen) else cls.always(topics or {})
+
+    def changes(self, topic: str) -> Sequence[tuple[int, int]]:
+        """Since when a topic has had how many partitions, ascending; nothing if it was not seen."""
+        return self._counts.get(topic, ())
+
+    def count(self, topic: str, time_us: int) -> int:
+        """How many partitions a topic had, by what was seen last until then; 0 if it was not seen."""
+        seen = self.changes(topic)
+        place = bisect_right(seen, time_us, key=lambda one: one[0])
+        return seen[place - 1][1] if place else 0
+
+
+def seen_and_names(topics: Sequence[SeenTopic]) -> tuple[TopicsSeen, dict[str, str]]:
+    """An archive's topics, as `Archive.topics` gives them: their partitions over time, and names by id."""
+    seen = ((one.topic, round(one.seen.timestamp() * 1e6), one.partitions) for one in topics)
+    return TopicsSeen.of(seen), {one.topic_id: one.topic for one in topics}

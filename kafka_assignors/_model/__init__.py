@@ -1,0 +1,1 @@
+"""One rebalance as columns: members, topics, claims, the group, its plan."""

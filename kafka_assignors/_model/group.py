@@ -1,0 +1,237 @@
+"""One rebalance's problem: members, their topics, and who owned what before, as dense integers.
+
+A `Group` is made once per rebalance from what the members said and never changed. Members and topics get
+numbers in one fixed order, partitions get one flat number each, and the members' claims of prior ownership
+are settled here and nowhere else. Planners see nothing but a `Group`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
+from kafka_assignors._model.claims import Claims, Existing
+from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION, Member, Members
+from kafka_assignors._model.tick import Tick, go_on
+from kafka_assignors._model.topic_sets import TopicNumbers
+
+__all__ = ["MAX_WEIGHT", "NOBODY", "NO_GENERATION", "Group", "IntArray", "Member", "Members", "racks_matter"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Group:
+    """Members, subscriptions, partitions and settled prior ownership of one rebalance.
+
+    Build it with `Group.of`. M members, T topics and N partitions; a *partition* is its flat number
+    0..N-1, in the order of (topic, partition id).
+
+    Attributes:
+        members: The members in canonical order; a member's number is its place here.
+        topics: The subscribed topics that exist, sorted; a topic's number is its place here.
+        partition_ids: (N,) the id of each partition in its topic. Ids need not start at 0 or be contiguous.
+        topic_bounds: (T + 1,) the partitions of topic t are topic_bounds[t]..topic_bounds[t + 1] - 1.
+        subscribed: The different subscriptions, in the order of the first member that has each.
+        subscription_of: (M,) the number of each member's subscription.
+        claims: The claims on partitions that exist, valid or not.
+        owner: (N,) the member whose claim on the partition is valid, or `NOBODY`. Who holds it comes before
+            who only remembers it, then the highest generation wins; two such claims of one generation
+            cancel each other; a claim counts only while its member subscribes to the topic.
+        replica_racks: For each partition the racks of its replicas; None where no member names a rack.
+    """
+
+    members: Members
+    topics: tuple[str, ...]
+    partition_ids: IntArray
+    topic_bounds: IntArray
+    subscribed: TopicNumbers
+    subscription_of: IntArray
+    claims: Claims
+    owner: IntArray
+    replica_racks: tuple[frozenset[str], ...] | None
+
+    @classmethod
+    def of(
+        cls,
+        topics: Mapping[str, Iterable[int]],
+        members: Members | Iterable[Member],
+        replica_racks: Mapping[tuple[str, int], frozenset[str]] | None = None,
+        *,
+        tick: Tick = go_on,
+    ) -> Self:
+        """Number everything and settle the claims.
+
+        Args:
+            topics: The partition ids of each topic. Topics that nobody subscribes to, or that have no
+                partitions, are left out of the group.
+            members: The members in any order; their member ids differ. As `Members` they need not be made.
+            replica_racks: The racks of each (topic, partition id)'s replicas. Used if a member has a rack.
+            tick: Called again and again meanwhile; it may raise to give up.
+
+        Raises:
+            ValueError: Two members have one member id, or a member's weight is out of range.
+        """
+        if not isinstance(members, Members):
+            members = Members.of(members, tick)
+        tick()
+        members = members.in_order()
+        tick()
+        id_arrays = {}
+        for topic in topics.keys() & members.wanted:
+            id_arrays[topic] = _ascending(topics[topic])
+            if len(id_arrays) % _BREATH == 0:
+                tick()
+        names = tuple(sorted(topic for topic, array in id_arrays.items() if array.size))
+        numbers = {topic: number for number, topic in enumerate(names)}
+        bounds = np.zeros(len(names) + 1, dtype=np.int64)
+        np.cumsum([id_arrays[topic].size for topic in names], out=bounds[1:])
+        partition_ids = np.concatenate([_EMPTY, *(id_arrays[topic] for topic in names)])
+        tick()
+        subscribed, which = TopicNumbers.of(members.topics, numbers, tick)
+        subscription_of = which[members.topics_of]
+        claims = Claims.find(
+            members.claims,
+            Existing(topics=numbers, ids=partition_ids, bounds=bounds),
+            subscribed=subscribed,
+            subscription_of=subscription_of,
+            generations=members.generations,
+            holds=members.holds,
+            tick=tick,
+        )
+        tick()
+        racks = None
+        if replica_racks is not None and any(members.racks):
+            last = 0
+            listed: list[frozenset[str]] = []
+            for topic in names:
+                each = ((topic, partition) for partition in id_arrays[topic].tolist())
+                listed.extend(replica_racks.get(key, frozenset()) for key in each)
+                if len(listed) - last > _BREATH:
+                    last = len(listed)
+                    tick()
+            racks = tuple(listed)
+        return cls(
+            members=members,
+            topics=names,
+            partition_ids=partition_ids,
+            topic_bounds=bounds,
+            subscribed=subscribed,
+            subscription_of=subscription_of,
+            claims=claims,
+            owner=claims.owners(partition_ids.size),
+            replica_racks=racks,
+        )
+
+    def with_claims(self, claims: Claims) -> Self:
+        """The same group with other claims, by which the owners are settled."""
+        return replace(self, claims=claims, owner=claims.owners(self.size))
+
+    @property
+    def size(self) -> int:
+        """N, the number of partitions."""
+        return self.partition_ids.size
+
+    @cached_property
+    def previous(self) -> IntArray:
+        """(N,) the member with the newest valid claim from before the newest generation, or `NOBODY`.
+
+        KIP-54's "previous assignment". The members that were in the newest generation may claim nothing.
+        """
+        newest = int(self.members.generations.max(initial=NO_GENERATION))
+        return self.claims.previous_owners(newest, self.size)
+
+    @cached_property
+    def holders(self) -> IntArray:
+        """(K, 2) pairs (partition, member): what members hold at this moment, valid claim or not."""
+        held = self.claims.held
+        return np.stack((self.claims.partition[held], self.claims.member[held]), axis=1)
+
+    @property
+    def revocation_required(self) -> bool:
+        """Whether a member claims a partition of a topic that it no longer subscribes to."""
+        return not self.claims.subscribed.all()
+
+    @cached_property
+    def topic_of(self) -> IntArray:
+        """(N,) the number of each partition's topic."""
+        return np.repeat(np.arange(len(self.topics)), np.diff(self.topic_bounds))
+
+    @property
+    def weights(self) -> IntArray:
+        """(M,) the weight of each member."""
+        return self.members.weights
+
+    @cached_property
+    def uniform(self) -> bool:
+        """Whether all members subscribe to the same existing topics."""
+        return len(self.subscribed) <= 1
+
+    @cached_property
+    def local_racks(self) -> Sequence[frozenset[str]]:
+        """For each partition those racks of members that a replica is in; empty where racks do not matter."""
+        racks = {rack for rack in self.members.racks if rack}
+        if not racks or self.replica_racks is None or not racks_matter(racks, self.replica_racks):
+            return ()
+        local = {replicas: replicas & racks for replicas in set(self.replica_racks)}
+        return [local[replicas] for replicas in self.replica_racks]
+
+    @cached_property
+    def subscriptions(self) -> tuple[tuple[int, ...], ...]:
+        """For each member the numbers of its topics, ascending."""
+        distinct = self.subscribed.tuples()
+        return tuple(distinct[number] for number in self.subscription_of.tolist())
+
+    @cached_property
+    def subscribers(self) -> tuple[tuple[int, ...], ...]:
+        """For each topic the numbers of its members, ascending."""
+        # Topics in the same subscriptions have one tuple.
+        subscriptions: list[list[int]] = [[] for _ in self.topics]
+        for number, topics in enumerate(self.subscribed.tuples()):
+            for topic in topics:
+                subscriptions[topic].append(number)
+        members_of: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for numbers in set(map(tuple, subscriptions)):
+            wanted = np.isin(self.subscription_of, numbers)
+            members_of[numbers] = tuple(np.flatnonzero(wanted).tolist())
+        return tuple(members_of[tuple(numbers)] for numbers in subscriptions)
+
+    def subscribes(self, member: IntArray, topic: IntArray) -> BoolArray:
+        """Whether each member subscribes to the topic beside it, an array of numbers each."""
+        return self.subscribed.contain(self.subscription_of[member], topic)
+
+    def partitions_of(self, topic: int) -> range:
+        """The partitions of the topic with this number."""
+        return range(int(self.topic_bounds[topic]), int(self.topic_bounds[topic + 1]))
+
+    def name_of(self, partition: int) -> tuple[str, int]:
+        """The (topic, partition id) of a partition."""
+        return self.topics[self.topic_of[partition]], int(self.partition_ids[partition])
+
+
+_EMPTY = np.empty(0, dtype=np.int64)
+_BREATH = 10_000
+"""After how many topics or partitions to call a tick: some milliseconds."""
+
+
+def _ascending(ids: Iterable[int]) -> IntArray:
+    """Partition ids in order, each once."""
+    if isinstance(ids, range) and ids.step == 1:
+        return np.arange(ids.start, ids.stop)
+    return np.array(sorted(set(ids)), dtype=np.int64)
+
+
+def racks_matter(member_racks: Collection[str], partition_racks: Sequence[frozenset[str]]) -> bool:
+    """KIP-881's rule of when to look at racks (Kafka's AbstractPartitionAssignor.useRackAwareAssignment).
+
+    Args:
+        member_racks: The racks of the members in question, unknown ones left out.
+        partition_racks: For each partition in question the racks of its replicas.
+
+    Returns:
+        True if members and replicas share a rack and the partitions differ in their racks: where every
+        partition is in every rack, any plan is as good as another.
+    """
+    everywhere = frozenset[str]().union(*partition_racks)
+    return not everywhere.isdisjoint(member_racks) and any(racks != everywhere for racks in partition_racks)

@@ -1,0 +1,191 @@
+"""Who gets what: the answer to a `Group`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafka_assignors._model.arrays import NOBODY, IntArray, stable_order
+from kafka_assignors._model.group import Group
+
+if TYPE_CHECKING:
+    from kafka_assignors.proofs._certificate import Certificate
+
+
+class InvalidPlanError(Exception):
+    """A planner made a plan that must not reach the group: neither client nor broker would notice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a plan was to reach, beside giving every partition away.
+
+    Without options, in this order: the best balance, the most partitions on members in a rack of one of their
+    replicas (where racks matter), the fewest moves. Either option allows a window of loads around the best
+    balance instead; in it come the fewest moves, then racks, then balance.
+
+    Attributes:
+        max_skew: How many partitions more, or fewer, than in any best-balanced plan a member may have.
+        max_moves: How many partitions may move. The window is then the narrowest in which so few suffice.
+    """
+
+    max_skew: int | None = None
+    max_moves: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The partitions of each member of one group.
+
+    Attributes:
+        group: The group that it is for.
+        partitions: Partitions grouped by member, ascending within a member.
+        bounds: (M + 1,) member m has partitions[bounds[m]:bounds[m + 1]].
+        goal: What it was to reach, for its certificate.
+    """
+
+    group: Group
+    partitions: IntArray
+    bounds: IntArray
+    goal: Goal = Goal()
+
+    @classmethod
+    def from_owner(cls, group: Group, owner: IntArray, goal: Goal = Goal()) -> Self:
+        """Make a plan from the member of each partition.
+
+        Args:
+            group: The group.
+            owner: (N,) the number of the member that gets each partition, or `NOBODY`.
+            goal: What the plan was to reach.
+
+        Raises:
+            InvalidPlanError: There is not one entry for each partition, or one that is no member's.
+        """
+        if owner.shape != (group.size,):
+            raise InvalidPlanError(f"owners of shape {owner.shape} for a group of {group.size} partitions")
+        if owner.size and not NOBODY <= owner.min() <= owner.max() < len(group.members):
+            raise InvalidPlanError(
+                f"owners from {owner.min()} to {owner.max()} for a group of {len(group.members)} members"
+            )
+        order = stable_order(owner + 1)
+        bounds = np.cumsum(np.bincount(owner + 1, minlength=len(group.members) + 1))
+        return cls(group, order[bounds[0] :], bounds - bounds[0], goal)
+
+    @cached_property
+    def loads(self) -> IntArray:
+        """(M,) the number of partitions of each member."""
+        return np.diff(self.bounds)
+
+    @cached_property
+    def receivers(self) -> IntArray:
+        """The member that gets each entry of `partitions`."""
+        return np.repeat(np.arange(len(self.group.members)), self.loads)
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """(N,) the member of each partition, or `NOBODY`; the last one where several have it (broadcast)."""
+        owner = np.full(self.group.size, NOBODY, dtype=np.int64)
+        owner[self.partitions] = self.receivers
+        return owner
+
+    @cached_property
+    def moved(self) -> NDArray[np.int64]:
+        """The partitions that their valid prior owner does not keep, ascending."""
+        prior = self.group.owner
+        kept = np.zeros(self.group.size, dtype=np.bool_)
+        kept[self.partitions[prior[self.partitions] == self.receivers]] = True
+        return np.flatnonzero((prior != NOBODY) & ~kept)
+
+    @property
+    def moves(self) -> int:
+        """How many partitions moved away from their valid prior owner."""
+        return self.moved.size
+
+    @cached_property
+    def unassigned(self) -> IntArray:
+        """The partitions that no member gets, ascending."""
+        return np.flatnonzero(self.owner == NOBODY)
+
+    def of(self, member: int) -> dict[str, list[int]]:
+        """The partition ids of the member with this number, by topic; topics and ids ascending."""
+        mine = self.partitions[self.bounds[member] : self.bounds[member + 1]]
+        topics = self.group.topic_of[mine]
+        starts = np.flatnonzero(np.diff(topics, prepend=-1))
+        runs = np.split(self.group.partition_ids[mine], starts[1:]) if mine.size else []
+        return {
+            self.group.topics[topic]: run.tolist() for topic, run in zip(topics[starts], runs, strict=True)
+        }
+
+    def assignments(self) -> Mapping[str, dict[str, list[int]]]:
+        """The partition ids of every member by member id and topic; an entry for each member."""
+        return {member: self.of(number) for number, member in enumerate(self.group.members.ids)}
+
+    def certificate(self) -> "Certificate":
+        """Whether the plan reaches its goal: a proof that no plan is better, or moves that make it better.
+
+        Raises:
+            ValueError: The plan does not give each partition to one member that subscribes to its topic.
+        """
+        from kafka_assignors.proofs._certificate import certify  # noqa: PLC0415 - it needs Plan itself
+
+        return certify(self)
+
+
+def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray | None = None) -> None:
+    """Make sure that a plan may be sent.
+
+    Every partition that exists stands in it, once, and goes to a subscriber; every member has an entry.
+
+    Args:
+        plan: The plan.
+        group: The group that it must be for.
+        shared: Whether several members may have one partition (broadcast); each at most once even so.
+        held_back: Partitions that nobody gets in this round of a cooperative rebalance.
+
+    Raises:
+        InvalidPlanError: With the first fault found.
+    """
+    if plan.group is not group:
+        raise InvalidPlanError("the plan is for another group")
+    bounds, partitions = plan.bounds, plan.partitions
+    if (
+        bounds.size != len(group.members) + 1
+        or bounds[0] != 0
+        or bounds[-1] != partitions.size
+        or (np.diff(bounds) < 0).any()
+    ):
+        raise InvalidPlanError(f"the plan does not have one entry for each of {len(group.members)} members")
+    if partitions.size and (partitions.min() < 0 or partitions.max() >= group.size):
+        raise InvalidPlanError(f"the plan holds partitions that do not exist: there are {group.size}")
+    members = plan.receivers
+    key = members * group.size + partitions if shared else partitions
+    twice = _first_repeated(key, shared=shared)
+    if twice is not None:
+        topic, partition = group.name_of(twice % group.size)
+        raise InvalidPlanError(f"the plan gives {topic}-{partition} away more than once")
+    foreign = np.flatnonzero(~group.subscribes(members, group.topic_of[partitions]))
+    if foreign.size:
+        topic, _ = group.name_of(int(partitions[foreign[0]]))
+        raise InvalidPlanError(
+            f"the plan gives {group.members.ids[int(members[foreign[0]])]} partitions of {topic}, "
+            "which it does not subscribe to"
+        )
+    missing = np.ones(group.size, dtype=np.bool_)
+    missing[partitions] = False
+    if held_back is not None:
+        missing[held_back] = False
+    if missing.any():
+        topic, partition = group.name_of(int(np.flatnonzero(missing)[0]))
+        raise InvalidPlanError(f"the plan gives {topic}-{partition} to nobody")
+
+
+def _first_repeated(keys: IntArray, *, shared: bool) -> int | None:
+    """The lowest key that comes more than once. Keys of partitions alone are few enough to be counted."""
+    if not shared:
+        repeated = np.flatnonzero(np.bincount(keys) > 1)
+        return int(repeated[0]) if repeated.size else None
+    given, times = np.unique(keys, return_counts=True)
+    return int(given[times > 1][0]) if (times > 1).any() else None

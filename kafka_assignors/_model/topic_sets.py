@@ -1,0 +1,176 @@
+"""Sets of topics, as columns: what members subscribe to."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final, Self, overload
+
+import numpy as np
+
+from kafka_assignors._model.arrays import BoolArray, IntArray, ranges
+from kafka_assignors._model.tick import Tick, go_on
+
+
+class Names(dict[str, int]):
+    """Names, numbered as they come first."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = len(self)
+        return number
+
+    def numbers(self, names: Collection[str]) -> IntArray:
+        """The number of each of some names."""
+        return np.fromiter(map(self.__getitem__, names), dtype=np.int64, count=len(names))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopicSets(Sequence[frozenset[str]]):
+    """Sets of names. As a sequence it makes them one by one, for who asks.
+
+    Attributes:
+        names: The names that come in them, each once.
+        bounds: (K + 1,) set k has the entries bounds[k]..bounds[k + 1] - 1.
+        entries: (P,) places in `names`. One may come twice in a set.
+    """
+
+    names: Sequence[str]
+    bounds: IntArray
+    entries: IntArray
+
+    @classmethod
+    def of(cls, sets: Iterable[Collection[str]], tick: Tick = go_on) -> Self:
+        """Put sets into columns; see `Group.of` for the tick."""
+        listed = list(sets)
+        bounds = np.zeros(len(listed) + 1, dtype=np.int64)
+        np.cumsum([len(each) for each in listed], out=bounds[1:])
+        names = Names()
+        entries = [np.empty(0, dtype=np.int64)]
+        for each in listed:
+            tick()
+            entries.append(names.numbers(each))
+        return cls(names=list(names), bounds=bounds, entries=np.concatenate(entries))
+
+    def __len__(self) -> int:
+        return self.bounds.size - 1
+
+    @overload
+    def __getitem__(self, number: int) -> frozenset[str]: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[frozenset[str]]: ...
+    def __getitem__(self, number: int | slice) -> frozenset[str] | list[frozenset[str]]:
+        return self._sets[number]
+
+    @cached_property
+    def _sets(self) -> list[frozenset[str]]:
+        names = [self.names[entry] for entry in self.entries.tolist()]
+        return [frozenset(names[start:stop]) for start, stop in pairwise(self.bounds.tolist())]
+
+    def chosen(self, numbers: IntArray) -> Self:
+        """Some of the sets, in this order. `names` stays as it is."""
+        sizes = np.diff(self.bounds)[numbers]
+        bounds = np.zeros(numbers.size + 1, dtype=np.int64)
+        np.cumsum(sizes, out=bounds[1:])
+        at, _ = ranges(self.bounds[numbers], sizes)
+        return type(self)(names=self.names, bounds=bounds, entries=self.entries[at])
+
+
+_DENSE: Final = 16
+
+
+def _each_once(keys: IntArray, end: int) -> IntArray:
+    """The different ones of keys below an end, ascending; many of them in a tenth of the time of sorting."""
+    if end > _DENSE * keys.size:
+        return np.unique(keys)
+    there = np.zeros(end, dtype=np.bool_)
+    there[keys] = True
+    return np.flatnonzero(there)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopicNumbers:
+    """Different sets of topics as their numbers.
+
+    Attributes:
+        topics: How many topics there are.
+        bounds: (K + 1,) set k has numbers[bounds[k]:bounds[k + 1]].
+        numbers: (P,) topic numbers, ascending in a set, each once.
+    """
+
+    topics: int
+    bounds: IntArray
+    numbers: IntArray
+
+    @classmethod
+    def of(
+        cls, sets: TopicSets, topic_numbers: Mapping[str, int], tick: Tick = go_on
+    ) -> tuple[Self, IntArray]:
+        """Number the topics in sets; names without a number are left out. See `Group.of` for the tick.
+
+        Returns:
+            The different sets that there are then, in the order in which they come first, and for each of the
+            sets given which of them it is.
+        """
+        topics = len(topic_numbers)
+        number = np.array([topic_numbers.get(name, -1) for name in sets.names], dtype=np.int64)
+        entry = number[sets.entries] if number.size else sets.entries
+        keys = np.repeat(np.arange(len(sets)), np.diff(sets.bounds)) * topics + entry
+        tick()
+        keys = keys[entry >= 0]
+        if (keys[1:] <= keys[:-1]).any():
+            keys = _each_once(keys, len(sets) * topics)
+        tick()
+        bounds = np.searchsorted(keys, np.arange(len(sets) + 1) * topics)
+        numbers = keys % max(topics, 1)
+        different: dict[bytes, int] = {}
+        which = np.array(
+            [
+                different.setdefault(numbers[start:stop].tobytes(), len(different))
+                for start, stop in pairwise(bounds.tolist())
+            ],
+            dtype=np.int64,
+        )
+        tick()
+        every = cls(topics=topics, bounds=bounds, numbers=numbers)
+        if len(different) == len(sets):
+            return every, which
+        first = np.unique(which, return_index=True)[1]
+        sizes = np.diff(bounds)[first]
+        chosen = np.concatenate([*(numbers[bounds[k] : bounds[k + 1]] for k in first.tolist()), numbers[:0]])
+        return cls(topics=topics, bounds=np.concatenate(([0], np.cumsum(sizes))), numbers=chosen), which
+
+    def table(self) -> BoolArray:
+        """(K, T) whether a set has a topic."""
+        table = np.zeros((len(self), self.topics), dtype=np.bool_)
+        for row, (start, stop) in zip(table, pairwise(self.bounds.tolist()), strict=True):
+            row[self.numbers[start:stop]] = True
+        return table
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether `table` is not much larger than what it is made of."""
+        return len(self) * self.topics <= _DENSE * self.numbers.size
+
+    def __len__(self) -> int:
+        return self.bounds.size - 1
+
+    @cached_property
+    def keys(self) -> IntArray:
+        """(P,) set * topics + topic, ascending."""
+        return np.repeat(np.arange(len(self)), np.diff(self.bounds)) * self.topics + self.numbers
+
+    def contain(self, which: IntArray, topic: IntArray) -> BoolArray:
+        """(R,) whether a set has a topic: numbers of sets, and beside them topics, -1 for none."""
+        if self.numbers.size == len(self) * self.topics:
+            return topic >= 0
+        if not self.numbers.size:
+            return np.zeros(topic.size, dtype=np.bool_)
+        wanted = which * self.topics + topic
+        at = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
+        found: BoolArray = (topic >= 0) & (self.keys[at] == wanted)
+        return found
+
+    def tuples(self) -> tuple[tuple[int, ...], ...]:
+        """The sets as tuples."""
+        numbers = self.numbers.tolist()
+        return tuple(tuple(numbers[start:stop]) for start, stop in pairwise(self.bounds.tolist()))

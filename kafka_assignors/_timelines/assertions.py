@@ -1,0 +1,310 @@
+"""What a group is expected to have done, asserted on its timeline; `Timeline` has these as methods.
+
+Each raises an `AssertionError` that says what was wrong, and shows the part of the timeline in which it was.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, Never
+
+from kafka import TopicPartition
+
+from kafka_assignors._timelines.best import Weights, best_plan, find_settled, unevenness
+from kafka_assignors._timelines.events import format_partitions, name_of
+from kafka_assignors._timelines.rebalances import Rebalance
+from kafka_assignors._timelines.records import find_longest_silence
+
+if TYPE_CHECKING:
+    from kafka_assignors._timelines.timeline import Reading, Timeline
+
+PauseMeasure = Literal["ownership", "records"]
+"""A pause of a partition is a time without an owner, or one without records."""
+
+_FAULTS_SHOWN: Final = 10
+_LOADS_SHOWN: Final = 10
+_ROWS_SHOWN: Final = 12
+_EVENTS_SHOWN: Final = 40
+_AROUND: Final = 0.1  # of the time in question, shown before and after it
+_CHART_WIDTH: Final = 100
+_NOISE: Final = frozenset({"records", "state", "committed"})
+
+
+def assert_balanced(
+    timeline: "Timeline",
+    *,
+    at: int | None,
+    partitions: Collection[TopicPartition] | None,
+    weights: Weights | None,
+) -> None:
+    """See `Timeline.assert_balanced`."""
+    rebalance = _generation(timeline, at)
+    # A static member that restarts in a generation is in it once.
+    holdings = {timeline.identity[name]: each for name, each in rebalance.assignments.items()}
+    topics = {timeline.identity[name]: each for name, each in rebalance.subscriptions.items()}
+    names = {timeline.identity[name]: name for name in rebalance.assignments}
+    weights = {member: (weights or {}).get(name, 1) for member, name in names.items()}
+    if partitions is None:
+        partitions = _seen_until(timeline, rebalance)
+    owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
+    for member, owned in holdings.items():
+        for partition in owned:
+            owners.setdefault(partition, []).append(names[member])
+    faults = [
+        f"{name_of(partition)} was given to {' and '.join(found) or 'nobody'}"
+        for partition, found in sorted(owners.items())
+        if len(found) != 1
+    ]
+    headline = f"generation {rebalance.generation} does not give each partition to one member"
+    if not faults:
+        plan = best_plan(owners, topics, holdings, weights=weights)
+        loads = {member: len(owned) for member, owned in holdings.items()}
+        best = dict(zip(plan.group.members.ids, plan.loads.tolist(), strict=True))
+        if unevenness(loads, weights) > unevenness(best, weights):
+            headline = (
+                f"generation {rebalance.generation} is not balanced: the subscriptions allow loads of"
+                f" {_loads(best.values())}, and it has {_loads(loads.values())}"
+            )
+            most_first = sorted(loads.items(), key=lambda item: -item[1])
+            faults = [f"{names[member]} has {load}" for member, load in most_first]
+            moved = [TopicPartition(*plan.group.name_of(number)) for number in plan.moved.tolist()]
+            faults.insert(0, f"it would be balanced if {format_partitions(moved)} went to others")
+    if faults:
+        _fail(timeline, headline, faults, since=rebalance.start, until=rebalance.end, partitions=owners)
+
+
+def assert_sticky(timeline: "Timeline", *, after: int, weights: Weights | None) -> None:
+    """See `Timeline.assert_sticky`."""
+    settled = find_settled(timeline.rebalances, timeline.events, timeline.identity, weights)
+    wrong = [one for one in settled if one.generations[-1] > after and len(one.moves) > one.least]
+    if not wrong:
+        return
+    faults = []
+    for one in wrong:
+        moved = ", ".join(f"{name_of(move.partition)} {move.source} → {move.target}" for move in one.moves)
+        faults.append(
+            f"{_numbers(one.generations)}: moved {len(one.moves)}, least possible {one.least}: {moved}"
+        )
+    first = wrong[0]
+    before = [one.end for one in timeline.rebalances if one.generation < first.generations[0]]
+    _fail(
+        timeline,
+        "more partitions moved than had to",
+        faults,
+        since=before[-1] if before else first.start,
+        until=first.end,
+        partitions=[move.partition for move in first.moves],
+    )
+
+
+def assert_never_owned_twice(timeline: "Timeline", reading: "Reading") -> None:
+    """See `Timeline.assert_never_owned_twice`."""
+    if reading == "callback":
+        overlaps = timeline.overlaps("callback")
+        headline = "two members' applications had the same partitions at once"
+        times = [(one.start, one.start + one.seconds) for one in overlaps]
+        partitions = [one.partition for one in overlaps]
+        faults = [
+            f"{name_of(one.partition)}: {' and '.join(one.members)} for {1000 * one.seconds:.0f} ms,"
+            f" from {one.start - timeline.begin:.3f} s"
+            for one in overlaps
+        ]
+    else:
+        # Not by times: if one died before the other knew, it is an assignor's error all the same.
+        twice = timeline.double_assigned()
+        wrong = [one for one in timeline.rebalances if one.generation in twice]
+        headline = "two members of a generation were given the same partitions"
+        times = [(one.start, one.end) for one in wrong]
+        partitions = [partition for found in twice.values() for partition in found]
+        faults = [
+            f"{name_of(partition)}: {' and '.join(_owners(one, partition))} in generation {one.generation}"
+            for one in wrong
+            for partition in sorted(twice[one.generation])
+        ]
+    if faults:
+        since, until = times[0]
+        _fail(timeline, headline, faults, since=since, until=until, partitions=partitions)
+
+
+def assert_paused_at_most(
+    timeline: "Timeline", ms: float, *, by: PauseMeasure, since: float | None, until: float | None
+) -> None:
+    """See `Timeline.assert_paused_at_most`."""
+    pauses = _without_owner if by == "ownership" else _without_records
+    long = [
+        (end - start, start, partition)
+        for partition, start, end in pauses(timeline, since, until)
+        if 1000 * (end - start) > ms
+    ]
+    if not long:
+        return
+    long.sort(key=lambda pause: (-pause[0], pause[2]))
+    seconds, start, _ = long[0]
+    _fail(
+        timeline,
+        f"partitions were without {'an owner' if by == 'ownership' else 'records'} for longer than {ms:g} ms",
+        [
+            f"{name_of(partition)}: {1000 * lasted:.0f} ms, from {begun - timeline.begin:.3f} s"
+            for lasted, begun, partition in long
+        ],
+        since=start,
+        until=start + seconds,
+        partitions=[partition for _, _, partition in long],
+    )
+
+
+def assert_all_consumed(timeline: "Timeline", produced: Mapping[TopicPartition, int]) -> None:
+    """See `Timeline.assert_all_consumed`."""
+    missing = timeline.missing(produced)
+    if not missing:
+        return
+    times = [report.time for partition in missing for report in timeline.deliveries.get(partition, ())]
+    count = sum(map(len, missing.values()))
+    _fail(
+        timeline,
+        f"{count} of {sum(produced.values())} records were not consumed",
+        [
+            f"{name_of(partition)}: {len(offsets)} of {produced[partition]}, offsets {_ranges(offsets)}"
+            for partition, offsets in sorted(missing.items())
+        ],
+        since=min(times, default=timeline.begin),
+        until=timeline.end,
+        partitions=missing,
+    )
+
+
+def assert_no_duplicates(timeline: "Timeline") -> None:
+    """See `Timeline.assert_no_duplicates`."""
+    duplicates = timeline.duplicates()
+    if duplicates:
+        _fail(
+            timeline,
+            f"{sum(duplicates.values())} records were consumed more than once",
+            [f"{name_of(partition)}: {count}" for partition, count in sorted(duplicates.items())],
+            since=timeline.begin,
+            until=timeline.end,
+            partitions=duplicates,
+        )
+
+
+def assert_no_rebalance(timeline: "Timeline", *, after: int) -> None:
+    """See `Timeline.assert_no_rebalance`."""
+    newer = [one for one in timeline.rebalances if one.generation > after]
+    if newer:
+        _fail(
+            timeline,
+            f"the group rebalanced after generation {after}",
+            [
+                f"generation {one.generation}, from {one.start - timeline.begin:.3f} s:"
+                f" {', '.join(one.assignments)}"
+                for one in newer
+            ],
+            since=newer[0].start,
+            until=newer[-1].end,
+            partitions=frozenset[TopicPartition]().union(*newer[-1].assignments.values()),
+        )
+
+
+def _generation(timeline: "Timeline", number: int | None) -> Rebalance:
+    if not timeline.rebalances:
+        raise AssertionError("no member was ever assigned anything: wait until the group is stable")
+    if number is None:
+        return timeline.rebalances[-1]
+    for one in timeline.rebalances:
+        if one.generation == number:
+            return one
+    seen = [one.generation for one in timeline.rebalances]
+    raise AssertionError(f"no member was in a generation {number}: they saw {_numbers(seen)}")
+
+
+def _seen_until(timeline: "Timeline", rebalance: Rebalance) -> set[TopicPartition]:
+    """The partitions that anybody had up to a generation, of topics that somebody subscribes to in it."""
+    topics = frozenset[str]().union(*rebalance.subscriptions.values())
+    return {
+        partition
+        for one in timeline.rebalances
+        if one.generation <= rebalance.generation
+        for owned in one.assignments.values()
+        for partition in owned
+        if partition.topic in topics
+    }
+
+
+def _owners(rebalance: Rebalance, partition: TopicPartition) -> list[str]:
+    return [member for member, owned in rebalance.assignments.items() if partition in owned]
+
+
+_Pause = tuple[TopicPartition, float, float]
+
+
+def _without_owner(timeline: "Timeline", since: float | None, until: float | None) -> Iterable[_Pause]:
+    for gap in timeline.gaps("callback"):
+        start = gap.start if since is None else max(since, gap.start)
+        end = gap.start + gap.seconds
+        yield gap.partition, start, end if until is None else min(until, end)
+
+
+def _without_records(timeline: "Timeline", since: float | None, until: float | None) -> Iterable[_Pause]:
+    # One that falls silent for good has no later report of its own: its topic's other partitions have.
+    ends: dict[str, float] = {}
+    for partition, reports in timeline.deliveries.items():
+        ends[partition.topic] = max(reports[-1].time, ends.get(partition.topic, reports[-1].time))
+    for partition, reports in timeline.deliveries.items():
+        end = until
+        if end is None:
+            last = ends[partition.topic]
+            # Without a single record since then, the silence lasts until now.
+            end = last if since is None or last > since else timeline.end
+        pause = find_longest_silence(reports, since=since, until=end)
+        yield partition, pause.start, pause.end
+
+
+def _fail(
+    timeline: "Timeline",
+    headline: str,
+    faults: Sequence[str],
+    *,
+    since: float,
+    until: float,
+    partitions: Iterable[TopicPartition],
+) -> Never:
+    shown = [f"  {fault}" for fault in faults[:_FAULTS_SHOWN]]
+    if len(faults) > _FAULTS_SHOWN:
+        shown.append(f"  … and {len(faults) - _FAULTS_SHOWN} more")
+    around = max(_AROUND * (until - since), 0.05)
+    rows = sorted(set(partitions))[:_ROWS_SHOWN]
+    begin, end = max(since - around, timeline.begin), min(until + around, timeline.end)
+    parts = [headline + ":", *shown, ""]
+    if rows:
+        parts += [timeline.chart(_CHART_WIDTH, partitions=rows, since=begin, until=end), ""]
+    events = [event for event in timeline.events if begin <= event.time <= end and event.kind not in _NOISE]
+    lines = [timeline.line(event) for event in events]
+    if len(lines) > _EVENTS_SHOWN:
+        half = _EVENTS_SHOWN // 2
+        left_out = len(lines) - 2 * half
+        lines = [*lines[:half], f"         … {left_out} more events …", *lines[-half:]]
+    raise AssertionError("\n".join([*parts, *lines]).rstrip())
+
+
+def _loads(loads: Iterable[int]) -> str:
+    """Loads from the highest: "3, 2", or of many members "20 x 5, 30 x 4"."""
+    ordered = sorted(loads, reverse=True)
+    if len(ordered) <= _LOADS_SHOWN:
+        return ", ".join(map(str, ordered))
+    return ", ".join(f"{count} x {load}" for load, count in Counter(ordered).items())
+
+
+def _numbers(generations: Sequence[int]) -> str:
+    word = "generation" if len(generations) == 1 else "generations"
+    return f"{word} {', '.join(map(str, generations))}"
+
+
+def _ranges(offsets: Sequence[int]) -> str:
+    """Ascending offsets in short: "3..5, 9"."""
+    runs: list[list[int]] = []
+    for offset in offsets:
+        if runs and offset == runs[-1][1] + 1:
+            runs[-1][1] = offset
+        else:
+            runs.append([offset, offset])
+    shown = [f"{first}..{last}" if last > first else str(first) for first, last in runs[:_FAULTS_SHOWN]]
+    return ", ".join([*shown, "…"] if len(runs) > _FAULTS_SHOWN else shown)

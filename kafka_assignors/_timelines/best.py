@@ -1,0 +1,242 @@
+"""What the best possible assignment would have been, by the library's own exact planner."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kafka import TopicPartition
+
+from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors._model.plan import Plan
+from kafka_assignors._timelines.events import Event
+from kafka_assignors._timelines.rebalances import Holdings, Move, Rebalance
+from kafka_assignors.assignors._membership import by_topic
+from kafka_assignors.planners import plan_exact
+
+Weights = Mapping[str, int]
+"""What each member can take on beside the others; 1 for those that are not named."""
+
+
+def best_plan(
+    partitions: Iterable[TopicPartition],
+    subscriptions: Mapping[str, Collection[str]],
+    before: Holdings,
+    *,
+    generations: Mapping[str, int] | None = None,
+    weights: Weights | None = None,
+) -> Plan:
+    """The plan with the best balance, and among those the one with the fewest moves. Racks do not count.
+
+    Args:
+        partitions: All that there are.
+        subscriptions: The topics of each member.
+        before: What members had before; those that are no longer there are left out.
+        generations: In which generation each had it: of two that had one partition the newer one counts.
+        weights: The members' weights.
+    """
+    members = [
+        Member(
+            member_id=member,
+            topics=frozenset(topics),
+            claims=by_topic(before.get(member, ())),
+            generation=(generations or {}).get(member, 0 if member in before else NO_GENERATION),
+            weight=(weights or {}).get(member, 1),
+        )
+        for member, topics in subscriptions.items()
+    ]
+    return plan_exact(Group.of(by_topic(partitions), members))
+
+
+def unevenness(loads: Mapping[str, int], weights: Weights | None = None) -> Fraction:
+    """The measure of balance that the exact planner makes least: the sum of load² / weight."""
+    return sum(
+        (Fraction(load**2, (weights or {}).get(member, 1)) for member, load in loads.items()), Fraction()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A rebalance from when members or topics changed until every partition had an owner again.
+
+    Attributes:
+        generations: The generations that it took, two or more of them where partitions were handed over
+            cooperatively.
+        start: When the first member asked for the first of them.
+        end: When the last member had its assignment in the last of them.
+        moves: The partitions that were taken from members that are still there and still subscribe.
+        least: How many would have had to be taken at the least, for the best balance.
+    """
+
+    generations: tuple[int, ...]
+    start: float
+    end: float
+    moves: tuple[Move, ...]
+    least: int
+
+
+def find_settled(
+    rebalances: Iterable[Rebalance],
+    events: Iterable[Event],
+    identity: Mapping[str, str],
+    weights: Weights | None = None,
+) -> tuple[Settled, ...]:
+    """The rebalances that came to an end, and what they moved.
+
+    One that was overtaken, by a member that came or went before every partition had an owner, is not judged;
+    the next one begins with what members had then. So it is when a member went before it had its assignment.
+
+    Args:
+        rebalances: In ascending order.
+        events: In the order of time.
+        identity: Who each member is to the group.
+        weights: The members' weights.
+    """
+    all_claims = _find_claims(events, identity)
+    found = []
+    open_since: _Situation | None = None
+    generations: list[Rebalance] = []
+    for situation in _situations(tuple(rebalances), all_claims, identity):
+        if open_since is None or not situation.continues(open_since):
+            open_since, generations = situation, []
+        generations.append(situation.rebalance)
+        if situation.deserted:
+            open_since = None
+            continue
+        if situation.unowned:
+            continue
+        moves, least = _judge(situation, open_since.claims, weights)
+        found.append(
+            Settled(
+                generations=tuple(one.generation for one in generations),
+                start=generations[0].start,
+                end=generations[-1].end,
+                moves=moves,
+                least=least,
+            )
+        )
+        open_since = None
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Claim:
+    """What a member last had before a generation; `losses` counts how often it lost partitions until then."""
+
+    generation: int = NO_GENERATION
+    partitions: frozenset[TopicPartition] = frozenset()
+    losses: int = 0
+
+
+_Claims = Mapping[str, _Claim]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Situation:
+    """A generation, with members under the names that they have in the group.
+
+    Attributes:
+        rebalance: The generation.
+        names: The name of each member in the timeline.
+        holdings: The partitions of each member.
+        subscriptions: The topics of each member.
+        partitions: All that there are of these topics.
+        claims: What each member had before.
+    """
+
+    rebalance: Rebalance
+    names: Mapping[str, str]
+    holdings: Holdings
+    subscriptions: Mapping[str, frozenset[str]]
+    partitions: frozenset[TopicPartition]
+    claims: _Claims
+
+    @property
+    def unowned(self) -> frozenset[TopicPartition]:
+        return self.partitions.difference(*self.holdings.values())
+
+    @property
+    def deserted(self) -> bool:
+        """Whether the leader planned for members that never saw it: what it gave them is not on its way."""
+        return len(self.rebalance.claims) > len(self.holdings)
+
+    def continues(self, earlier: "_Situation") -> bool:
+        """Whether the same members share out the same partitions as in an earlier generation."""
+        return (
+            self.subscriptions == earlier.subscriptions
+            and self.partitions == earlier.partitions
+            and all(claim.losses == earlier.claims[member].losses for member, claim in self.claims.items())
+        )
+
+
+def _find_claims(events: Iterable[Event], identity: Mapping[str, str]) -> dict[int, dict[str, _Claim]]:
+    """Generation -> member -> what it had before."""
+    found: dict[int, dict[str, _Claim]] = {}
+    last: dict[str, _Claim] = {}
+    for event in events:
+        member = identity[event.member]
+        claim = last.get(member, _Claim())
+        if event.kind == "assignment":
+            # A static member that restarts gets its assignment again in the same generation.
+            found.setdefault(event.generation, {}).setdefault(member, claim)
+            last[member] = _Claim(
+                generation=event.generation, partitions=event.partitions, losses=claim.losses
+            )
+        elif event.kind in {"lost", "unsubscribed"} or (event.kind == "started" and event.member != member):
+            # A static member's new process knows nothing, unless the group just gives it the old assignment.
+            kept = claim.partitions - event.partitions if event.kind == "lost" else frozenset()
+            last[member] = _Claim(generation=claim.generation, partitions=kept, losses=claim.losses + 1)
+    return found
+
+
+def _situations(
+    rebalances: tuple[Rebalance, ...], claims: Mapping[int, _Claims], identity: Mapping[str, str]
+) -> Iterator[_Situation]:
+    # A partition that nobody has ever again is not waited for: its topic was deleted.
+    seen_last: dict[TopicPartition, int] = {}
+    for rebalance in rebalances:
+        for partition in frozenset[TopicPartition]().union(*rebalance.assignments.values()):
+            seen_last[partition] = rebalance.generation
+    known: set[TopicPartition] = set()
+    for rebalance in rebalances:
+        known.update(*rebalance.assignments.values())
+        subscribed = frozenset[str]().union(*rebalance.subscriptions.values())
+        yield _Situation(
+            rebalance=rebalance,
+            names={identity[member]: member for member in rebalance.assignments},
+            holdings={identity[member]: each for member, each in rebalance.assignments.items()},
+            subscriptions={identity[member]: each for member, each in rebalance.subscriptions.items()},
+            partitions=frozenset(
+                one for one in known if one.topic in subscribed and seen_last[one] >= rebalance.generation
+            ),
+            claims=claims[rebalance.generation],
+        )
+
+
+def _judge(situation: _Situation, claims: _Claims, weights: Weights | None) -> tuple[tuple[Move, ...], int]:
+    """What was moved since the claims, and the least that had to be."""
+    names = situation.names
+    plan = best_plan(
+        situation.partitions,
+        situation.subscriptions,
+        {member: claim.partitions for member, claim in claims.items()},
+        generations={member: claim.generation for member, claim in claims.items()},
+        weights={member: (weights or {}).get(name, 1) for member, name in names.items()},
+    )
+    owners: dict[TopicPartition, list[str]] = {}
+    for member, partitions in situation.holdings.items():
+        for one in partitions:
+            owners.setdefault(one, []).append(member)
+    moves = []
+    for number, prior in enumerate(plan.group.owner.tolist()):
+        one = TopicPartition(*plan.group.name_of(number))
+        source = None if prior == NOBODY else plan.group.members.ids[prior]
+        if source is not None and source not in owners[one]:
+            moves.append(
+                Move(
+                    partition=one,
+                    generation=situation.rebalance.generation,
+                    source=names[source],
+                    target=names[owners[one][0]],
+                )
+            )
+    return tuple(moves), plan.moves

@@ -1,0 +1,68 @@
+"""What chart and picture of a timeline share: members in order, what was done to them, and round times."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from kafka_assignors._timelines.events import Event
+
+
+class Sign(NamedTuple):
+    """How a kind of mark is written: a letter in text, what one member does and what several do."""
+
+    letter: str
+    word: str
+    plural: str
+
+
+SIGNS: Final[Mapping[str, Sign]] = {
+    "started": Sign("+", "joins", "join"),
+    "closed": Sign("-", "leaves", "leave"),
+    "crashed": Sign("x", "crashes", "crash"),
+    "exited": Sign("x", "ends", "end"),
+    "frozen": Sign("f", "freezes", "freeze"),
+    "thawed": Sign("t", "thaws", "thaw"),
+    "paused": Sign("p", "stops polling", "stop polling"),
+    "resumed": Sign("r", "polls again", "poll again"),
+    "subscribed": Sign("s", "subscribes anew", "subscribe anew"),
+    "unsubscribed": Sign("u", "unsubscribes", "unsubscribe"),
+}
+"""The kinds of events that are marked."""
+
+
+class Mark(NamedTuple):
+    """Something that was done to a member, or that it did, and that changes the group."""
+
+    time: float
+    member: str
+    kind: str
+
+
+def find_marks(events: Iterable[Event]) -> tuple[Mark, ...]:
+    """The marks in the order of time: each end of a member once, and no subscription that starts it."""
+    events = tuple(events)
+    ended = {event.member for event in events if event.kind in {"closed", "crashed"}}
+    subscribed: set[str] = set()
+    found = []
+    for event in events:
+        if event.kind == "subscribed" and event.member not in subscribed:
+            subscribed.add(event.member)
+        elif event.kind in SIGNS and not (event.kind == "exited" and event.member in ended):
+            found.append(Mark(event.time, event.member, event.kind))
+    return tuple(found)
+
+
+def colour_groups(members: Iterable[str], identity: Mapping[str, str]) -> dict[str, list[str]]:
+    """Members that are one to the group, under the first one's name, in the order of joining."""
+    found: dict[str, list[str]] = {}
+    for member in members:
+        found.setdefault(identity[member], []).append(member)
+    return found
+
+
+def round_step(span: float, most: int) -> float:
+    """The smallest of 1, 2 and 5 times a power of ten that is in the span at most so many times."""
+    if span <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(span / most))
+    return next(factor * power for factor in (1, 2, 5, 10, 20) if span / (factor * power) <= most)

@@ -1,0 +1,163 @@
+"""Who had a partition when, by two readings, and the times when nobody or two had it.
+
+`callback`: the member's application was told that it has the partition and not yet that it has not. A frozen
+    member goes on owning by this reading, so overlaps are possible and show how long two applications may
+    both have worked on a partition.
+`generation`: the group's word. In a generation a partition belongs to those to whom it was assigned, until
+    the next generation begins. Commits of older generations are refused, so an overlap in this reading
+    is an assignor's error, never bad luck.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kafka import TopicPartition
+
+from kafka_assignors._timelines.events import ENDS, NO_GENERATION, Event
+
+Reading = Literal["callback", "generation"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ownership:
+    """A member has a partition from `start` until before `end`; `end` is None if it still has it."""
+
+    partition: TopicPartition
+    member: str
+    start: float
+    end: float | None
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """Two members have a partition at once, for `seconds`."""
+
+    partition: TopicPartition
+    members: tuple[str, str]
+    start: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Nobody has a partition that somebody had before, for `seconds`."""
+
+    partition: TopicPartition
+    start: float
+    seconds: float
+
+
+def owned_by_callback(events: Iterable[Event]) -> tuple[Ownership, ...]:
+    """Who had what when, as the members' applications were told."""
+    done: list[Ownership] = []
+    held: dict[str, dict[TopicPartition, Ownership]] = defaultdict(dict)
+    for event in events:
+        mine = held[event.member]
+        if event.kind == "assigned":
+            mine |= {one.partition: one for one in _begun(event, event.partitions - mine.keys())}
+            continue
+        if event.kind in {"revoked", "lost"}:
+            gone = event.partitions & mine.keys()
+        else:
+            gone = frozenset(mine) if event.kind in ENDS else frozenset()
+        done += [replace(mine.pop(partition), end=event.time) for partition in gone]
+    return _in_order((*done, *(one for mine in held.values() for one in mine.values())))
+
+
+def owned_by_generation(events: Iterable[Event], identity: Mapping[str, str]) -> tuple[Ownership, ...]:
+    """Who had what when, by the group's word.
+
+    Args:
+        events: In the order of time.
+        identity: Who each member is to the group.
+    """
+    done: list[Ownership] = []
+    held: dict[str, list[Ownership]] = {}
+    newest = NO_GENERATION
+
+    def end(member: str, time: float) -> None:
+        done.extend(replace(one, end=time) for one in held.pop(member, ()))
+
+    for event in events:
+        if event.kind == "assignment" and event.generation >= newest:
+            # A static member that comes back takes its place in the same generation.
+            ended = [
+                member
+                for member in held
+                if event.generation > newest or identity[member] == identity[event.member]
+            ]
+            for member in ended:
+                end(member, event.time)
+            newest = event.generation
+            held[event.member] = [*_begun(event, event.partitions)]
+        elif event.kind in ENDS:
+            end(event.member, event.time)
+    return _in_order((*done, *itertools.chain.from_iterable(held.values())))
+
+
+def find_overlaps(owned: Iterable[Ownership], until: float) -> tuple[Overlap, ...]:
+    """The times at which two members had one partition, by start time.
+
+    Args:
+        owned: Who had what when.
+        until: The end of what lasts.
+    """
+    found = []
+    for partition, ones in by_partition(owned).items():
+        for first, second in itertools.combinations(ones, 2):
+            start = max(first.start, second.start)
+            end = min(_end(first, until), _end(second, until))
+            if start < end:
+                members = first.member, second.member
+                found.append(Overlap(partition=partition, members=members, start=start, seconds=end - start))
+    return tuple(sorted(found, key=lambda overlap: (overlap.start, overlap.partition)))
+
+
+def find_gaps(owned: Iterable[Ownership], until: float) -> tuple[Gap, ...]:
+    """The times without an owner, after a partition's first owner, by start time.
+
+    Args:
+        owned: Who had what when, by start time.
+        until: The end of what lasts.
+    """
+    found = []
+    for partition, ones in by_partition(owned).items():
+        covered = ones[0].start
+        for one in ones:
+            if one.start > covered:
+                found.append(Gap(partition=partition, start=covered, seconds=one.start - covered))
+            covered = max(covered, _end(one, until))
+        if covered < until:
+            found.append(Gap(partition=partition, start=covered, seconds=until - covered))
+    return tuple(sorted(found, key=lambda gap: (gap.start, gap.partition)))
+
+
+def by_partition(owned: Iterable[Ownership]) -> Mapping[TopicPartition, list[Ownership]]:
+    """The same by partition, in the same order."""
+    found: dict[TopicPartition, list[Ownership]] = defaultdict(list)
+    for one in owned:
+        found[one.partition].append(one)
+    return found
+
+
+def _begun(event: Event, partitions: Iterable[TopicPartition]) -> Iterator[Ownership]:
+    for partition in partitions:
+        yield Ownership(
+            partition=partition,
+            member=event.member,
+            start=event.time,
+            end=None,
+            generation=event.generation,
+        )
+
+
+def _in_order(owned: Iterable[Ownership]) -> tuple[Ownership, ...]:
+    return tuple(sorted(owned, key=lambda one: (one.start, one.partition, one.member)))
+
+
+def _end(one: Ownership, until: float) -> float:
+    return until if one.end is None else one.end

@@ -1,0 +1,154 @@
+"""The generations of a group as its members came to them: who had and wanted what, and what moved."""
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka import TopicPartition
+
+from kafka_assignors._timelines.events import Event
+
+Holdings = Mapping[str, frozenset[TopicPartition]]
+"""The partitions of each member."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """In `generation` a partition has another owner than the last it had."""
+
+    partition: TopicPartition
+    generation: int
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalance:
+    """One generation of the group, as its members came to it.
+
+    Attributes:
+        generation: Its number.
+        start: When the first of its members asked to join; of clients that do not say, when the first of
+            them had its assignment.
+        end: When the last of its members had its assignment; a restarted static member has it again later.
+        leader: The member that assigned, None if that was not seen.
+        claims: What each member told the leader, by member id, as the leader reported it.
+        assignments: The partitions of each member.
+        subscriptions: The topics of each member, as far as anybody ever had partitions of them.
+    """
+
+    generation: int
+    start: float
+    end: float
+    leader: str | None
+    claims: Mapping[str, Mapping[str, Any]]
+    assignments: Holdings
+    subscriptions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tuple[Rebalance, ...]:
+    """The generations in ascending order. Those that no member lived to see assigned are left out.
+
+    A member subscribes to what it named when it asked to join, or else to what it was told to subscribe to;
+    if neither was reported, to all topics.
+
+    Args:
+        events: In the order of time.
+        identity: Who each member is to the group.
+    """
+    asked: dict[str, float] = {}
+    topics: dict[str, Event] = {}
+    starts: dict[int, float] = {}
+    ends: dict[int, float] = {}
+    leaders: dict[int, Event] = {}
+    assignments: dict[int, dict[str, frozenset[TopicPartition]]] = defaultdict(dict)
+    subscribed: dict[int, dict[str, Event | None]] = defaultdict(dict)
+    for event in events:
+        number, member = event.generation, event.member
+        match event.kind:
+            case "subscribed" if member not in topics or topics[member].kind == "subscribed":
+                topics[member] = event
+            case "metadata":
+                asked.setdefault(member, event.time)
+                if "topics" in event.details:
+                    topics[member] = event
+            case "assign":
+                leaders[number] = event
+            case "assignment":
+                start = asked.pop(member, event.time)
+                if identity[member] not in {identity[other] for other in assignments[number]}:
+                    starts[number] = min(start, starts.get(number, start))
+                    ends[number] = event.time
+                assignments[number][member] = event.partitions
+                subscribed[number][member] = topics.get(member)
+    found = []
+    known: frozenset[str] = frozenset()
+    for number in sorted(assignments):
+        known |= {one.topic for partitions in assignments[number].values() for one in partitions}
+        leader = leaders.get(number)
+        found.append(
+            Rebalance(
+                generation=number,
+                start=starts[number],
+                end=ends[number],
+                leader=leader.member if leader else None,
+                claims=leader.details.get("claims", {}) if leader else {},
+                assignments=assignments[number],
+                subscriptions={member: _among(known, event) for member, event in subscribed[number].items()},
+            )
+        )
+    return tuple(found)
+
+
+def _among(known: frozenset[str], event: Event | None) -> frozenset[str]:
+    """Those of the known topics that a member named, in the event in which it named them."""
+    if event is None:
+        return known
+    if (pattern := event.details.get("pattern")) is not None:
+        matches = re.compile(pattern).match
+        return frozenset(topic for topic in known if not topic.startswith("__") and matches(topic))
+    return known.intersection(event.details.get("topics") or ())
+
+
+def find_moves(rebalances: Iterable[Rebalance], identity: Mapping[str, str]) -> tuple[Move, ...]:
+    """The partitions that changed hands, generation by generation.
+
+    Args:
+        rebalances: In ascending order.
+        identity: Who each member is to the group.
+    """
+    found = []
+    last: dict[TopicPartition, str] = {}
+    for rebalance in rebalances:
+        for member, partitions in rebalance.assignments.items():
+            for partition in sorted(partitions):
+                source = last.get(partition, member)
+                if identity[source] != identity[member]:
+                    found.append(
+                        Move(
+                            partition=partition,
+                            generation=rebalance.generation,
+                            source=source,
+                            target=member,
+                        )
+                    )
+                last[partition] = member
+    return tuple(found)
+
+
+def find_double_assigned(
+    rebalances: Iterable[Rebalance], identity: Mapping[str, str]
+) -> dict[int, frozenset[TopicPartition]]:
+    """The partitions that a generation gave to two members; generations without any are left out."""
+    found: dict[int, frozenset[TopicPartition]] = {}
+    for rebalance in rebalances:
+        twice: frozenset[TopicPartition] = frozenset()
+        for first, second in itertools.combinations(rebalance.assignments, 2):
+            if identity[first] != identity[second]:
+                twice |= rebalance.assignments[first] & rebalance.assignments[second]
+        if twice:
+            found[rebalance.generation] = twice
+    return found

@@ -1,0 +1,113 @@
+"""What members reported of records: which offsets, how often, and how long none came."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from kafka import TopicPartition
+
+from kafka_assignors._timelines.events import Event
+
+
+class Delivery(NamedTuple):
+    """A report of one partition's records, offsets `first` to `last`, at `time`."""
+
+    first: int
+    last: int
+    time: float
+
+
+Deliveries = Mapping[TopicPartition, list[Delivery]]
+"""The reports of each partition that has any, in the order of time."""
+
+Runs = Mapping[TopicPartition, tuple[tuple[int, int], ...]]
+"""Partition -> (first, last) offset of each run without holes, ascending."""
+
+
+def find_deliveries(events: Iterable[Event]) -> Deliveries:
+    """The reports by partition."""
+    found: dict[TopicPartition, list[Delivery]] = defaultdict(list)
+    for event in events:
+        for partition, first, last in event.records:
+            found[partition].append(Delivery(first, last, event.time))
+    return found
+
+
+def runs_of(deliveries: Deliveries) -> Runs:
+    """The offsets that were reported by anybody."""
+    return {
+        partition: tuple(_merged((one.first, one.last) for one in reports))
+        for partition, reports in deliveries.items()
+    }
+
+
+def find_missing(runs: Runs, produced: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, ...]]:
+    """The offsets below the number produced that are in no run; partitions without any are left out."""
+    found = {}
+    for partition, count in produced.items():
+        holes: list[int] = []
+        expected = 0
+        for first, last in (*runs.get(partition, ()), (count, count)):
+            holes += range(expected, min(first, count))
+            expected = max(expected, last + 1)
+        if holes:
+            found[partition] = tuple(holes)
+    return found
+
+
+def count_duplicates(deliveries: Deliveries) -> dict[TopicPartition, int]:
+    """How many deliveries came on top of each record's first; partitions without any are left out."""
+    runs = runs_of(deliveries)
+    found = {}
+    for partition, reports in deliveries.items():
+        reported = sum(one.last - one.first + 1 for one in reports)
+        distinct = sum(last - first + 1 for first, last in runs[partition])
+        if reported > distinct:
+            found[partition] = reported - distinct
+    return found
+
+
+class Silence(NamedTuple):
+    """No record of a partition was reported from `start` until `end`."""
+
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """How long."""
+        return self.end - self.start
+
+
+def find_longest_silence(
+    reports: Iterable[Delivery], *, since: float | None = None, until: float | None = None
+) -> Silence:
+    """The longest time between two reports of one partition.
+
+    Args:
+        reports: At least one, in the order of time.
+        since: Where to begin to count; by default the first report.
+        until: Where to end; by default the last report.
+    """
+    times = [one.time for one in reports]
+    begin = times[0] if since is None else since
+    end = max(begin, times[-1]) if until is None else until
+    marks = [begin, *(time for time in times if begin < time < end), end]
+    pauses = itertools.starmap(Silence, itertools.pairwise(marks))
+    return max(pauses, key=lambda pause: pause.seconds)
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Ranges (first, last) in any order as ascending runs that neither touch nor overlap."""
+    run: tuple[int, int] | None = None
+    for first, last in sorted(ranges):
+        if run is None:
+            run = first, last
+        elif first <= run[1] + 1:
+            run = run[0], max(run[1], last)
+        else:
+            yield run
+            run = first, last
+    if run is not None:
+        yield run

@@ -1,0 +1,1 @@
+"""Bytes to columns and back: what members exchange, and what their coordinator notes."""

@@ -1,0 +1,1 @@
+"""Orders and random numbers as Java has them."""

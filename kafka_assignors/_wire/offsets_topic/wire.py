@@ -1,0 +1,291 @@
+"""How records of the offsets topic are written: Kafka's message format, read without trusting a byte of it.
+
+    int16 version, then the fields of that version, one behind another
+
+Up to a message's first *flexible* version (KIP-482) lengths are int16 for strings and int32 for bytes and
+arrays, -1 for null. From then on all are unsigned varints, one more than the length, 0 for null; and each
+struct ends with tagged fields: varint count, each varint tag, varint size, bytes. Readers skip the tags that
+they do not know, which is how newer brokers add fields (KIP-915).
+"""
+
+import struct
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from kafka_assignors._wire.codec import Reader, UnreadableError
+
+_T = TypeVar("_T")
+
+_INT16: Final = struct.Struct(">h")
+_INT32: Final = struct.Struct(">i")
+_INT64: Final = struct.Struct(">q")
+_VARINT_BYTES: Final = 5
+_VARINT_LIMIT: Final = 2**32
+LONGEST_TEXT: Final = 2**15 - 1
+"""Bytes that a string of Kafka's has at most."""
+
+NEVER: Final = 2**15
+"""The first flexible version of what has none."""
+
+
+class RecordError(ValueError):
+    """The bytes are no record as Kafka writes it.
+
+    Attributes:
+        reading: What was being read, as Kafka calls it.
+        place: The byte that reading had come to.
+        size: How many bytes there are.
+        reason: What is wrong there.
+    """
+
+    def __init__(self, reading: str, place: int, size: int, reason: str) -> None:
+        # All of them as `args`: exceptions cross processes by these.
+        super().__init__(reading, place, size, reason)
+        self.reading = reading
+        self.place = place
+        self.size = size
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.reading}, byte {self.place} of {self.size}: {self.reason}"
+
+
+class RecordReader(Reader):
+    """Reads a message's fields from the front, never past the end, and never more than is there.
+
+    Each method's `what` is what it reads, for the error.
+
+    Raises:
+        UnreadableError: From every method, for what cannot be.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.flexible = False
+
+    def int8(self, what: str) -> int:
+        """The next byte, signed."""
+        return int.from_bytes(self.take(1, what), signed=True)
+
+    def int64(self, what: str) -> int:
+        """The next eight bytes."""
+        return int(_INT64.unpack(self.take(_INT64.size, what))[0])
+
+    def uuid(self, what: str) -> UUID:
+        """The next sixteen bytes."""
+        return UUID(bytes=self.take(16, what))
+
+    def unsigned(self, what: str) -> int:
+        """An unsigned varint below 2^32."""
+        number = 0
+        for place in range(_VARINT_BYTES):
+            (byte,) = self.take(1, what)
+            number |= (byte & 0x7F) << 7 * place
+            if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follow
+                break
+        else:
+            raise UnreadableError(f"{what} is a varint of more than {_VARINT_BYTES} bytes")
+        if number >= _VARINT_LIMIT:
+            raise UnreadableError(f"{what} ({number}) takes more than 32 bits")
+        return number
+
+    def text_or_null(self, what: str) -> str | None:
+        """A string; None for null."""
+        length = f"the length of {what}"
+        size = self.unsigned(length) - 1 if self.flexible else self.int16(length)
+        if size == -1:
+            return None
+        if size > LONGEST_TEXT:
+            raise UnreadableError(f"{what} has {size:,} bytes: Kafka's strings have {LONGEST_TEXT:,} at most")
+        try:
+            return self.take(size, what).decode()
+        except UnicodeDecodeError as fault:
+            raise UnreadableError(f"{what} is not UTF-8 ({fault.reason})") from fault
+
+    def text(self, what: str) -> str:
+        """A string that cannot be null."""
+        text = self.text_or_null(what)
+        if text is None:
+            raise UnreadableError(f"{what} is null")
+        return text
+
+    def blob(self, what: str) -> bytes:
+        """Bytes that cannot be null."""
+        size = self._length(f"the length of {what}")
+        if size == -1:
+            raise UnreadableError(f"{what} is null")
+        return self.take(size, what)
+
+    def each(self, least: int, what: str, read: Callable[[], _T]) -> tuple[_T, ...]:
+        """An array that cannot be null, of things of so many bytes each at the least."""
+        return tuple(read() for _ in range(self._count(least, what)))
+
+    def int32s(self, what: str) -> tuple[int, ...]:
+        """An array of int32 that cannot be null."""
+        return self._int32s(self._count(4, what), what)
+
+    def int32s_or_null(self, what: str) -> tuple[int, ...] | None:
+        """An array of int32; None for null."""
+        count = self._count_or_null(4, what)
+        return None if count is None else self._int32s(count, what)
+
+    def texts(self, what: str, one: str) -> tuple[str, ...]:
+        """An array of strings; neither it nor they can be null."""
+        return self.each(1 if self.flexible else 2, what, lambda: self.text(one))
+
+    def tagged(self, known: Mapping[int, Callable[[], Any]] = {}) -> dict[int, Any]:
+        """The tagged fields that end a struct; nothing in versions that are not flexible.
+
+        Args:
+            known: What reads each tag that is known.
+
+        Returns:
+            What was read, by tag. Tags that are not known are skipped.
+        """
+        found: dict[int, Any] = {}
+        if not self.flexible:
+            return found
+        for _ in range(self.unsigned("the number of tagged fields")):
+            tag = self.unsigned("a tag")
+            size = self.unsigned(f"the size of the field with tag {tag}")
+            end = self.place + size
+            if tag in known:
+                found[tag] = known[tag]()
+                if self.place != end:
+                    raise UnreadableError(f"the field with tag {tag} has not the {size} bytes that it says")
+            else:
+                self.take(size, f"the field with tag {tag}")
+        return found
+
+    def end(self) -> None:
+        """Nothing may follow."""
+        if self.left:
+            raise UnreadableError(f"{self.left} bytes are left over")
+
+    def _length(self, what: str) -> int:
+        """-1 for null."""
+        return self.unsigned(what) - 1 if self.flexible else self.int32(what)
+
+    def _count(self, least: int, what: str) -> int:
+        count = self._count_or_null(least, what)
+        if count is None:
+            raise UnreadableError(f"the array of {what} is null")
+        return count
+
+    def _count_or_null(self, least: int, what: str) -> int | None:
+        count = self._length(f"the number of {what}")
+        if count == -1:
+            return None
+        if count < 0 or count * least > self.left:
+            raise UnreadableError(f"{count} {what} do not fit into {self.left} bytes")
+        return count
+
+    def _int32s(self, count: int, what: str) -> tuple[int, ...]:
+        return struct.unpack(f">{count}i", self.take(4 * count, what))
+
+
+class RecordWriter:
+    """Writes a message's fields, one behind another.
+
+    Args:
+        flexible: Whether the version is a flexible one.
+    """
+
+    def __init__(self, *, flexible: bool = False) -> None:
+        self.flexible = flexible
+        self._parts: list[bytes] = []
+
+    def int16(self, number: int) -> None:
+        """Two bytes."""
+        self._parts.append(_INT16.pack(number))
+
+    def int32(self, number: int) -> None:
+        """Four bytes."""
+        self._parts.append(_INT32.pack(number))
+
+    def int64(self, number: int) -> None:
+        """Eight bytes."""
+        self._parts.append(_INT64.pack(number))
+
+    def text(self, text: str | None) -> None:
+        """A string, or null.
+
+        Raises:
+            ValueError: It has more than 32,767 bytes.
+        """
+        raw = None if text is None else text.encode()
+        size = -1 if raw is None else len(raw)
+        if size > LONGEST_TEXT:
+            raise ValueError(f"a string of {size} bytes is too long: Kafka's have no more than 32767")
+        if self.flexible:
+            self._unsigned(size + 1)
+        else:
+            self.int16(size)
+        self._parts.append(raw or b"")
+
+    def blob(self, data: bytes) -> None:
+        """Bytes."""
+        self.count(len(data))
+        self._parts.append(data)
+
+    def count(self, count: int) -> None:
+        """How many things follow."""
+        if self.flexible:
+            self._unsigned(count + 1)
+        else:
+            self.int32(count)
+
+    def no_tags(self) -> None:
+        """The end of a struct without tagged fields."""
+        if self.flexible:
+            self._unsigned(0)
+
+    def written(self) -> bytes:
+        """All of it."""
+        return b"".join(self._parts)
+
+    def _unsigned(self, number: int) -> None:
+        varint = bytearray()
+        while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
+            varint.append(number & 0x7F | 0x80)
+            number >>= 7
+        varint.append(number)
+        self._parts.append(bytes(varint))
+
+
+def read_message(
+    data: bytes,
+    name: str,
+    read: Callable[[RecordReader, int], _T],
+    *,
+    versions: Collection[int],
+    flexible_since: int = NEVER,
+) -> _T:
+    """Read a message that begins with its version, to its last byte.
+
+    Args:
+        data: The bytes.
+        name: What they are, as Kafka calls it.
+        read: Reads the fields, given the version.
+        versions: Those that are known.
+        flexible_since: The first flexible version.
+
+    Raises:
+        RecordError: The bytes are something else.
+    """
+    reader = RecordReader(data)
+    try:
+        version = reader.int16("the version")
+        _check_version(version, versions)
+        reader.flexible = version >= flexible_since
+        message = read(reader, version)
+        reader.end()
+    except UnreadableError as fault:
+        raise RecordError(name, reader.place, len(data), str(fault)) from fault
+    return message
+
+
+def _check_version(version: int, versions: Collection[int]) -> None:
+    if version not in versions:
+        raise UnreadableError(f"version {version} is not known, only {min(versions)} to {max(versions)} are")

@@ -1,0 +1,201 @@
+"""The user data of sticky members: what they owned, and in which generation.
+
+Written in Java's layout; read in all layouts that are in use. The bytes come from other members, so reading
+trusts nothing: every count is checked against the bytes that are there before anything is made of it.
+
+    Java v1 (KIP-341)      int32 topics, each: int16 length + name, int32 n, n x int32; then int32 generation
+    Java v0                the same without the generation
+    kafka-python 3         int16 version 1, then Java v1
+    cooperative (Java)     int32 generation alone; the partitions stand in the subscription itself
+
+A member whose weight is not 1 appends it as an int32. Java and librdkafka do not read past the generation.
+All integers are big-endian.
+"""
+
+import struct
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from kafka_assignors._model.arrays import IntArray
+from kafka_assignors._model.claims import ClaimTable
+from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
+from kafka_assignors._wire.codec import Reader, UnreadableError, read_partition_lists
+
+_INT32: Final = struct.Struct(">i")
+_WEIGHTED: Final = 2 * _INT32.size
+"""Bytes of a generation and a weight."""
+
+UNFINISHED: Final = b"unfinished"
+"""The user data of an assignment that another round is to follow. Other clients do not read it."""
+
+_KAFKA_PYTHON_PREFIX: Final = struct.pack(">h", 1)
+
+Layout = Literal["Java v1", "Java v0", "with a weight", "kafka-python"]
+"""The layouts of a prior assignment."""
+
+UserDataError = UnreadableError
+"""User data that is in none of the known layouts."""
+
+
+@dataclass(frozen=True, slots=True)
+class StickyUserData:
+    """A member's prior assignment.
+
+    Attributes:
+        claims: Partition ids by topic, in the order in which they were sent, not checked in any way.
+        generation: The generation of that assignment, `NO_GENERATION` in layouts without one.
+        weight: The member's weight; 1 if it says none, or one that is none.
+    """
+
+    claims: Mapping[str, Collection[int]]
+    generation: int = NO_GENERATION
+    weight: int = 1
+
+
+def _valid_weight(weight: int) -> int:
+    return weight if 1 <= weight <= MAX_WEIGHT else 1
+
+
+def _tail(generation: int, weight: int) -> bytes:
+    return _INT32.pack(generation) + (_INT32.pack(weight) if weight != 1 else b"")
+
+
+def encode_sticky(claims: Mapping[str, Collection[int]], generation: int, weight: int = 1) -> bytes:
+    """Write a prior assignment as Java's StickyAssignor does (v1), topics and partitions sorted."""
+    names = sorted(claims)
+    sizes = [len(claims[name]) for name in names]
+    parts = [_INT32.pack(len(claims))]
+    for name, size in zip(names, sizes, strict=True):
+        raw = name.encode()
+        parts += [struct.pack(">h", len(raw)), raw, _INT32.pack(size)]
+        parts.append(np.sort(np.fromiter(claims[name], dtype=">i4")).tobytes())
+    parts.append(_tail(generation, weight))
+    return b"".join(parts)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllUserData:
+    """The prior assignments of many members.
+
+    Attributes:
+        table: What each of them claims; nothing in no bytes, or in bytes that cannot be read.
+        generations: (M,) the generation of each, `NO_GENERATION` in layouts without one.
+        weights: (M,) the weight of each.
+        faults: Why those that cannot be read cannot, by number.
+    """
+
+    table: ClaimTable
+    generations: IntArray
+    weights: IntArray
+    faults: Mapping[int, UserDataError]
+
+
+def decode_all(data: Sequence[bytes]) -> AllUserData:
+    """Read the prior assignments of many members at once."""
+    lists = read_partition_lists(list(data))
+    sizes = np.fromiter(map(len, data), dtype=np.int64, count=len(data))
+    left = np.where(lists.lengths >= 0, sizes - lists.lengths, -1)
+    told, weight = lists.tails.T
+    weights = np.where((left == _WEIGHTED) & (weight >= 1) & (weight <= MAX_WEIGHT), weight, 1)
+    generations = np.where((left == _INT32.size) | (left == _WEIGHTED), told, NO_GENERATION)
+    table, faults = lists.table, {}
+    # What is left are other layouts, and what cannot be read.
+    others = np.flatnonzero((sizes > 0) & (left != 0) & (left != _INT32.size) & (left != _WEIGHTED)).tolist()
+    if others:
+        claims: list[Mapping[str, Collection[int]]] = [*table.claims()]
+        for number in others:
+            claims[number] = {}
+            try:
+                prior = decode_sticky(data[number])
+            except UserDataError as fault:
+                faults[number] = fault
+                continue
+            claims[number] = prior.claims
+            generations[number], weights[number] = prior.generation, prior.weight
+        table = ClaimTable.of(claims)
+    return AllUserData(table=table, generations=generations, weights=weights, faults=faults)
+
+
+def decode_sticky(data: bytes) -> StickyUserData:
+    """Read a prior assignment in whichever layout accounts for every byte.
+
+    Raises:
+        UserDataError: No layout does.
+    """
+    return _read_any(data)[1]
+
+
+def layout_of(data: bytes) -> Layout:
+    """In which layout a prior assignment is written.
+
+    Raises:
+        UserDataError: In none that is known.
+    """
+    return _read_any(data)[0]
+
+
+def _read_any(data: bytes) -> tuple[Layout, StickyUserData]:
+    faults = []
+    for layout, read in _LAYOUTS.items():
+        try:
+            return layout, read(data)
+        except UserDataError as fault:
+            faults.append(f"{layout}: {fault}")
+    raise UserDataError(f"{len(data)} bytes are no sticky user data ({'; '.join(faults)})")
+
+
+def encode_generation(generation: int, weight: int = 1) -> bytes:
+    """Write the user data of a cooperative member as Java's CooperativeStickyAssignor does."""
+    return _tail(generation, weight)
+
+
+def decode_generation(data: bytes) -> tuple[int, int] | None:
+    """Read generation and weight of a cooperative member; None if the user data is anything else.
+
+    Eight bytes that begin with 0 are a prior assignment without topics, as librdkafka sends it: there is no
+    generation 0.
+    """
+    if len(data) == _INT32.size:
+        return int(_INT32.unpack(data)[0]), 1
+    if len(data) == 2 * _INT32.size:
+        generation, weight = struct.unpack(">2i", data)
+        if generation != 0:
+            return generation, _valid_weight(weight)
+    return None
+
+
+def _read_java(data: bytes, *, with_generation: bool = True, with_weight: bool = False) -> StickyUserData:
+    reader = Reader(data)
+    claims: dict[str, list[int]] = {}
+    for topic, ids in reader.partition_list():
+        claims.setdefault(topic, []).extend(ids)
+    generation = reader.int32("the generation") if with_generation else NO_GENERATION
+    weight = reader.int32("the weight") if with_weight else 1
+    if reader.left:
+        raise UserDataError(f"{reader.left} bytes are left over")
+    return StickyUserData(claims, generation, _valid_weight(weight))
+
+
+def _read_java_v0(data: bytes) -> StickyUserData:
+    return _read_java(data, with_generation=False)
+
+
+def _read_weighted(data: bytes) -> StickyUserData:
+    return _read_java(data, with_weight=True)
+
+
+def _read_kafka_python(data: bytes) -> StickyUserData:
+    if not data.startswith(_KAFKA_PYTHON_PREFIX):
+        raise UserDataError(f"it does not begin with {_KAFKA_PYTHON_PREFIX.hex()}")
+    return _read_java(data[len(_KAFKA_PYTHON_PREFIX) :])
+
+
+_LAYOUTS: Final[Mapping[Layout, Callable[[bytes], StickyUserData]]] = {
+    "Java v1": _read_java,
+    "Java v0": _read_java_v0,
+    "with a weight": _read_weighted,
+    "kafka-python": _read_kafka_python,
+}

@@ -1,0 +1,488 @@
+"""What all assignors share: kafka-python's plug-in contract on one side, Group and Plan on the other."""
+
+import logging
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
+from kafka.structs import TopicPartition
+
+from kafka_assignors._model.arrays import IntArray
+from kafka_assignors._model.claims import Claimed, ClaimTable
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.members import NO_GENERATION, Members
+from kafka_assignors._model.plan import Plan, check
+from kafka_assignors._wire.codec import Subscriptions
+from kafka_assignors._wire.repair import repairs
+from kafka_assignors.assignors import _membership as membership
+from kafka_assignors.assignors._hand_over import HandOver
+from kafka_assignors.assignors._host import Host, calling
+
+log = logging.getLogger(__name__)
+
+METADATA_TRIES: Final = 10
+"""How often `assign` asks for the metadata of a topic, one `retry_backoff_ms` (100 ms) apart."""
+
+RECORD_LIMIT: Final = 1_048_588
+"""The most bytes that a group's record may have by default (`max.message.bytes` of `__consumer_offsets`)."""
+
+TOPICS_SHOWN: Final = 10
+"""How many topics a message names."""
+
+_UNANSWERED: Final = 10
+"""Joins in a row without an assignment after which a consumer is warned of."""
+
+_OVERHEAD: Final = 24
+"""Bytes of a member in the group's record beside its strings, subscription and assignment (Kafka 4.3)."""
+
+_MAX_STRING: Final = 2**15 - 1  # a string's length is an int16 on the wire
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Partitions by topic, the generation in which they were owned, and whether they are held right now."""
+
+    partitions: Mapping[str, Collection[int]] = field(default_factory=dict)
+    generation: int = NO_GENERATION
+    held: bool = False
+
+    def within(self, topics: Collection[str]) -> "Claim":
+        """This claim without the partitions of other topics."""
+        kept = {topic: ids for topic, ids in self.partitions.items() if topic in topics}
+        return replace(self, partitions=kept)
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What an assignor knows of its one consumer, and of the group that this leads.
+
+    Attributes:
+        consumer: Gives the consumer's host as long as it is alive; None for an assignor without a consumer.
+        memory: The last assignment that is known to have been real, or what is left of it.
+        untrusted: What the consumer had when it fell out of its group, and has not been given anew.
+        joined: The generation that it was in when it last told its claim.
+        unanswered: How many generations in a row it joined without taking its assignment.
+        hand_over: The leader's state between the rounds of a cooperative rebalance.
+        tries: How often in a row each topic had no metadata.
+        wait: In which generation, and until when, to wait for metadata.
+        faults: What is wrong with other members' subscriptions, as last warned of.
+    """
+
+    consumer: Callable[[], Host | None] | None = None
+    memory: Claim = field(default_factory=Claim)
+    untrusted: frozenset[TopicPartition] = frozenset()
+    joined: int = NO_GENERATION
+    unanswered: int = 0
+    hand_over: HandOver = field(default_factory=HandOver)
+    tries: dict[str, int] = field(default_factory=dict)
+    wait: tuple[int | None, float] = (None, 0.0)
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def host(self) -> Host | None:
+        """The consumer, if there is one that is alive."""
+        return None if self.consumer is None else self.consumer()
+
+    def took(self, claim: Claim) -> None:
+        """Remember an assignment that was really taken: nothing else raises a claim's generation."""
+        self.memory, self.untrusted = claim, frozenset()
+        self.joined, self.unanswered = claim.generation, 0
+
+    def look(self, generation: int, partitions: frozenset[TopicPartition], *, chosen: bool) -> None:
+        """Compare what the consumer has with what is known.
+
+        Args:
+            generation: The generation that it joined last. It may not have its assignment of that one.
+            partitions: What it has at this moment.
+            chosen: Whether that generation has this assignor's strategy; else it hears of no assignment.
+        """
+        self._count(generation, chosen=chosen)
+        if generation < 0:
+            # Out of the group: others may own these by now. kafka-python may leave them in place until
+            # the consumer has joined again, and ask for metadata more than once before that.
+            self.untrusted |= partitions
+            return
+        if self.untrusted and partitions <= self.untrusted:
+            return
+        self.untrusted = frozenset()
+        owned = membership.by_topic(partitions)
+        if owned == self.memory.partitions:
+            return
+        known = self.memory.partitions
+        part = all({*ids} <= {*known.get(topic, ())} for topic, ids in owned.items())
+        # What it has beyond that, it was given under another strategy since it last told its claim: so in
+        # the generation that it joined then.
+        self.memory = Claim(owned, self.memory.generation if part else generation)
+
+    def _count(self, generation: int, *, chosen: bool) -> None:
+        """Count joins whose assignments were not taken, and warn of a consumer that takes none."""
+        if not chosen:
+            self.unanswered = 0
+        elif generation > self.joined:
+            self.unanswered += 1
+            if self.unanswered == _UNANSWERED:
+                log.warning(
+                    "This consumer joined its group %d times and took no assignment: its polls are over "
+                    "before the group has rebalanced. Poll for longer, or work for less time between polls",
+                    _UNANSWERED,
+                )
+        self.joined = generation
+
+
+class Assignor(AbstractPartitionAssignor):
+    """A partition assignor for kafka-python's `partition_assignment_strategy`.
+
+    Subclasses say how to plan, and, if they are sticky, how to tell and to read what members owned. An
+    instance belongs to one consumer; a class may be given to any number of them.
+
+    Args:
+        rack: The rack of this consumer (KIP-881). kafka-python does not tell its `client_rack` to
+            assignors, so give both the same value.
+
+    Raises:
+        ValueError: The rack is not a name.
+    """
+
+    name: ClassVar[str]
+    shared: ClassVar[bool] = False
+    """Whether several members may get one partition."""
+
+    def __init__(self, *, rack: str | None = None) -> None:
+        if rack is not None and not (isinstance(rack, str) and 0 < _utf8_size(rack) <= _MAX_STRING):
+            raise ValueError(
+                f"rack must be a non-empty string of up to {_MAX_STRING} bytes of UTF-8 or None, not {rack!r}"
+            )
+        host = calling()
+        if host is not None and host.namesakes_listed:  # the consumer under construction makes this one
+            raise _namesakes(host.namesakes_listed)
+        self._rack = rack
+        self._standing = _Standing()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The options: a copy belongs to no consumer yet."""
+        return {name: value for name, value in vars(self).items() if name != "_standing"}
+
+    def __setstate__(self, options: dict[str, Any]) -> None:
+        self.__dict__.update(options)
+        self._standing = _Standing()
+
+    @property
+    def rack(self) -> str | None:
+        """The rack of this consumer."""
+        return self._rack
+
+    @abstractmethod
+    def plan(self, group: Group) -> Plan:
+        """Decide who gets what."""
+
+    def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:
+        """What of a plan can be carried out at once, and which partitions nobody gets until the next round.
+
+        All of it, and None, but in a cooperative rebalance.
+        """
+        return plan, None
+
+    def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
+        """User data for some members' assignments, by their numbers.
+
+        Args:
+            sent: What goes out in this round.
+            held_back: The partitions that nobody gets in it.
+        """
+        del sent, held_back
+        return {}
+
+    def tell_claim(self, claim: Claim) -> bytes | None:
+        """The user data that tells the leader of a claim; None for strategies that do not care."""
+        del claim
+        return None
+
+    def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
+        """What members claim in their subscriptions, the user data in which may be any bytes.
+
+        Args:
+            ids: Their member ids, for warnings.
+            subscriptions: What they said.
+        """
+        del subscriptions
+        return Claimed(
+            table=ClaimTable.of([{}] * len(ids)),
+            generations=np.full(len(ids), NO_GENERATION),
+            holds=np.zeros(len(ids), dtype=np.bool_),
+            weights=np.ones(len(ids), dtype=np.int64),
+        )
+
+    def settle(self, group: Group) -> Group:
+        """The group with the claims that count, from all that members claim."""
+        return group
+
+    # kafka-python's contract from here on; it calls all of it from the consumer's I/O thread, but for
+    # supported_protocols(), which it calls while the consumer is constructed.
+
+    def supported_protocols(self) -> list[RebalanceProtocol]:
+        """How consumers may rebalance with this strategy, the preferred way first (KIP-429).
+
+        Raises:
+            KafkaConfigurationError: The consumer under construction has two assignors of this
+                name, or this instance belongs to another consumer.
+        """
+        host = calling()
+        if host is not None:
+            self._belong_to(host)
+        return [RebalanceProtocol.EAGER]
+
+    def metadata(self, topics: Collection[str]) -> Any:
+        """What this member tells the leader: topics, and what it owned in which generation.
+
+        Returns:
+            A ConsumerProtocolSubscription v3.
+        """
+        host = calling()
+        if host is not None:
+            self._belong_to(host)
+            # A leader that joins because its view of the topics changed forgets the join if its poll ends
+            # and the view changes back before all others have joined. It then never takes its assignment,
+            # and hangs until it is expelled (kafka-python 3.0.12). This mark stays until it has it.
+            host.request_rejoin()
+            host.complete_joins()
+            host.show_members_first(self._repair)
+        claim = self._claim(self._host())
+        if not claim.held:
+            claim = claim.within(topics)
+        return membership.make_subscription(
+            topics,
+            owned=claim.partitions if claim.held else {},
+            generation=claim.generation,
+            rack=self._rack,
+            user_data=self.tell_claim(claim),
+        )
+
+    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
+        """Plan for the whole group; called on its leader.
+
+        Args:
+            cluster: kafka-python's ClusterMetadata.
+            members: JoinGroupResponseMember objects with decoded metadata.
+
+        Returns:
+            An EncodedAssignment for every member id.
+
+        Raises:
+            LeaderNotAvailableError: A topic has no metadata yet. kafka-python takes this as "ask again":
+                it joins again after `retry_backoff_ms` into the same generation. At most
+                `METADATA_TRIES` times for a topic, and for a third of the time for which the consumer may be
+                silent; one that still has none is left out.
+            InvalidPlanError: The planner's result must not be sent.
+        """
+        subscriptions = membership.subscriptions([member.metadata for member in members])
+        decoded = self.decode(
+            [member.member_id for member in members],
+            [member.group_instance_id for member in members],
+            subscriptions,
+        )
+        topics = self._partition_ids(cluster, decoded.wanted)
+        racks = _replica_racks(cluster, topics) if any(decoded.racks) else None
+        assignments = self.lead(Group.of(topics, decoded, racks))
+        _warn_of_size(members, subscriptions, assignments)
+        return assignments
+
+    def decode(
+        self, ids: Sequence[str], instance_ids: Sequence[str | None], subscriptions: Subscriptions
+    ) -> Members:
+        """What members said, as it shall go into the Group.
+
+        Args:
+            ids: Their member ids.
+            instance_ids: Their instance ids; None or empty for dynamic members.
+            subscriptions: What they said.
+        """
+        claimed = self.read_claims(ids, subscriptions)
+        return Members(
+            ids=ids,
+            instance_ids=[instance_id or None for instance_id in instance_ids],
+            topics=subscriptions.topics,
+            topics_of=subscriptions.topics_of,
+            racks=subscriptions.racks,
+            claims=claimed.table,
+            generations=claimed.generations,
+            holds=claimed.holds,
+            weights=claimed.weights,
+        )
+
+    def lead(self, group: Group) -> dict[str, membership.EncodedAssignment]:
+        """Plan for a group, check the plan, and encode what of it goes out in this round.
+
+        Raises:
+            InvalidPlanError: The planner's result must not be sent.
+        """
+        group = self.settle(group)
+        plan = self.plan(group)
+        check(plan, group, shared=self.shared)
+        sent, held_back = self.this_round(plan)
+        if sent is not plan:
+            check(sent, group, held_back=held_back)
+        if log.isEnabledFor(logging.INFO):
+            log.info(
+                "Planned %d partitions for %d members by %s: loads %s, %d moved",
+                group.size,
+                len(group.members),
+                self.name,
+                f"{plan.loads.min()} to {plan.loads.max()}" if group.members else "none",
+                plan.moves,
+            )
+        return membership.encode_assignments(sent, self.notes(sent, held_back))
+
+    def on_assignment(self, assignment: Any, generation: int) -> None:
+        """Remember what this member got."""
+        self._standing.took(Claim(membership.by_topic(assignment.partitions()), generation))
+
+    def _host(self) -> Host | None:
+        """The consumer that calls, or else the one that this instance is known to belong to."""
+        host = calling()
+        return self._standing.host() if host is None else host
+
+    def _repair(self, members: Sequence[Any]) -> None:
+        """Put right the subscriptions that kafka-python would fail on, with a warning for each."""
+        sent = [member.metadata for member in members]
+        if not all(isinstance(subscription, bytes) for subscription in sent):
+            return  # decoded already: then there is nothing left to fail
+        found = repairs(sent)
+        faults = {}
+        for number, (subscription, fault) in found.items():
+            member = members[number]
+            member.metadata = subscription
+            faults[member.member_id] = fault
+            # The coordinator may ask the leader more than once about the same subscriptions.
+            if self._standing.faults.get(member.member_id) != fault:
+                log.warning("Member %s %s", member.member_id, fault)
+        self._standing.faults = faults
+
+    def _belong_to(self, host: Host) -> None:
+        if host.namesakes:
+            raise _namesakes(host.namesakes)
+        before = self._standing.host()
+        if before is not None and before.consumer is host.consumer:
+            return
+        if before is not None and not before.closed:
+            raise KafkaConfigurationError(
+                f"this {type(self).__name__} belongs to another consumer; an instance keeps what its "
+                "consumer owns, so pass the class, or make an instance for each consumer"
+            )
+        self._standing.hand_over.end()
+        self._standing = _Standing(consumer=host.weakly())
+
+    def _claim(self, host: Host | None) -> Claim:
+        """What this member owns or owned, as far as that is certain.
+
+        A cooperative consumer claims all that it holds, also of topics that it no longer subscribes to. One
+        that rebalances eagerly has let go of everything: a claim to hold partitions would make the leader
+        wait for a release that never comes. What it had is a wish, no more.
+        """
+        standing = self._standing
+        if host is not None:
+            standing.look(host.generation, host.partitions, chosen=host.strategy == self.name)
+            if not host.cooperative:
+                return standing.memory
+            lost = host.generation < 0 or bool(standing.untrusted)
+            return Claim(held=True) if lost else replace(standing.memory, held=True)
+        cooperative = RebalanceProtocol.COOPERATIVE in self.supported_protocols()
+        if standing.consumer is not None:
+            log.warning(
+                "Claiming no partitions: the consumer that this %s belonged to is gone", type(self).__name__
+            )
+            return Claim(held=cooperative)
+        return replace(standing.memory, held=cooperative)
+
+    def _partition_ids(self, cluster: Any, topics: Iterable[str]) -> dict[str, Collection[int]]:
+        """The partition ids of every topic with metadata."""
+        known: dict[str, Collection[int]] = {}
+        missing = []
+        for topic in sorted(topics):
+            if ids := cluster.partitions_for_topic(topic):
+                known[topic] = ids
+            else:
+                missing.append(topic)
+        self._standing.tries = {topic: self._standing.tries.get(topic, 0) + 1 for topic in missing}
+        waiting = [topic for topic, tries in self._standing.tries.items() if tries <= METADATA_TRIES]
+        host = self._host()
+        if waiting and host is not None and self._may_wait(host):
+            raise LeaderNotAvailableError(f"no metadata yet for {_some_of(waiting)}")
+        if missing:
+            log.warning("Leaving out topics without metadata: %s", _some_of(missing))
+        return known
+
+    def _may_wait(self, host: Host) -> bool:
+        """Whether there is time to ask again in this generation; a leader sends no heartbeats meanwhile.
+
+        With 30,000 topics that do not exist, the client takes half a second for each time.
+        """
+        generation, end = self._standing.wait
+        if generation != host.generation:
+            end = time.monotonic() + host.patience / 3
+            self._standing.wait = host.generation, end
+        return time.monotonic() < end
+
+
+def _warn_of_size(
+    members: Sequence[Any],
+    subscriptions: Subscriptions,
+    assignments: Mapping[str, membership.EncodedAssignment],
+) -> None:
+    """Warn before the group's record is too large for the coordinator to write.
+
+    It writes subscriptions and assignments of all members as one record. One that is too large fails for
+    every member with an unknown error, on each try, until somebody leaves.
+    """
+    size = int(membership.sizes_of(subscriptions).sum()) + sum(
+        _OVERHEAD
+        + 2 * len(member.member_id)  # with the client id, which the member id begins with
+        + len(member.group_instance_id or "")
+        + len(assignments[member.member_id].encode())
+        for member in members
+    )
+    if size > RECORD_LIMIT * 2 // 3:
+        log.warning(
+            "The group's record has about %d bytes; brokers refuse more than %d, and then no member gets "
+            "an assignment. Raise max.message.bytes of __consumer_offsets, or have fewer members, topics a "
+            "member or partitions",
+            size,
+            RECORD_LIMIT,
+        )
+
+
+def _some_of(topics: Sequence[str]) -> str:
+    """Topics for a message: any member may name thousands."""
+    more = len(topics) - TOPICS_SHOWN
+    return ", ".join(topics[:TOPICS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _namesakes(names: Iterable[str]) -> KafkaConfigurationError:
+    return KafkaConfigurationError(
+        f"partition_assignment_strategy has assignors of one name (among {', '.join(names)}); "
+        "a group tells strategies apart by name, so give each once"
+    )
+
+
+def _utf8_size(text: str) -> int:
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return -1
+
+
+def _replica_racks(
+    cluster: Any, topics: Mapping[str, Collection[int]]
+) -> dict[tuple[str, int], frozenset[str]]:
+    """The racks of the replicas of each (topic, partition), those that are offline included."""
+    racks = [(broker.node_id, broker.rack) for broker in cluster.brokers() if broker.rack]
+    return {
+        (topic, partition): frozenset(
+            rack for node, rack in racks if cluster.is_replica_node(TopicPartition(topic, partition), node)
+        )
+        for topic, ids in topics.items()
+        for partition in ids
+    }

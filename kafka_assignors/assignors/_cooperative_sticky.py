@@ -1,0 +1,109 @@
+"""The `cooperative-sticky` strategy."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
+from kafka_assignors._model.arrays import IntArray
+from kafka_assignors._model.claims import Claimed, ClaimTable, TableClaims
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._model.plan import Plan
+from kafka_assignors._wire.codec import NOT_SAID, Subscriptions
+from kafka_assignors._wire.user_data import UNFINISHED, decode_generation, encode_generation
+from kafka_assignors.assignors._adapter import Claim
+from kafka_assignors.assignors._sticky import StickyAssignor, decode_prior
+
+
+class CooperativeStickyAssignor(StickyAssignor):
+    """As `StickyAssignor`, but members keep their partitions through the rebalance (KIP-429).
+
+    A partition that changes hands is taken from its owner in one round and given away in the next, so that it
+    never has two owners. Alone in `partition_assignment_strategy` the consumer is cooperative. Beside an
+    eager strategy, say `[CooperativeStickyAssignor, RangeAssignor]`, kafka-python makes the consumer
+    eager, and this assignor behaves accordingly: that is the first of the two rolling restarts from `range`.
+    Shares a group with the strategy of this name of Java, librdkafka and kafka-python.
+    """
+
+    name = "cooperative-sticky"
+
+    def supported_protocols(self) -> list[RebalanceProtocol]:
+        """Cooperative where all strategies of the consumer are, else eager."""
+        return [RebalanceProtocol.COOPERATIVE, *super().supported_protocols()]
+
+    def budget(self, group: Group) -> int | None:
+        """As `StickyAssignor`; what the first round let move counts for the second as well."""
+        limit = super().budget(group)
+        return 0 if limit is not None and self._standing.hand_over.goes_on_with(group) else limit
+
+    def settle(self, group: Group) -> Group:
+        """The group with the claims that count; see `kafka_assignors.assignors._hand_over`."""
+        return self._standing.hand_over.settle(group, self._host())
+
+    def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:
+        """The plan without what others still hold."""
+        return self._standing.hand_over.apply(plan, self._host())
+
+    def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
+        """Tells static members that a round is to follow; see `HandOver.follow`."""
+        if held_back is None or not held_back.size:
+            return {}
+        instances = sent.group.members.instance_ids
+        return {number: UNFINISHED for number, instance in enumerate(instances) if instance is not None}
+
+    def metadata(self, topics: Collection[str]) -> Any:
+        """As `StickyAssignor`; a rebalance begins."""
+        self._standing.hand_over.begin()
+        return super().metadata(topics)
+
+    def on_assignment(self, assignment: Any, generation: int) -> None:
+        """As `StickyAssignor`; if something was held back, a leader sees to the next round."""
+        super().on_assignment(assignment, generation)
+        self._standing.hand_over.delivered(self._host(), generation)
+        if assignment.user_data == UNFINISHED:
+            self._standing.hand_over.follow(self._host(), generation)
+
+    def tell_claim(self, claim: Claim) -> bytes | None:
+        """The generation as Java does; a member that rebalances eagerly tells its prior assignment here."""
+        if claim.held:
+            return encode_generation(claim.generation, self._weight)
+        return super().tell_claim(claim)
+
+    def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
+        """What the subscription says is held; the user data of a member that holds nothing is a wish.
+
+        A subscription below v2 has no generation field. Java's is then in the user data, librdkafka's behind
+        the prior assignment there, and kafka-python's own strategy sends none. Unreadable user data
+        never makes a held partition free: its owner may be consuming it.
+        """
+        said = subscriptions.generations
+        owns = np.bincount(subscriptions.owned.claimant, minlength=len(ids)) > 0
+        told = np.full(len(ids), NO_GENERATION)
+        weights = np.ones(len(ids), dtype=np.int64)
+        longer = []  # user data that may be a prior assignment, where that could count
+        for number, data in enumerate(subscriptions.user_data):
+            short = decode_generation(data)
+            if short is not None:
+                told[number], weights[number] = short
+            elif data and not (owns[number] and said[number] != NOT_SAID):
+                longer.append(number)
+        table, holds = subscriptions.owned, np.ones(len(ids), dtype=np.bool_)
+        generations = np.where(said == NOT_SAID, told, said)
+        if longer:
+            prior = decode_prior(
+                [ids[number] for number in longer], [subscriptions.user_data[number] for number in longer]
+            )
+            claims: list[TableClaims | dict[str, list[int]]] = [*table.claims()] or [{}] * len(ids)
+            for number, wish, generation, weight in zip(
+                longer, prior.table.claims(), prior.generations, prior.weights, strict=True
+            ):
+                weights[number] = weight
+                if not owns[number]:
+                    claims[number], holds[number] = wish, False
+                    generations[number] = generation
+                elif said[number] == NOT_SAID:
+                    generations[number] = generation
+            table = ClaimTable.of(claims)
+        return Claimed(table=table, generations=generations, holds=holds, weights=weights)

@@ -1,0 +1,237 @@
+"""A leader's care for what changes hands in a cooperative rebalance: nothing early, and nothing for ever.
+
+What a leader believes of members' claims:
+
+1. *What a member says it holds, nobody else is given until it lets go*, however often it was told to. A
+   member that joins again with what it was told to let go may never have heard: kafka-python throws away a
+   join that ends between two polls; any client joins again if its SyncGroup is answered
+   REBALANCE_IN_PROGRESS. No count of rounds tells such a member from a broken one. Nor does the generation
+   that it says: Java's consumer says the one that it joined, kafka-python's own class says none.
+2. *Of two members that say they hold one partition*, the newest generation is believed, and the other is told
+   to let go. A generation does not count if it is yet to come, or if it is that of this leader's last plan
+   and that plan gave the partition to another member: whoever took that plan cannot hold it.
+3. *A static member that has not taken this leader's last plan yet* may do so at any moment: the coordinator
+   keeps its old subscription for it. What the plan gave it counts as held.
+4. *A member that never lets go keeps what it says it holds.* A claim can be false for ever, and then no
+   round follows by itself. So the leader begins one after 2 heartbeats, and again after 4 and 8. What is
+   claimed all the same is given to the claimant, and an error says so: each partition has an owner, and none
+   has two. Partitions of topics to which the claimant does not subscribe cannot be given to it: others get
+   them.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+import numpy as np
+
+from kafka_assignors._model.arrays import NOBODY, IntArray
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._model.plan import Plan
+from kafka_assignors.assignors._host import Cancel, Host
+from kafka_assignors.planners._cooperative import awaited_holders
+
+log = logging.getLogger(__name__)
+
+PATIENCE: Final = 3
+"""Rounds that a leader begins because nobody lets go, before it leaves partitions with claimants."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Given:
+    """What a plan gave to whom, without the group that it was made for.
+
+    Attributes:
+        members: The member ids.
+        topics, partition_ids, topic_bounds: As in `Group`.
+        owner: (N,) the member that each partition was given to, `NOBODY` if it was held back.
+        waits: Whether something was held back.
+    """
+
+    members: tuple[str, ...]
+    topics: tuple[str, ...]
+    partition_ids: IntArray
+    topic_bounds: IntArray
+    owner: IntArray
+    waits: bool
+
+    @classmethod
+    def by(cls, plan: Plan, *, waits: bool) -> Self:
+        """What a plan gives."""
+        group = plan.group
+        return cls(
+            members=tuple(group.members.ids),
+            topics=group.topics,
+            partition_ids=group.partition_ids,
+            topic_bounds=group.topic_bounds,
+            owner=plan.owner,
+            waits=waits,
+        )
+
+    def told(self, group: Group) -> IntArray:
+        """(N,) the member of a later group that each of its partitions was given to, or `NOBODY`."""
+        numbers = {member: number for number, member in enumerate(group.members.ids)}
+        now = np.array([*(numbers.get(member, NOBODY) for member in self.members), NOBODY], dtype=np.int64)
+        if self.topics == group.topics and np.array_equal(self.partition_ids, group.partition_ids):
+            return now[self.owner]
+        told = np.full(group.size, NOBODY, dtype=np.int64)
+        places = {topic: number for number, topic in enumerate(self.topics)}
+        for number, topic in enumerate(group.topics):
+            if topic in places:
+                here = slice(*group.topic_bounds[number : number + 2])
+                there = slice(*self.topic_bounds[places[topic] : places[topic] + 2])
+                _, mine, theirs = np.intersect1d(
+                    group.partition_ids[here],
+                    self.partition_ids[there],
+                    assume_unique=True,
+                    return_indices=True,
+                )
+                told[here.start + mine] = now[self.owner[there][theirs]]
+        return told
+
+
+class HandOver:
+    """The leader's state between two rounds of a cooperative rebalance."""
+
+    def __init__(self) -> None:
+        self._making: _Given | None = None  # in the present rebalance, which may not reach the group
+        self._given: _Given | None = None  # by the plan that was this leader's and the group's last
+        self._generation = NO_GENERATION  # in which that was
+        self._rounds = 0  # that this leader began since then because nobody let go
+        self._counted = NO_GENERATION  # the generation in which that was counted
+        self._is_own = False  # whether it has begun the present round for that reason
+        self._cancel: Cancel | None = None
+
+    def goes_on_with(self, group: Group) -> bool:
+        """Whether a group is to be given what was held back from the same members in the round before."""
+        given = self._given
+        return given is not None and given.waits and {*given.members} == {*group.members.ids}
+
+    def begin(self) -> None:
+        """A rebalance begins."""
+        self._making = None
+        self.end()
+
+    def end(self) -> None:
+        """Begin no further round."""
+        if self._cancel is not None:
+            self._cancel()
+            self._cancel = None
+
+    def settle(self, group: Group, host: Host | None) -> Group:
+        """The group with the claims that count as what they say, by rules 2 and 3."""
+        claims, told = group.claims, None
+        generation = claims.generation
+        if host is not None and host.generation >= 0:
+            generation = np.where(generation < host.generation, generation, NO_GENERATION)
+        if self._given is not None:
+            told = self._given.told(group)
+            elsewhere = told[claims.partition] != claims.member
+            generation = np.where(
+                (generation == self._generation) & elsewhere & claims.held, NO_GENERATION, generation
+            )
+        if not np.array_equal(generation, claims.generation):
+            group = group.with_claims(replace(claims, generation=generation))
+        return group if told is None else self._with_silent(group, told)
+
+    def _with_silent(self, group: Group, told: IntArray) -> Group:
+        """The group in which static members that have not taken the last plan hold what it gave them."""
+        members = group.members
+        silent = (members.generations < self._generation) & np.array(
+            [instance is not None for instance in members.instance_ids], dtype=np.bool_
+        )
+        if not silent.any():
+            return group
+        partition = np.flatnonzero((told != NOBODY) & silent[told])
+        claims = group.claims
+        size = len(members)
+        known = np.isin(partition * size + told[partition], claims.partition * size + claims.member)
+        partition = partition[~known]
+        member = told[partition]
+        return group.with_claims(
+            replace(
+                claims,
+                partition=np.concatenate((claims.partition, partition)),
+                member=np.concatenate((claims.member, member)),
+                generation=np.concatenate((claims.generation, np.full(member.size, self._generation))),
+                subscribed=np.concatenate(
+                    (claims.subscribed, group.subscribes(member, group.topic_of[partition]))
+                ),
+                held=np.concatenate((claims.held, np.ones(member.size, dtype=np.bool_))),
+            )
+        )
+
+    def apply(self, plan: Plan, host: Host | None) -> tuple[Plan, IntArray]:
+        """The plan for this round, and the partitions that nobody gets in it."""
+        group = plan.group
+        self._count(group, host)
+        awaited = awaited_holders(plan)
+        owner, held_back = plan.owner, awaited[:0, 0]
+        if awaited.size:
+            owner = plan.owner.copy()
+            if self._rounds < PATIENCE:
+                held_back = awaited[:, 0]
+                owner[held_back] = NOBODY
+            else:
+                self._leave(group, awaited, owner)
+        sent = plan if owner is plan.owner else Plan.from_owner(group, owner)
+        self._making = _Given.by(sent, waits=bool(held_back.size))
+        return sent, held_back
+
+    def _count(self, group: Group, host: Host | None) -> None:
+        """Count this round if it is one that nobody but this leader wanted."""
+        generation = None if host is None else host.generation
+        if generation is not None and generation == self._counted:
+            return  # asked again in one generation
+        wanted = self._is_own or host is None  # driven by hand there are no others
+        in_a_row = generation is None or generation == self._generation + 1
+        self._rounds = self._rounds + 1 if wanted and in_a_row and self.goes_on_with(group) else 0
+        self._counted = NO_GENERATION if generation is None else generation
+        self._is_own = False
+
+    @staticmethod
+    def _leave(group: Group, awaited: IntArray, owner: IntArray) -> None:
+        """Leave what is not let go of with those that claim it; of several with the newest claim."""
+        partition, member = awaited.T
+        possible = group.subscribes(member, group.topic_of[partition])
+        partition, member = partition[possible], member[possible]
+        rank = np.full(group.size * len(group.members), NO_GENERATION)
+        claims = group.claims
+        rank[claims.partition * len(group.members) + claims.member] = claims.generation
+        order = np.lexsort((-member, rank[partition * len(group.members) + member]))
+        owner[partition[order]] = member[order]  # the last one written stays
+        names = sorted({group.members.ids[number] for number in awaited[:, 1].tolist()})
+        log.error(
+            "Leaving %d partitions with members that claim them: told %d times to revoke some, they claim "
+            "them all the same. If their load is uneven, restart them: %s",
+            np.unique(partition).size,
+            PATIENCE + 1,
+            ", ".join(names),
+        )
+
+    def delivered(self, host: Host | None, generation: int) -> None:
+        """The plan of the present rebalance, if it was this member's, has reached the group."""
+        self._given, self._generation = self._making, generation
+        if self._given is None:
+            self._rounds = 0
+        elif self._given.waits and host is not None:
+            # A holder that lets go joins again by itself: this member hears of it with its next heartbeat.
+            delay = 2 * host.heartbeat_interval * 2**self._rounds
+            self._cancel = host.call_later(delay, lambda host: self._begin_round(host, generation))
+
+    def follow(self, host: Host | None, generation: int) -> None:
+        """The assignment says that a round is to follow: begin it if nobody else does.
+
+        A static leader that restarts between two rounds gets its assignment back without a rebalance, and
+        does not know any more that it waits for somebody. So all static members are told.
+        """
+        if self._cancel is None and host is not None:
+            delay = 2 * host.heartbeat_interval * 2**PATIENCE
+            self._cancel = host.call_later(delay, lambda host: self._begin_round(host, generation))
+
+    def _begin_round(self, host: Host, generation: int) -> None:
+        if host.generation == generation and not host.closed:
+            log.warning("Members have not revoked all that they were told to; joining again to give it away")
+            self._is_own = self._given is not None
+            host.request_rejoin()

@@ -1,0 +1,301 @@
+"""The consumer that an assignor works for: what it may know of it, and ask of it.
+
+kafka-python hands an assignor topics, members and assignments, but neither whether the consumer rebalances
+eagerly or cooperatively, nor that it fell out of the group, nor even which consumer it is. A cooperative
+assignor that guesses leaves partitions without an owner, or with two. The consumer's coordinator knows all of
+it, and is always the caller: so it is looked up on the call stack, in `KafkaPythonHost.on_the_stack` and
+nowhere else. Other consumers, the simulated ones among them, name themselves with `calls`.
+"""
+
+import contextlib
+import inspect
+import sys
+import threading
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.structs import TopicPartition
+
+from kafka_assignors.assignors._joins import complete
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_MAX_FRAMES: Final = 16
+"""How far up the stack to look: the coordinator calls directly, subclasses and wrappers add a few frames."""
+
+_CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
+
+_DECODES: Final = "_perform_assignment"
+_DECODES_GIVEN: Final = ("self", "leader_id", "protocol_name", "members")
+
+_SINCE: Final = "_kafka_assignors_leading_since"
+
+Cancel = Callable[[], None]
+"""Calls off what was to be done later."""
+
+
+class Host(ABC):
+    """What an assignor may know of its consumer, read at the moment of the call."""
+
+    @property
+    @abstractmethod
+    def consumer(self) -> object:
+        """The object that stands for the consumer; two hosts of one consumer have the same."""
+
+    @property
+    @abstractmethod
+    def cooperative(self) -> bool:
+        """Whether the consumer keeps its partitions through a rebalance (KIP-429); fixed when it is made."""
+
+    @property
+    @abstractmethod
+    def generation(self) -> int:
+        """The generation that the consumer joined last; negative when it is in none, or fell out of it."""
+
+    @property
+    @abstractmethod
+    def strategy(self) -> str | None:
+        """The strategy of that generation; None if it is in none."""
+
+    @property
+    @abstractmethod
+    def partitions(self) -> frozenset[TopicPartition]:
+        """The partitions that the consumer has at this moment."""
+
+    @property
+    @abstractmethod
+    def heartbeat_interval(self) -> float:
+        """The consumer's heartbeat interval, in seconds."""
+
+    @property
+    @abstractmethod
+    def patience(self) -> float:
+        """Seconds for which the consumer may be silent before it or its followers are given up."""
+
+    @property
+    def leading_since(self) -> float | None:
+        """When it began to read what members sent (`time.monotonic()`); None if it does not lead just now."""
+        return None
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the consumer was closed."""
+
+    @property
+    def namesakes(self) -> Collection[str]:
+        """Names of strategies of which the consumer was given two and dropped one, as far as known."""
+        return ()
+
+    @property
+    def namesakes_listed(self) -> Collection[str]:
+        """The same by the list of strategies alone, while the consumer is being made."""
+        return ()
+
+    def weakly(self) -> Callable[[], "Host | None"]:
+        """Gives this host for as long as its consumer is alive, without keeping it so."""
+        consumer, of = weakref.ref(self.consumer), self.of
+
+        def host() -> Host | None:
+            alive = consumer()
+            return None if alive is None else of(alive)
+
+        return host
+
+    @classmethod
+    @abstractmethod
+    def of(cls, consumer: Any) -> "Host":
+        """The host of a consumer."""
+
+    @abstractmethod
+    def request_rejoin(self) -> None:
+        """Let the consumer join the group again with its next poll."""
+
+    @abstractmethod
+    def call_later(self, seconds: float, action: Callable[["Host"], None]) -> Cancel:
+        """Have something done after so many seconds, unless the consumer is gone by then."""
+
+    def complete_joins(self) -> None:
+        """Let the consumer take an assignment that came between two polls, if by itself it does not.
+
+        See `kafka_assignors.assignors._joins`.
+        """
+        return  # most consumers do
+
+    def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
+        """Let a function see and change the group's members before this consumer decodes what they sent.
+
+        Args:
+            look: Called on the leader, with members whose `metadata` is still bytes.
+        """
+        del look
+
+
+_CALLING: ContextVar[Host | None] = ContextVar("calling", default=None)
+
+
+@contextlib.contextmanager
+def calls(host: Host) -> Iterator[None]:
+    """Let assignors that are called within know which consumer calls them."""
+    token = _CALLING.set(host)
+    try:
+        yield
+    finally:
+        _CALLING.reset(token)
+
+
+def calling() -> Host | None:
+    """The consumer that calls; None where the assignor is driven by hand."""
+    return _CALLING.get() or KafkaPythonHost.on_the_stack()
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaPythonHost(Host):
+    """A consumer of kafka-python.
+
+    Attributes:
+        coordinator: kafka-python's ConsumerCoordinator.
+    """
+
+    coordinator: Any
+
+    @classmethod
+    def on_the_stack(cls) -> Self | None:
+        """The consumer whose coordinator is on the call stack; None where there is none.
+
+        What a rebalance listener does, it does by hand, although a coordinator called the listener.
+        """
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to the caller
+        for _ in range(_MAX_FRAMES):
+            if frame is None:
+                break
+            caller = frame.f_locals.get("self")
+            if isinstance(caller, ConsumerCoordinator):
+                return None if frame.f_code.co_name == _CALLS_LISTENERS else cls(caller)
+            frame = frame.f_back
+        return None
+
+    @classmethod
+    def of(cls, consumer: Any) -> Self:
+        """As `Host`."""
+        return cls(consumer)
+
+    @property
+    def consumer(self) -> object:
+        """The coordinator: each consumer has its own."""
+        return self.coordinator
+
+    @property
+    def cooperative(self) -> bool:
+        """As `Host`."""
+        return bool(self.coordinator._rebalance_protocol == RebalanceProtocol.COOPERATIVE)  # noqa: SLF001
+
+    @property
+    def generation(self) -> int:
+        """As `Host`."""
+        return int(self.coordinator.group_metadata().generation_id)
+
+    @property
+    def strategy(self) -> str | None:
+        """As `Host`."""
+        name: str | None = self.coordinator._generation.protocol  # noqa: SLF001
+        return name
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        """As `Host`."""
+        return frozenset(self.coordinator._subscription.assigned_partitions())  # noqa: SLF001
+
+    @property
+    def heartbeat_interval(self) -> float:
+        """As `Host`: `heartbeat_interval_ms`."""
+        return float(self.coordinator.config["heartbeat_interval_ms"]) / 1000
+
+    @property
+    def patience(self) -> float:
+        """As `Host`: the shortest of the timeouts that end a consumer's membership or its requests."""
+        config = self.coordinator.config
+        limits = ("session_timeout_ms", "max_poll_interval_ms", "request_timeout_ms")
+        return min(float(config[limit]) for limit in limits if config.get(limit)) / 1000
+
+    @property
+    def leading_since(self) -> float | None:
+        """As `Host`; None also for a release of kafka-python in which that cannot be seen."""
+        since: float | None = vars(self.coordinator).get(_SINCE)
+        return since
+
+    @property
+    def closed(self) -> bool:
+        """As `Host`."""
+        return bool(self.coordinator._heartbeat_closed)  # noqa: SLF001
+
+    @property
+    def namesakes(self) -> Collection[str]:
+        """As `Host`. Factories have no name: if one of theirs was dropped, these are all names."""
+        listed, kept = self.coordinator.config["assignors"], list(self.coordinator._assignors)  # noqa: SLF001
+        # Of an iterator nothing is left to count.
+        dropped = isinstance(listed, Collection) and len(listed) > len(kept)
+        return self.namesakes_listed or (kept if dropped else ())
+
+    @property
+    def namesakes_listed(self) -> Collection[str]:
+        """As `Host`."""
+        listed = self.coordinator.config["assignors"]
+        names = (
+            [getattr(assignor, "name", None) for assignor in listed] if isinstance(listed, Collection) else []
+        )
+        return sorted({name for name in names if isinstance(name, str) and names.count(name) > 1})
+
+    def request_rejoin(self) -> None:
+        """As `Host`."""
+        self.coordinator.request_rejoin()
+
+    def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
+        """As `Host`; in a thread of its own."""
+        host = self.weakly()  # a timer must not keep the consumer alive
+
+        def act() -> None:
+            alive = host()
+            if alive is not None:
+                action(alive)
+
+        timer = threading.Timer(seconds, act)
+        timer.daemon = True
+        timer.start()
+        return timer.cancel
+
+    def complete_joins(self) -> None:
+        """As `Host`."""
+        complete(self.coordinator)
+
+    def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
+        """As `Host`.
+
+        The consumer decodes before it calls an assignor, and an error there would surface from the
+        application's `poll`. So `_perform_assignment` is wrapped on this coordinator, once. If a release of
+        kafka-python has no such method, or one with other parameters, nothing is done.
+        """
+        kind, own = type(self.coordinator), vars(self.coordinator)
+        decode = getattr(kind, _DECODES, None)
+        if decode is None or _DECODES in own or tuple(inspect.signature(decode).parameters) != _DECODES_GIVEN:
+            return
+        coordinator = weakref.ref(self.coordinator)  # which would otherwise be kept by what it keeps
+
+        def look_and_decode(leader_id: str, protocol_name: str, members: Sequence[Any]) -> Any:
+            leader: Any = coordinator()
+            vars(leader)[_SINCE] = time.monotonic()
+            try:
+                look(members)
+                return decode(leader, leader_id, protocol_name, members)
+            finally:
+                del vars(leader)[_SINCE]
+
+        own[_DECODES] = look_and_decode

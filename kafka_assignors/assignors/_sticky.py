@@ -1,0 +1,159 @@
+"""The `sticky` strategy, and what it shares with `cooperative-sticky`."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from kafka_assignors._model.claims import Claimed, ClaimTable
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
+from kafka_assignors._model.plan import Plan
+from kafka_assignors._wire.codec import NOT_SAID, Subscriptions
+from kafka_assignors._wire.user_data import AllUserData, decode_all, encode_sticky
+from kafka_assignors.assignors._adapter import Assignor, Claim
+from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
+
+log = logging.getLogger(__name__)
+
+Planner = Callable[[Group], Plan]
+"""Must give the same plan for the same group: a cooperative rebalance asks it in both of its rounds."""
+
+PLANNERS: dict[str, Planner] = {"exact": plan_exact, "kip54": plan_kip54}
+"""The sticky planners by name."""
+
+TIME_LIMIT: Final = 5.0
+"""Seconds that planning may take where the consumer's settings allow as many."""
+
+
+class _OutOfTimeError(Exception):
+    """Planning takes longer than it may."""
+
+
+class StickyAssignor(Assignor):
+    """Balanced loads, and partitions stay with their owners as far as that allows (KIP-54, KIP-341).
+
+    Each member tells in its user data, in Java's layout, what it owned and in which generation. Rebalances
+    are eager: members let go of everything first, and get back what they had. Shares a group with Java's
+    StickyAssignor; kafka-python's own writes another layout, which is read here, but not there.
+
+    While a leader plans it sends no heartbeats, and one that takes too long is expelled. An exact plan that
+    is not ready in time is given up for one of `plan_quickly`, with a warning.
+
+    Args:
+        rack: The rack of this consumer.
+        weight: How much this consumer can take on beside the others: twice the weight, twice the partitions.
+            The exact planner goes by it, if the leader is one of this class.
+        planner: The name of a planner in `PLANNERS`, or a function from a Group to a Plan.
+        max_skew: An option of the exact planner: how many partitions off the best balance loads may be, in
+            order to move fewer. Give all members the same: the leader's counts.
+        max_moves: An option of the exact planner: how many partitions may move in one rebalance, both
+            rounds of a cooperative one together.
+        time_limit: Seconds until an exact plan has to be ready, from when the leader begins to read what
+            members sent; None for a third of what the consumer's timeouts allow, `TIME_LIMIT` at most.
+
+    Raises:
+        ValueError: There is no planner of this name, an option is out of range, or goes with another planner.
+    """
+
+    name = "sticky"
+
+    def __init__(
+        self,
+        *,
+        rack: str | None = None,
+        weight: int = 1,
+        planner: str | Planner = "exact",
+        max_skew: int | None = None,
+        max_moves: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        super().__init__(rack=rack)
+        if not _is_whole(weight) or not 1 <= weight <= MAX_WEIGHT:
+            raise ValueError(f"weight must be a whole number from 1 to {MAX_WEIGHT}, not {weight!r}")
+        if isinstance(planner, str) and planner not in PLANNERS:
+            raise ValueError(f"there is no planner {planner!r}; choose one of {', '.join(PLANNERS)}")
+        for option, value in (("max_skew", max_skew), ("max_moves", max_moves)):
+            if value is not None and (not _is_whole(value) or value < 0):
+                raise ValueError(f"{option} must be a whole number, 0 or more, not {value!r}")
+            if value is not None and planner != "exact":
+                raise ValueError(f"{option} is an option of the planner 'exact', not of {planner!r}")
+        if time_limit is not None and not time_limit > 0:
+            raise ValueError(f"time_limit must be more than 0 s, not {time_limit!r}")
+        self._weight = weight
+        self._planner = planner
+        self._max_skew, self._max_moves = max_skew, max_moves
+        self._time_limit = time_limit
+
+    def plan(self, group: Group) -> Plan:
+        """Plan by the planner chosen."""
+        if self._planner != "exact":
+            return PLANNERS[self._planner](group) if isinstance(self._planner, str) else self._planner(group)
+        host = self._host()
+        limit = self._time_limit
+        if limit is None:
+            limit = TIME_LIMIT if host is None else min(TIME_LIMIT, host.patience / 3)
+        since = None if host is None else host.leading_since
+        end = limit + (time.monotonic() if since is None else since)
+
+        def tick() -> None:
+            if time.monotonic() > end:
+                raise _OutOfTimeError
+
+        try:
+            return plan_exact(group, max_skew=self._max_skew, max_moves=self.budget(group), tick=tick)
+        except _OutOfTimeError:
+            log.warning(
+                "An exact plan of %d partitions for %d members was not ready after %.3g s; "
+                "taking a quicker one, which may be less balanced and move more",
+                group.size,
+                len(group.members),
+                limit,
+            )
+            return plan_quickly(group)
+
+    def budget(self, group: Group) -> int | None:
+        """How many partitions may move in this plan; None if that is not limited."""
+        del group
+        return self._max_moves
+
+    def tell_claim(self, claim: Claim) -> bytes | None:
+        """Prior assignment and generation in Java's layout; null before the first assignment."""
+        if claim.generation == NO_GENERATION and self._weight == 1:
+            return None
+        return encode_sticky(claim.partitions, claim.generation, self._weight)
+
+    def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
+        """What the user data says; where there is none, what the subscription itself says."""
+        prior = decode_prior(ids, subscriptions.user_data)
+        silent = np.array([not data for data in subscriptions.user_data], dtype=np.bool_)
+        table, said = prior.table, subscriptions.generations
+        if subscriptions.owned.claimant.size and silent.any():
+            table = ClaimTable.of(
+                [
+                    mine if is_silent else claim
+                    for is_silent, mine, claim in zip(
+                        silent.tolist(), subscriptions.owned.claims(), table.claims(), strict=True
+                    )
+                ]
+            )
+        return Claimed(
+            table=table,
+            generations=np.where(silent & (said != NOT_SAID), said, prior.generations),
+            holds=np.zeros(len(ids), dtype=np.bool_),
+            weights=prior.weights,
+        )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)
+
+
+def decode_prior(ids: Sequence[str], data: Sequence[bytes]) -> AllUserData:
+    """The prior assignments in the user data of members; none, and a warning, where it cannot be read."""
+    prior = decode_all(data)
+    for number, fault in prior.faults.items():
+        log.warning("Ignoring what member %s says in its user data: %s", ids[number], fault)
+    return prior

@@ -1,0 +1,342 @@
+"""Groups of a running cluster: what their coordinator says of them, and what it wrote down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError
+
+from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._groups.explanation import RECORD_LIMIT
+from kafka_assignors._groups.reasons import find_changes
+from kafka_assignors._groups.snapshots import ArchivedRecord, classic_snapshot
+from kafka_assignors._wire.offsets_topic import (
+    GroupMetadata,
+    RecordError,
+    decode_record,
+    group_metadata_key,
+)
+from kafka_assignors.coordinator._finding import GROUPS_TOPIC, partition_for_group
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors._groups.reasons import Change
+    from kafka_assignors._groups.snapshots import Snapshot
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+
+_FIRST_STRETCH: Final = 2_000  # records, from the end of the log; then twice as many, and so on
+Found = TypeVar("Found")
+"""What is looked for in the log."""
+
+_POLL_MS: Final = 1_000
+_IDLE_POLLS: Final = 20
+
+
+class NoSuchGroupError(ValueError):
+    """The cluster knows no group of this id, or none of the classic protocol."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator:
+    """A group's coordinator, and why it is that broker.
+
+    Attributes:
+        partition: The partition of `__consumer_offsets` that the group's id leads to.
+        partitions: How many that topic has.
+        broker: The id of the broker that leads the partition; None if none does at the moment.
+        address: Its "host:port"; None if there is none, or it is not up.
+    """
+
+    partition: int
+    partitions: int
+    broker: int | None
+    address: str | None
+
+    def __str__(self) -> str:
+        """What it is and why."""
+        if self.broker is None:
+            return f"none: {GROUPS_TOPIC}-{self.partition} has no leader"
+        at = "down" if self.address is None else f"at {self.address}"
+        return f"broker {self.broker} ({at}), which leads {GROUPS_TOPIC}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """A record of a group.
+
+    Attributes:
+        time_ms: When it was written, in milliseconds since 1970.
+        value: What the group was like.
+        leader_epoch: The leader epoch of the log: it rises when the coordinator moves; None if not known.
+    """
+
+    time_ms: int
+    value: GroupMetadataValue
+    leader_epoch: int | None = None
+
+    def snapshot(self, group_id: str) -> Snapshot:
+        """The group as it was."""
+        record = ArchivedRecord(
+            key=group_metadata_key(group_id),
+            value=None,
+            partition=-1,
+            offset=-1,
+            time_us=self.time_ms * 1000,
+            leader_epoch=self.leader_epoch,
+        )
+        return classic_snapshot(record, group_id, self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveGroup:
+    """A group on its cluster.
+
+    Attributes:
+        group_id: Its id.
+        state: Its state by its coordinator's word: "Stable", "Empty", "PreparingRebalance", ...
+        coordinator: Its coordinator.
+        records: Its records that are still in the log, the newest last: at most as many as were asked for.
+        record_limit: How large they may be.
+        topics: The partition ids of each topic that its members subscribe to and that exists.
+        committed: The topics of which it has committed offsets.
+    """
+
+    group_id: str
+    state: str
+    coordinator: Coordinator
+    records: tuple[Noted, ...]
+    record_limit: int
+    topics: Mapping[str, tuple[int, ...]]
+    committed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalanced:
+    """A record of a group beside the one before it.
+
+    Attributes:
+        generation: Its generation.
+        time_ms: When it was written, in milliseconds since 1970.
+        seconds: How long after the one before; None if there is none.
+        changes: What differs, and so why there was a rebalance.
+    """
+
+    generation: int
+    time_ms: int
+    seconds: float | None
+    changes: tuple[Change, ...]
+
+
+def read_rebalances(live: LiveGroup) -> tuple[Rebalanced, ...]:
+    """Why a group rebalanced, as far as its records go back; the newest last."""
+    return tuple(
+        Rebalanced(
+            generation=after.value.generation,
+            time_ms=after.time_ms,
+            seconds=None if before is None else (after.time_ms - before.time_ms) / 1000,
+            changes=()
+            if before is None
+            else find_changes(before.snapshot(live.group_id), after.snapshot(live.group_id)),
+        )
+        for before, after in zip((None, *live.records), live.records, strict=False)
+    )
+
+
+def find_coordinator(admin: Admin, group_id: str) -> Coordinator:
+    """Find the broker that coordinates a group, whether there is such a group or not.
+
+    Raises:
+        ClusterError: The cluster has no `__consumer_offsets`, or does not say.
+    """
+    try:
+        (described,) = admin.ask(lambda client: client.describe_topics([GROUPS_TOPIC]))
+    except KafkaError as error:
+        raise ClusterError(f"the cluster does not describe {GROUPS_TOPIC}: {error}") from error
+    leaders = {one["partition_index"]: one["leader_id"] for one in described["partitions"]}
+    if not leaders:
+        raise ClusterError(f"the cluster has no {GROUPS_TOPIC}: it makes it when the first group is sought")
+    partition = partition_for_group(group_id, len(leaders))
+    leader = leaders.get(partition, -1)
+    addresses = {
+        broker["broker_id"]: f"{broker['host']}:{broker['port']}"
+        for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]
+    }
+    return Coordinator(
+        partition=partition,
+        partitions=len(leaders),
+        broker=None if leader < 0 else leader,
+        address=addresses.get(leader),
+    )
+
+
+def read_group(
+    admin: Admin, group_id: str, *, records: int = 3, watch: Callable[[int, int], None] | None = None
+) -> LiveGroup:
+    """Read a group and its newest records.
+
+    The log is read from its end backwards, in ever longer stretches, until there are as many records as
+    wanted.
+
+    Args:
+        admin: The cluster.
+        group_id: The group.
+        records: How many of its records to look for.
+        watch: Gets how many records of the log were read, and how many there are, as it goes on.
+
+    Raises:
+        NoSuchGroupError: There is no such group, or it is not one of the classic protocol.
+        ClusterError: The group's records cannot be read: the client may not read `__consumer_offsets`, say.
+    """
+    coordinator = find_coordinator(admin, group_id)
+    try:
+        described = admin.ask(lambda client: client.describe_groups([group_id]))[group_id]
+        if described["error"] is not None:
+            raise NoSuchGroupError(
+                f"group {group_id!r} is not one of the classic protocol, but of another, such as KIP-848's"
+                " (group.protocol=consumer); kafka-assignors history watch follows those, too"
+                if "not a classic group" in described["error"]
+                else f"the cluster has no group {group_id!r}"
+            )
+        noted = _read_records(admin, group_id, coordinator.partition, records, watch)
+        if not noted:
+            raise NoSuchGroupError(f"there is no record of a group {group_id!r}: it has never had a member")
+        return LiveGroup(
+            group_id=group_id,
+            state=described["group_state"],
+            coordinator=coordinator,
+            records=tuple(noted),
+            record_limit=_record_limit(admin),
+            topics=_existing(admin),
+            committed=_committed(admin, group_id),
+        )
+    except KafkaError as error:
+        raise ClusterError(f"cannot read group {group_id!r} and its records: {error}") from error
+
+
+def _read_records(
+    admin: Admin, group_id: str, partition: int, wanted: int, watch: Callable[[int, int], None] | None
+) -> list[Noted]:
+    key = group_metadata_key(group_id)
+    consumer = open_log(admin.settings, partition)
+
+    def stretch(begin: int, until: int) -> list[Noted]:
+        messages = read_log(consumer, partition, begin, until)
+        return [noted for message in messages for noted in _noted(message, key)]
+
+    try:
+        return read_backwards(consumer, partition, stretch, wanted, watch)[-wanted:]
+    finally:
+        consumer.close()
+
+
+def _noted(message: Any, key: bytes) -> Iterator[Noted]:
+    if message.key != key or message.value is None:
+        return
+    try:
+        record = decode_record(message.key, message.value)
+    except RecordError as error:
+        raise ClusterError(f"a record of the group cannot be read: {error}") from error
+    if isinstance(record, GroupMetadata) and record.value is not None:
+        yield Noted(time_ms=message.timestamp, value=record.value, leader_epoch=message.leader_epoch)
+
+
+def open_log(settings: Mapping[str, Any], partition: int) -> KafkaConsumer:
+    """A consumer of one partition of `__consumer_offsets`, in no group; close it after use.
+
+    Args:
+        settings: Of a client; see `Admin.settings`.
+        partition: The partition.
+    """
+    own = {"auto_offset_reset": "earliest", "exclude_internal_topics": False}
+    consumer = KafkaConsumer(**{**settings, **own}, group_id=None, enable_auto_commit=False)
+    consumer.assign([TopicPartition(GROUPS_TOPIC, partition)])
+    return consumer
+
+
+def archived(message: Any) -> ArchivedRecord:
+    """A message of kafka-python's consumer as what it was in the log."""
+    return ArchivedRecord(
+        key=message.key,
+        value=message.value,
+        partition=message.partition,
+        offset=message.offset,
+        time_us=message.timestamp * 1000,
+        leader_epoch=message.leader_epoch,
+    )
+
+
+def read_backwards(
+    consumer: KafkaConsumer,
+    partition: int,
+    stretch: Callable[[int, int], list[Found]],
+    wanted: int,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[Found]:
+    """Read the log from its end backwards, in ever longer stretches, until enough was found.
+
+    Args:
+        consumer: See `open_log`.
+        partition: The partition.
+        stretch: Finds in the log from one offset to before another.
+        wanted: How many are enough.
+        watch: See `read_group`.
+    """
+    log = TopicPartition(GROUPS_TOPIC, partition)
+    first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
+    length, begin, found = _FIRST_STRETCH, end, list[Found]()
+    while begin > first and len(found) < wanted:
+        until, begin = begin, max(first, begin - length)
+        found = [*stretch(begin, until), *found]
+        length *= 2
+        if watch is not None:
+            watch(end - begin, end - first)
+    return found
+
+
+def read_log(consumer: KafkaConsumer, partition: int, begin: int, until: int) -> Iterator[Any]:
+    """The messages from one offset to before another.
+
+    Raises:
+        ClusterError: It does not go on.
+    """
+    log = TopicPartition(GROUPS_TOPIC, partition)
+    consumer.seek(log, begin)
+    idle = 0
+    while consumer.position(log) < until:
+        polled = consumer.poll(timeout_ms=_POLL_MS).get(log, ())
+        idle = 0 if polled else idle + 1
+        if idle > _IDLE_POLLS:
+            raise ClusterError(
+                f"{log.topic}-{log.partition} is not to be read on from {consumer.position(log)}"
+            )
+        for message in polled:
+            if message.offset >= until:
+                break
+            yield message
+
+
+def _existing(admin: Admin) -> dict[str, tuple[int, ...]]:
+    return {
+        topic["name"]: tuple(sorted(int(one["partition_index"]) for one in topic["partitions"]))
+        for topic in admin.ask(lambda client: client.describe_topics())
+        if not topic["error_code"]
+    }
+
+
+def _committed(admin: Admin, group_id: str) -> tuple[str, ...]:
+    offsets = admin.ask(lambda client: client.list_group_offsets(group_id))[group_id]
+    return tuple(sorted({partition.topic for partition in offsets}))
+
+
+def _record_limit(admin: Admin) -> int:
+    wanted = [ConfigResource(ConfigResourceType.TOPIC, GROUPS_TOPIC)]
+    try:
+        configs = admin.ask(lambda client: client.describe_configs(wanted, config_filter="all"))
+        return int(configs["topic"][GROUPS_TOPIC]["max.message.bytes"]["value"])
+    except (KafkaError, KeyError):  # who may read the topic need not be allowed to see how it is configured
+        return RECORD_LIMIT

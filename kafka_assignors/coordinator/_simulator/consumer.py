@@ -1,0 +1,207 @@
+"""What simulated consumers of both protocols have in common: the application, the network, the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors._timelines.events import NO_GENERATION, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from kafka.structs import TopicPartition
+
+    from kafka_assignors.coordinator._simulator.clock import Clock, Timer
+    from kafka_assignors.coordinator._simulator.member import MemberSettings
+
+
+class SimulatedConsumer(ABC):
+    """A consumer in virtual time.
+
+    Args:
+        name: Its name in the timeline.
+        clock: The time.
+        topics: What it subscribes to.
+        instance_id: Makes it a static member.
+        settings: Its settings.
+        report: Gets its events.
+
+    Attributes:
+        name: Its name.
+        member_id: Its id in the group, empty if it has none.
+        held: The partitions that its application has.
+        stable: Whether it has its assignment and nothing to ask for.
+        running: Whether it has not ended.
+        frozen: Whether it stands still.
+        cut_off: Whether nothing passes between it and the coordinator.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        *,
+        topics: Collection[str],
+        instance_id: str | None,
+        settings: MemberSettings,
+        report: Callable[[Event], None],
+    ) -> None:
+        self.name = name
+        self.member_id = ""
+        self.held: frozenset[TopicPartition] = frozenset()
+        self.stable = False
+        self.running = True
+        self.frozen = False
+        self.cut_off = False
+        self.instance_id = instance_id
+        self.topics = frozenset(topics)
+        self.settings = settings
+        self._clock = clock
+        self._report_to = report
+        self._began = clock.now
+        self._paused_at: int | None = None
+        self._unheard: list[Callable[[], None]] = []
+        self._poll: Timer | None = None
+        self._beat: Timer | None = None
+        self._attempt = 0
+        self._report("started", instance_id=instance_id, client="simulated")
+
+    def call_later(self, delay_ms: int, action: Callable[[], None]) -> Callable[[], None]:
+        """Have something done after so many milliseconds, unless it has ended; what is given calls it off."""
+        return self._after(delay_ms, action).cancel
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Close the consumer."""
+
+    def crash(self) -> None:
+        """End without a word."""
+        self._end("crashed")
+
+    def freeze(self) -> None:
+        """Stand still: no heartbeats, no polls; answers are heard after `thaw`."""
+        self.frozen = True
+        self._report("frozen")
+
+    def thaw(self) -> None:
+        """Go on."""
+        self.frozen = False
+        self._report("thawed")
+        unheard, self._unheard = self._unheard, []
+        for hear in unheard:
+            hear()
+
+    def cut(self) -> None:
+        """Let nothing pass between it and the coordinator; what is on its way is lost."""
+        self.cut_off = True
+        self._report("cut off")
+
+    def reconnect(self) -> None:
+        """Let everything pass again."""
+        self.cut_off = False
+        self._report("reconnected")
+
+    @property
+    def paused(self) -> bool:
+        """Whether its application hangs."""
+        return self._paused_at is not None
+
+    def pause_polling(self) -> None:
+        """Let the application hang; heartbeats go on until `max_poll_interval_ms` is over."""
+        self._paused_at = self._clock.now
+        self._report("paused")
+        paused_at = self._paused_at
+        self._clock.after(self.settings.max_poll_interval_ms, lambda: self._look_at_polls(paused_at))
+
+    def _look_at_polls(self, paused_at: int) -> None:
+        if self.running and self._paused_at == paused_at:
+            self._polled_too_late()
+
+    @abstractmethod
+    def _polled_too_late(self) -> None:
+        """Give up the group: `max_poll_interval_ms` is over."""
+
+    def _at_next_poll(self, action: Callable[[], None]) -> None:
+        """Have something done when the application polls next; only one thing at a time."""
+        every = max(self.settings.poll_ms + self.settings.work_ms, 1)
+        since = (self._clock.now - self._began) % every
+        self._poll = self._after(every - since if since else 0, action)
+
+    def _revoke(self, partitions: frozenset[TopicPartition]) -> None:
+        if partitions:
+            self.held -= partitions
+            self._report("revoked", generation=self._generation, partitions=partitions)
+
+    def _lose_all(self) -> None:
+        if self.held:
+            self._report("lost", partitions=self.held)
+            self.held = frozenset()
+
+    @property
+    @abstractmethod
+    def _generation(self) -> int:
+        """The generation, or epoch, that it is in."""
+
+    def _end(self, kind: str, **details: Any) -> None:
+        self._report(kind, **details)
+        self.running = self.stable = False
+        self.held = frozenset()
+        self._attempt += 1
+        for timer in (self._poll, self._beat):
+            if timer is not None:
+                timer.cancel()
+        self._report_to(Event(time=self._clock.now / 1000, member=self.name, kind="exited"))
+
+    # The network
+
+    def _send(self, request: Callable[[], object]) -> None:
+        if not self.cut_off:
+            self._clock.after(self.settings.latency_ms, request)
+
+    def _ask(self, request: Callable[[Callable[[Any], None]], None], hear: Callable[[Any], None]) -> None:
+        """Send a request; its answer is heard unless the member has ended meanwhile, or when it is thawed."""
+        if self.cut_off:
+            return
+        attempt, latency = self._attempt, self.settings.latency_ms
+
+        def arrived(answer: Any) -> None:
+            self._clock.after(latency, lambda: self._deliver(attempt, lambda: heard(answer)))
+
+        def heard(answer: Any) -> None:
+            if not self.cut_off:
+                hear(answer)
+
+        self._clock.after(latency, lambda: request(arrived))
+
+    def _after(self, delay_ms: int, action: Callable[[], None]) -> Timer:
+        attempt = self._attempt
+        return self._clock.after(delay_ms, lambda: self._deliver(attempt, action))
+
+    def _deliver(self, attempt: int, action: Callable[[], None]) -> None:
+        if attempt != self._attempt:
+            return
+        if self.frozen:
+            self._unheard.append(action)
+        else:
+            action()
+
+    def _report(
+        self,
+        kind: str,
+        *,
+        generation: int = NO_GENERATION,
+        partitions: frozenset[TopicPartition] = frozenset(),
+        **details: Any,
+    ) -> None:
+        if self.running:
+            self._report_to(
+                Event(
+                    time=self._clock.now / 1000,
+                    member=self.name,
+                    kind=kind,
+                    generation=generation,
+                    partitions=partitions,
+                    details=details,
+                )
+            )

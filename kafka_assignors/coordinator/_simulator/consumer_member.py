@@ -1,0 +1,238 @@
+"""A member's side of KIP-848, as Java's consumer (4.3) plays it.
+
+Heartbeats do everything. One is sent when the member joins, when it has done what it was told to do, and
+otherwise at the interval that the coordinator says. What the member is told to have, it gets to when the
+application polls: it lets go of what it is to lose, takes what is new, and says at once what it has now. The
+coordinator gives what it waited for in the answer to that, or later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka.structs import TopicPartition
+
+from kafka_assignors._timelines.events import NO_GENERATION
+from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
+from kafka_assignors.coordinator._simulator.messages import (
+    JOIN,
+    LEAVE,
+    LEAVE_STATIC,
+    ConsumerHeartbeat,
+    TopicIdPartition,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from kafka_assignors._timelines.events import Event
+    from kafka_assignors.coordinator._simulator.clock import Clock
+    from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup
+    from kafka_assignors.coordinator._simulator.member import MemberSettings
+    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
+    from kafka_assignors.coordinator._simulator.target_assignment import Assignor, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the member said last, so that it does not say it again."""
+
+    topics: frozenset[str] | None = None
+    owned: frozenset[TopicIdPartition] | None = None
+
+
+class ConsumerMember(SimulatedConsumer):
+    """A simulated consumer of KIP-848.
+
+    Of its settings, the session timeout and the heartbeat interval do not count: they are the broker's.
+
+    Args:
+        name: Its name in the timeline.
+        member_id: The id that it gives itself.
+        group: The coordinator's side.
+        clock: The time.
+        topics: What it subscribes to.
+        known_topics: The topics that exist.
+        assignor: The assignor that it asks for; None for the broker's default.
+        rack: Its rack.
+        instance_id: Makes it a static member.
+        settings: Its consumer's settings.
+        report: Gets its events. The epoch is what they call a generation.
+
+    Attributes:
+        epoch: The epoch that it has; -1 if it is not in the group.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        member_id: str,
+        group: ConsumerGroup,
+        clock: Clock,
+        *,
+        topics: Collection[str],
+        known_topics: Callable[[], Mapping[str, Topic]],
+        assignor: Assignor | None,
+        rack: str | None,
+        instance_id: str | None,
+        settings: MemberSettings,
+        report: Callable[[Event], None],
+    ) -> None:
+        super().__init__(
+            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
+        )
+        self.member_id = member_id
+        self.epoch = NO_GENERATION
+        self.rack = rack
+        self.assignor = assignor
+        self._group = group
+        self._known_topics = known_topics
+        self._names: dict[TopicIdPartition, TopicPartition] = {}
+        self._told: frozenset[TopicIdPartition] | None = None
+        self._has: frozenset[TopicIdPartition] | None = None
+        self._said = _Said()
+        self._requests = 0
+        self._in_flight = False
+        self._at_once = False
+        self._at_next_poll(self._join)
+
+    # What is done to it
+
+    def leave(self) -> None:
+        """Close the consumer: a dynamic member leaves the group, a static one says that it will be back."""
+        self._revoke(self.held)
+        if self.epoch != NO_GENERATION:
+            self._send_leave()
+        self._end("closed", reason="left")
+
+    def resume_polling(self) -> None:
+        """Let the application poll again."""
+        self._paused_at = None
+        self._report("resumed")
+        self._at_next_poll(self._join if self.epoch == NO_GENERATION else self._reconcile)
+
+    def subscribe(self, topics: Collection[str]) -> None:
+        """Change the subscription; the next heartbeat says it."""
+        self.topics = frozenset(topics)
+        self.stable = False
+        self._report("subscribed", topics=sorted(topics))
+
+    # Heartbeats
+
+    def _join(self) -> None:
+        """Ask to join, at once."""
+        if self._paused_at is not None or self.epoch != NO_GENERATION:
+            return
+        self.stable = False
+        self._said = _Said()
+        self._told = self._has = None
+        self._report("metadata", member_id=self.member_id, topics=sorted(self.topics))
+        self.epoch = JOIN
+        self._send_heartbeat()
+
+    def _send_heartbeat(self) -> None:
+        """Say what is new; the next heartbeat is due after an interval, or at once after the answer."""
+        if self._beat is not None:
+            self._beat.cancel()
+        if self._in_flight:
+            self._at_once = True
+            return
+        self._in_flight, self._at_once = True, False
+        joins = self.epoch == JOIN
+        has = frozenset[TopicIdPartition]() if joins else self._has
+        request = ConsumerHeartbeat(
+            member_id=self.member_id,
+            epoch=self.epoch,
+            instance_id=self.instance_id,
+            rack=self.rack if joins else None,
+            rebalance_timeout_ms=self.settings.max_poll_interval_ms if joins else None,
+            topics=self.topics if joins or self.topics != self._said.topics else None,
+            assignor=self.assignor if joins else None,
+            owned=has if joins or has != self._said.owned else None,
+        )
+        self._said = _Said(self.topics, has)
+        self._requests += 1
+        number = self._requests
+
+        def hear(answer: ConsumerHeartbeatAnswer) -> None:
+            if number == self._requests:  # it has not left meanwhile
+                self._in_flight = False
+                self._hear(answer)
+
+        self._ask(lambda reply: reply(self._group.heartbeat(request)), hear)
+        self._beat = self._after(self._group.settings.heartbeat_interval_ms, self._send_heartbeat)
+
+    def _hear(self, answer: ConsumerHeartbeatAnswer) -> None:
+        if answer.error:
+            self._failed(answer.error)
+            return
+        new_epoch, self.epoch = answer.epoch != self.epoch, answer.epoch
+        if answer.assignment is not None:
+            self._told = answer.assignment
+            self._learn_names(answer.assignment - self._names.keys())
+        if new_epoch or answer.assignment is not None:
+            self._report(
+                "assignment",
+                generation=self.epoch,
+                partitions=frozenset(self._names[partition] for partition in self._told or ()),
+                member_id=self.member_id,
+            )
+        if self._told != self._has:
+            self.stable = False
+            if self._paused_at is None:
+                self._at_next_poll(self._reconcile)
+        else:
+            self.stable = self._said == _Said(self.topics, self._has)
+        if self._at_once:
+            self._send_heartbeat()
+
+    def _reconcile(self) -> None:
+        """Get from what it has to what it was told to have, and say so."""
+        if self._paused_at is not None or self._told is None or self._told == self._has:
+            return
+        wanted = frozenset(self._names[partition] for partition in self._told)
+        self._revoke(self.held - wanted)
+        added = wanted - self.held
+        if added or self._has is None:
+            self.held |= added
+            self._report("assigned", generation=self.epoch, partitions=added)
+        self._has = self._told
+        self._send_heartbeat()
+
+    def _failed(self, error: str) -> None:
+        """Lose everything and join again, under the same id; other errors are the end."""
+        if error in {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"}:
+            self._forget_group()
+            self._at_next_poll(self._join)
+        else:
+            self._report("error", text=error)
+            self._lose_all()
+            self._end("closed", reason="errors")
+
+    def _polled_too_late(self) -> None:
+        self._send_leave()
+        self._forget_group()
+
+    def _forget_group(self) -> None:
+        self.stable = False
+        self.epoch = NO_GENERATION
+        self._requests += 1
+        self._in_flight = self._at_once = False
+        if self._beat is not None:
+            self._beat.cancel()
+        self._lose_all()
+
+    def _send_leave(self) -> None:
+        epoch = LEAVE if self.instance_id is None else LEAVE_STATIC
+        request = ConsumerHeartbeat(member_id=self.member_id, epoch=epoch, instance_id=self.instance_id)
+        self._send(lambda: self._group.heartbeat(request))
+
+    def _learn_names(self, partitions: Collection[TopicIdPartition]) -> None:
+        if partitions:
+            names = {topic.topic_id: name for name, topic in self._known_topics().items()}
+            self._names |= {one: TopicPartition(names[one.topic_id], one.partition) for one in partitions}
+
+    @property
+    def _generation(self) -> int:
+        return self.epoch

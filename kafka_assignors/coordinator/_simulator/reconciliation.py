@@ -1,0 +1,132 @@
+"""How one member of a KIP-848 group gets, step by step, from what it has to what it is to have.
+
+First it is told to keep only what it keeps; then, when it says that it has let go of the rest, it gets the
+new epoch and what others have let go of. This is `CurrentAssignmentBuilder` of Apache Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from uuid import UUID
+
+    from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
+
+MemberState = Literal["STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS"]
+"""A member has reached its epoch's assignment; has yet to let go of partitions; or waits for others to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """A member, as the coordinator knows it.
+
+    Attributes:
+        member_id: Its id.
+        epoch: The epoch that it has.
+        previous_epoch: The epoch that it had before the last change.
+        state: How far it is.
+        assigned: What it may have, with the epoch in which it got each.
+        pending_revocation: What it has to let go of, with the epoch in which it got each.
+        instance_id: `group.instance.id` of a static member, None for others.
+        rack: Its rack.
+        rebalance_timeout_ms: How long it may take to let go of partitions.
+        topics: What it subscribes to.
+        assignor: The assignor that it asks for.
+    """
+
+    member_id: str
+    epoch: int = 0
+    previous_epoch: int = -1
+    state: MemberState = "STABLE"
+    assigned: Mapping[TopicIdPartition, int] = field(default_factory=dict)
+    pending_revocation: Mapping[TopicIdPartition, int] = field(default_factory=dict)
+    instance_id: str | None = None
+    rack: str | None = None
+    rebalance_timeout_ms: int = -1
+    topics: frozenset[str] = frozenset()
+    assignor: str | None = None
+
+    def reconciled_to(self, epoch: int) -> bool:
+        """Whether it has the assignment of an epoch, and nothing to let go of or to wait for."""
+        return self.state == "STABLE" and self.epoch == epoch
+
+
+def reconcile(
+    member: GroupMember,
+    *,
+    target: Collection[TopicIdPartition],
+    target_epoch: int,
+    topic_ids: Collection[UUID],
+    subscription_changed: bool,
+    owned: Collection[TopicIdPartition] | None,
+    is_owned: Callable[[TopicIdPartition], bool],
+) -> GroupMember:
+    """The member's next step.
+
+    Args:
+        member: The member.
+        target: What it is to have.
+        target_epoch: The epoch of that.
+        topic_ids: The topics that it subscribes to and that exist.
+        subscription_changed: Whether this heartbeat changed its subscription. What it no longer subscribes to
+            is taken from it at once, without a new target.
+        owned: What it says that it has; None if it does not say, which is taken for: still everything.
+        is_owned: Whether any member has a partition, or has yet to let go of it.
+
+    Returns:
+        The member after it, the very same one if there is none.
+    """
+    if member.state == "STABLE" and member.epoch == target_epoch:
+        return _drop_topics(member, topic_ids, owned) if subscription_changed else member
+    if member.state == "UNREVOKED_PARTITIONS" and _still_owned(owned, member.pending_revocation):
+        return _drop_topics(member, topic_ids, owned) if subscription_changed else member
+    wanted = {partition for partition in target if partition.topic_id in topic_ids}
+    kept = {partition: epoch for partition, epoch in member.assigned.items() if partition in wanted}
+    revoked = {partition: epoch for partition, epoch in member.assigned.items() if partition not in wanted}
+    if revoked and _still_owned(owned, revoked):
+        return replace(
+            member,
+            state="UNREVOKED_PARTITIONS",
+            previous_epoch=member.epoch,
+            assigned=kept,
+            pending_revocation=revoked,
+        )
+    missing = wanted - kept.keys()
+    # What it has just let go of itself is nobody else's.
+    free = {p for p in missing if p in member.pending_revocation or not is_owned(p)}
+    return replace(
+        member,
+        state="STABLE" if free == missing else "UNRELEASED_PARTITIONS",
+        epoch=target_epoch,
+        previous_epoch=member.epoch,
+        assigned=kept | dict.fromkeys(free, target_epoch),
+        pending_revocation={},
+    )
+
+
+def _still_owned(owned: Collection[TopicIdPartition] | None, pending: Mapping[TopicIdPartition, int]) -> bool:
+    return owned is None or any(partition in pending for partition in owned)
+
+
+def _drop_topics(
+    member: GroupMember, topic_ids: Collection[UUID], owned: Collection[TopicIdPartition] | None
+) -> GroupMember:
+    """Take from a member what it no longer subscribes to; its epoch stays."""
+    dropped = {p: epoch for p, epoch in member.assigned.items() if p.topic_id not in topic_ids}
+    # Kafka takes a member that subscribes to nothing more for changed even if it had nothing.
+    if not dropped and (member.topics or member.pending_revocation):
+        return member
+    kept = {p: epoch for p, epoch in member.assigned.items() if p not in dropped}
+    pending = {**member.pending_revocation, **dropped}
+    if pending and _still_owned(owned, pending):
+        return replace(
+            member,
+            state="UNREVOKED_PARTITIONS",
+            previous_epoch=member.epoch,
+            assigned=kept,
+            pending_revocation=pending,
+        )
+    return replace(member, previous_epoch=member.epoch, assigned=kept)

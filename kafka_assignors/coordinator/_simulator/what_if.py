@@ -1,0 +1,154 @@
+"""What would a deployment cost? Rolling restarts, simulated."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_assignors._timelines.ownership import by_partition
+from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
+from kafka_assignors.coordinator._simulator.consumer_group import ConsumerBrokerSettings
+from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
+from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
+from kafka_assignors.coordinator._simulator.life import NotStableError
+from kafka_assignors.coordinator._simulator.messages import JOIN
+from kafka_assignors.coordinator._simulator.simulation import Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from kafka_assignors._timelines.timeline import Timeline
+    from kafka_assignors.assignors import Assignor
+    from kafka_assignors.coordinator._simulator import target_assignment
+    from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
+    from kafka_assignors.coordinator._simulator.member import MemberSettings
+
+_STEP_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a change of a group costs, from its first act until the group is stable again.
+
+    Attributes:
+        generations: How many generations there were; of a KIP-848 group: group epochs.
+        moved: How often a partition changed its owner.
+        unowned: Partition-seconds without an owner: one partition that nobody consumes for two seconds and
+            two that nobody consumes for one count as much.
+        longest: The longest time that a partition had no owner, in seconds.
+        seconds: How long it took.
+    """
+
+    generations: int
+    moved: int
+    unowned: float
+    longest: float
+    seconds: float
+
+
+def rolling_restart(
+    topics: Mapping[str, int],
+    members: int | Sequence[Collection[str]],
+    assignor: Callable[[], Assignor] | target_assignment.Assignor,
+    *,
+    static: bool = False,
+    down_seconds: float = 5.0,
+    crash: bool = False,
+    member: MemberSettings | None = None,
+    broker: BrokerSettings | ConsumerBrokerSettings | None = None,
+    seed: int = 0,
+) -> Cost:
+    """Restart all members of a group, one after the other, each once the group is stable again.
+
+    A member that is refused is started again after the same time: in a KIP-848 group that happens to a static
+    member that was killed, until its predecessor's session is over.
+
+    Args:
+        topics: Topic -> how many partitions.
+        members: How many members; or what each of them subscribes to, which is all topics by default.
+        assignor: Makes their assignors; or "uniform" or "range" for a group of KIP-848, whose coordinator
+            assigns.
+        static: Whether they are static members (KIP-345).
+        down_seconds: How long each is away.
+        crash: Whether they are killed; else their consumers are closed.
+        member: Their consumers' settings.
+        broker: The broker's settings, of the class for the group's protocol.
+        seed: See `Simulation`.
+
+    Raises:
+        NotStableError: The broker's settings do not let all members in.
+        TypeError: The broker's settings are for the other protocol.
+    """
+    group = _new_group(topics, assignor, member=member, broker=broker, seed=seed)
+    subscriptions = [topics.keys()] * members if isinstance(members, int) else members
+    for number, subscription in enumerate(subscriptions):
+        group.join(f"m{number:05}", topics=subscription, instance_id=f"instance-{number}" if static else None)
+    group.run_until_stable()
+    refused = [each.name for each in group.members.values() if not each.running]
+    if refused:
+        raise NotStableError(f"the group does not let {refused} in: look at the broker's settings")
+    began, epoch = group.now, _epoch(group)
+    for name in list(group.members):
+        old = group.members[name]
+        if crash:
+            old.crash()
+        else:
+            old.leave()
+        for start in itertools.count(2):
+            group.run(down_seconds)
+            new = group.join(f"{name}.{start}", topics=old.topics, instance_id=old.instance_id)
+            if not _is_refused(group, new):
+                break
+        group.run_until_stable()
+    timeline = group.timeline
+    gaps = [gap for gap in timeline.gaps("callback") if gap.start + gap.seconds > began]
+    classic = isinstance(group, Simulation)
+    return Cost(
+        generations=_epoch(group) - epoch,
+        moved=len(timeline.moves(after=epoch)) if classic else _count_moves(timeline, began),
+        unowned=sum(gap.seconds for gap in gaps),
+        longest=max((gap.seconds for gap in gaps), default=0.0),
+        seconds=group.now - began,
+    )
+
+
+def _new_group(
+    topics: Mapping[str, int],
+    assignor: Callable[[], Assignor] | target_assignment.Assignor,
+    *,
+    member: MemberSettings | None,
+    broker: BrokerSettings | ConsumerBrokerSettings | None,
+    seed: int,
+) -> Simulation | ConsumerGroupSimulation:
+    if isinstance(assignor, str):
+        if isinstance(broker, BrokerSettings):
+            raise TypeError(
+                f"broker is BrokerSettings: with {assignor!r} give ConsumerBrokerSettings, or none"
+            )
+        return ConsumerGroupSimulation(topics, assignor, seed=seed, broker=broker, member=member)
+    if isinstance(broker, ConsumerBrokerSettings):
+        raise TypeError(
+            "broker is ConsumerBrokerSettings: with a classic assignor give BrokerSettings, or none"
+        )
+    return Simulation(topics, [assignor], seed=seed, broker=broker, member=member)
+
+
+def _epoch(group: Simulation | ConsumerGroupSimulation) -> int:
+    return group.group.generation if isinstance(group, Simulation) else group.group.epoch
+
+
+def _is_refused(group: Simulation | ConsumerGroupSimulation, member: SimulatedConsumer) -> bool:
+    """Whether a new member ends because the coordinator does not let it in."""
+    while isinstance(member, ConsumerMember) and member.running and member.epoch <= JOIN:
+        group.run(_STEP_SECONDS)
+    return not member.running
+
+
+def _count_moves(timeline: Timeline, after: float) -> int:
+    """How often partitions changed hands, as applications were told."""
+    return sum(
+        timeline.identity[first.member] != timeline.identity[second.member] and second.start > after
+        for owned in by_partition(timeline.ownership("callback")).values()
+        for first, second in itertools.pairwise(owned)
+    )

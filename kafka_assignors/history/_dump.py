@@ -1,0 +1,217 @@
+"""Dumps of the offsets topic into an archive: files of Parquet, or of JSON objects, one a line.
+
+Both have the columns key, value, partition, offset and timestamp, and may have leader_epoch. A timestamp is
+milliseconds since 1970, as Kafka has it, or a time: of Parquet's own type, or ISO 8601 in JSON. Keys and
+values are bytes in Parquet, and in JSON base64; null where the record has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F  # noqa: N812 - its common name
+from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZType, TimestampType
+
+from kafka_assignors.history._archive import Counts, day_of, file_uri
+from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from kafka_assignors.history._archive import Archive
+
+_COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp")
+_BATCH: Final = "0"
+_CHUNK: Final = 1 << 20
+_SHOWN: Final = 200  # letters of a line that is wrong
+
+
+class WrongDumpError(ValueError):
+    """A dump cannot be read; the message says what is wrong in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """What an import did.
+
+    Attributes:
+        source: What the dump's records are called in the archive: by its content.
+        counts: How many records it added, by type.
+        known: How many records the archive had already, of those that are kept.
+    """
+
+    source: str
+    counts: Counts
+    known: int
+
+
+def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Imported:
+    """Add a dump's records to an archive, but for those that it has (by partition and offset).
+
+    The same dump may be imported again; it adds nothing.
+
+    Args:
+        spark: The session.
+        path: A file, or a folder of files, of Parquet (.parquet) or JSON (.jsonl, .json, .ndjson; also
+            .gz); on a cluster, one that all workers see under this path.
+        archive: The archive.
+
+    Raises:
+        WrongDumpError: It is not there, lacks a column, or has lines that are no records.
+        ArchiveBusyError: Another process is writing into the archive.
+    """
+    dump = Path(path).absolute()
+    files = _files(dump)
+    with archive.writing():
+        source = f"dump-{_digest(files)}"
+        if archive.has(source, _BATCH):
+            return Imported(source=source, counts=Counts(), known=_kept(_records(spark, dump, files)).count())
+        records = _records(spark, dump, files)
+        _check(records, dump)
+        records = records.drop("raw").dropDuplicates(["partition", "offset"])
+        kept, others = _kept(records), records.where(~_is_kept())
+        new = kept.join(archive.places(spark), ["partition", "offset"], "left_anti")
+        rows = new.withColumn("count", F.lit(1)).select(*ARCHIVE.names)
+        counts = archive.write(rows.unionByName(_counted(others)), source, _BATCH)
+        return Imported(source=source, counts=counts, known=kept.count() - counts.kept.total())
+
+
+def _records(spark: SparkSession, dump: Path, files: list[Path]) -> DataFrame:
+    """With a column raw, which is null where the record is whole."""
+    parquet = files[0].suffix == ".parquet"
+    names = [file_uri(file) for file in files]
+    if parquet:
+        for file in files:
+            try:
+                pq.read_schema(file)
+            except (OSError, pa.ArrowInvalid) as error:
+                raise WrongDumpError(f"cannot read {file}: {error}") from error
+        rows = spark.read.parquet(*names)
+    else:
+        schema = ", ".join(f"{name} string" for name in (*_COLUMNS, "leader_epoch", "line"))
+        reader = spark.read.schema(schema).option("columnNameOfCorruptRecord", "line")
+        rows = reader.json(names)
+    if missing := [name for name in _COLUMNS if name not in rows.columns]:
+        raise WrongDumpError(f"{dump} has no column {', '.join(missing)}: it has {', '.join(rows.columns)}")
+    key, value = _bytes(rows, "key", dump), _bytes(rows, "value", dump)
+    epoch = F.col("leader_epoch") if "leader_epoch" in rows.columns else F.lit(None)
+    time = _time(rows, dump)
+    partition = F.expr("try_cast(partition AS int)")
+    offset = F.expr("try_cast(offset AS bigint)")
+    whole = (
+        partition.isNotNull()
+        & offset.isNotNull()
+        & time.isNotNull()
+        & (F.col("key").isNull() | key.isNotNull())
+        & (F.col("value").isNull() | value.isNotNull())
+    )
+    shown = F.to_json(F.struct("partition", "offset", "timestamp"))
+    if not parquet:
+        whole = whole & F.col("line").isNull()
+        shown = F.coalesce(F.col("line"), shown)
+    return rows.select(
+        _type(key).cast("smallint").alias("type"),
+        key.alias("key"),
+        value.alias("value"),
+        partition.alias("partition"),
+        offset.alias("offset"),
+        time.alias("timestamp"),
+        epoch.cast("int").alias("leader_epoch"),
+        F.when(~whole, shown).alias("raw"),
+    )
+
+
+def _bytes(rows: DataFrame, name: str, dump: Path) -> Column:
+    kind = rows.schema[name].dataType
+    if isinstance(kind, BinaryType):
+        return F.col(name)
+    if isinstance(kind, StringType):
+        return F.try_to_binary(F.col(name), F.lit("base64"))
+    raise WrongDumpError(f"{dump}: {name} is {kind.simpleString()}, neither bytes nor base64")
+
+
+def _time(rows: DataFrame, dump: Path) -> Column:
+    kind = rows.schema["timestamp"].dataType
+    column = F.col("timestamp")
+    if isinstance(kind, TimestampType):
+        return column
+    if isinstance(kind, TimestampNTZType):
+        return F.to_utc_timestamp(column.cast("timestamp"), F.current_timezone())
+    if isinstance(kind, IntegralType):
+        return F.timestamp_millis(column.cast("bigint"))
+    if isinstance(kind, StringType):
+        return F.coalesce(
+            F.timestamp_millis(F.expr("try_cast(timestamp AS bigint)")),
+            F.expr("try_cast(timestamp AS timestamp)"),
+        )
+    raise WrongDumpError(f"{dump}: timestamp is {kind.simpleString()}, neither a time nor milliseconds")
+
+
+def _type(key: Column) -> Column:
+    number = F.conv(F.hex(F.substring(key, 1, 2)), 16, 10).cast("int")
+    return F.when((F.length(key) >= 2) & (number <= 0x7FFF), number).otherwise(-1)  # noqa: PLR2004 - an int16
+
+
+def _is_kept() -> Column:
+    return F.col("type").isin(-1, *KEPT_TYPES)
+
+
+def _kept(records: DataFrame) -> DataFrame:
+    return records.where(_is_kept()).dropDuplicates(["partition", "offset"])
+
+
+def _counted(others: DataFrame) -> DataFrame:
+    """One row for each type, partition and day."""
+    counted = others.groupBy("type", "partition", day_of(F.col("timestamp")).alias("day")).agg(
+        F.count("*").cast("int").alias("count"),
+        F.max("offset").alias("offset"),
+        F.max_by("timestamp", "offset").alias("timestamp"),
+    )
+    nothing = F.lit(None)
+    return counted.select(
+        "type",
+        "count",
+        nothing.cast("binary").alias("key"),
+        nothing.cast("binary").alias("value"),
+        "partition",
+        "offset",
+        "timestamp",
+        nothing.cast("int").alias("leader_epoch"),
+    )
+
+
+def _check(records: DataFrame, dump: Path) -> None:
+    wrong = records.where(F.col("raw").isNotNull())
+    found = wrong.agg(F.count("*").alias("count"), F.first("raw").alias("raw")).first()
+    if found is not None and found["count"]:
+        raise WrongDumpError(
+            f"{dump} has {found['count']} lines that are no records, such as {found['raw'][:_SHOWN]!r}: each"
+            f" needs {', '.join(_COLUMNS)}; in JSON, key and value in base64"
+        )
+
+
+def _files(dump: Path) -> list[Path]:
+    if dump.is_file():
+        return [dump]
+    files = [path for path in dump.rglob("*") if path.is_file() and not path.name.startswith((".", "_"))]
+    for kinds in ((".parquet",), (".jsonl", ".json", ".ndjson")):
+        found = [path for path in files if path.name.removesuffix(".gz").endswith(kinds)]
+        if found:
+            return sorted(found)
+    raise WrongDumpError(
+        f"{dump} is neither a file nor a folder with files of .parquet, .jsonl, .json or .ndjson"
+    )
+
+
+def _digest(files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()[:12]

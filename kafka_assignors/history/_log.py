@@ -1,0 +1,81 @@
+"""The offsets topic of a running cluster: what there is of it, and the cluster's topics."""
+
+from __future__ import annotations
+
+import base64
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors.coordinator._finding import GROUPS_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_assignors._cluster.admin import Admin
+
+
+class Topic(NamedTuple):
+    """A topic of the cluster.
+
+    Attributes:
+        topic: Its name.
+        topic_id: Its id, as Java prints a Uuid; empty of brokers before 2.8, which have none.
+        partitions: How many it has.
+    """
+
+    topic: str
+    topic_id: str
+    partitions: int
+
+
+def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
+    """The first offset of each partition of the offsets topic, and the end of its log.
+
+    Args:
+        settings: Of the client, in kafka-python's spelling, with `bootstrap_servers`.
+
+    Raises:
+        ClusterError: There is no such topic yet, the client may not read it, or no broker answers.
+    """
+    try:
+        client: Any = KafkaConsumer(
+            **settings, group_id=None, enable_auto_commit=False, exclude_internal_topics=False
+        )
+        with closing(client) as consumer:
+            logs = [
+                TopicPartition(GROUPS_TOPIC, n) for n in consumer.partitions_for_topic(GROUPS_TOPIC) or ()
+            ]
+            firsts, ends = consumer.beginning_offsets(logs), consumer.end_offsets(logs)
+    except KafkaError as error:
+        raise ClusterError(
+            f"cannot find the offsets of {GROUPS_TOPIC}: {type(error).__name__}: {error}"
+        ) from error
+    if not logs:
+        raise ClusterError(
+            f"the cluster has no {GROUPS_TOPIC}: no group has committed or joined yet, or the client may not"
+            " see it (it needs DESCRIBE and READ on the topic)"
+        )
+    return {log.partition: (firsts[log], ends[log]) for log in sorted(logs)}
+
+
+def read_topics(admin: Admin) -> list[Topic]:
+    """The topics that the client may see, internal ones included, by name."""
+    return sorted(
+        Topic(
+            topic["name"],
+            java_uuid(topic["topic_id"]) if topic.get("topic_id") else "",
+            len(topic["partitions"]),
+        )
+        for topic in admin.ask(lambda client: client.describe_topics())
+        if not topic["error_code"]
+    )
+
+
+def java_uuid(text: str) -> str:
+    """A UUID as Kafka's own tools print it: base64 of its bytes, for URLs, without padding."""
+    return base64.urlsafe_b64encode(UUID(text).bytes).decode().rstrip("=")

@@ -1,0 +1,129 @@
+"""A group's records, in their order, as the snapshots that they are, or that they add up to.
+
+Each record of a classic group is a snapshot; those of KIP-848 are put together by `kip848_snapshots`. What a
+snapshot is, is said in `coordinator.snapshots`, whose names are here, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_assignors._groups.kip848 import Kip848Group
+from kafka_assignors._groups.snapshots import (
+    EAGER_STRATEGIES,
+    ArchivedRecord,
+    Partitions,
+    Snapshot,
+    SnapshotMember,
+    classic_snapshot,
+)
+from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from uuid import UUID
+
+__all__ = [
+    "EAGER_STRATEGIES",
+    "ArchivedRecord",
+    "Partitions",
+    "Snapshot",
+    "SnapshotMember",
+    "SnapshotReader",
+    "classic_snapshot",
+    "read_snapshots",
+]
+
+
+class SnapshotReader:
+    """Makes snapshots of one group's records as they come.
+
+    Records that are written at one time belong together, as the coordinator writes all that follows from one
+    request at once; so what they add up to is known when a later record comes, or by `flush`.
+
+    Args:
+        topic_names: The name of each topic by its id, a UUID or Java's text of it.
+
+    Attributes:
+        rejected: How many records could not be read.
+    """
+
+    def __init__(self, topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None) -> None:
+        self.rejected = 0
+        self._kip848 = Kip848Group(topic_names or {})
+        self._last: ArchivedRecord | None = None
+        self._classic: Snapshot | None = None
+        self._generation = 0
+
+    def add(self, record: ArchivedRecord) -> Iterator[Snapshot]:
+        """Take the next record.
+
+        Yields:
+            Snapshots of the records before, most often one or none. A record that was taken before, by its
+            partition and offset, adds nothing.
+        """
+        last = self._last
+        if last is not None and (record.partition, record.offset) <= (last.partition, last.offset):
+            return
+        try:
+            decoded = decode_record(record.key, record.value)
+        except RecordError:
+            self.rejected += 1
+            return
+        again = self._classic is not None and isinstance(decoded, GroupMetadata)
+        if again or (last is not None and last.time_us != record.time_us):
+            self._kip848.give_up(record.time_us)
+            yield from self.flush()
+        self._last = record
+        if isinstance(decoded, GroupMetadata):
+            self._classic = (
+                _gone(record, decoded.group_id, self._generation)
+                if decoded.value is None
+                else classic_snapshot(record, decoded.group_id, decoded.value)
+            )
+        else:
+            self._kip848.add(record, decoded)
+
+    def learn(self, topic_names: Mapping[UUID, str] | Mapping[str, str]) -> None:
+        """Take more names of topics."""
+        self._kip848.learn(topic_names)
+
+    def flush(self) -> Iterator[Snapshot]:
+        """What the records up to now add up to, if that was not told yet."""
+        modern = self._kip848.snapshot()
+        classic, self._classic = self._classic, None
+        # A group that changes its protocol is deleted as what it was in the same moment.
+        found = [one for one in (classic, modern) if one is not None]
+        for snapshot in [one for one in found if one.members] or found[-1:]:
+            self._generation = snapshot.generation
+            yield snapshot
+
+
+def read_snapshots(
+    records: Iterable[ArchivedRecord], topic_names: Mapping[UUID, str] | Mapping[str, str] | None = None
+) -> Iterator[Snapshot]:
+    """The snapshots of one group.
+
+    Records that cannot be read are left out; they are in the table `rejected`.
+
+    Args:
+        records: Its records by partition and offset.
+        topic_names: The name of each topic by its id, a UUID or Java's text of it. KIP-848's records since
+            4.1 have ids alone; a topic whose name is not known goes by its id.
+    """
+    reader = SnapshotReader(topic_names)
+    for record in records:
+        yield from reader.add(record)
+    yield from reader.flush()
+
+
+def _gone(record: ArchivedRecord, group: str, generation: int) -> Snapshot:
+    """A group that was deleted, or that was empty for long: it begins anew, with generation 1."""
+    return Snapshot(
+        group=group,
+        generation=generation,
+        time_us=record.time_us,
+        partition=record.partition,
+        offset=record.offset,
+        leader_epoch=record.leader_epoch,
+    )

@@ -1,0 +1,118 @@
+"""What comes of a batch of the archive: a batch for each table, and what moves are worked out of.
+
+All decoders tell what is in the records, and for each row the number of its record in the batch; what else
+stands in a row is taken from the archive's columns here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_assignors.history._schemas import (
+    ASSIGNMENTS,
+    CLAIMS,
+    GENERATIONS,
+    MEMBERS,
+    RECORDS,
+    REJECTED,
+    TIME,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_assignors._model.arrays import IntArray
+    from kafka_assignors.history._tables.owners import Told
+
+CLASSIC: Final = pa.schema(
+    [
+        pa.field("group", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("time", TIME, nullable=False),
+        pa.field("generation", pa.int32()),
+    ]
+)
+"""One row for each record of a classic group."""
+
+DECODED: Final = {
+    "records": RECORDS,
+    "generations": GENERATIONS,
+    "members": MEMBERS,
+    "assignments": ASSIGNMENTS,
+    "claims": CLAIMS,
+    "rejected": REJECTED,
+    "classic": CLASSIC,
+}
+"""The tables that a decoder makes rows of. Of `generations` there is a row for each record; see `job`."""
+
+
+class Decoded(NamedTuple):
+    """What came of a batch.
+
+    Attributes:
+        tables: A record batch for each of `DECODED`, in the order of the records and of what is in them.
+            Strings can be dictionary-encoded, else they have the tables' schemas.
+        owners: Who owned what after each record of `classic`; None for a tombstone.
+    """
+
+    tables: dict[str, Any]
+    owners: list[Told | None]
+
+
+UNKNOWN_TYPE: Final = -1
+"""The archive's type of a record whose key does not tell one."""
+
+_MOST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999, after which neither Python nor Spark has a date."""
+
+
+def kept(batch: Any) -> IntArray:
+    """The numbers of a batch's rows that are records, and not just tell how many there were."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - it takes a while, and who reads the schemas does not need it
+
+    is_record = pc.or_(pc.is_valid(batch["key"]), pc.equal(batch["type"], UNKNOWN_TYPE))
+    return np.flatnonzero(np.asarray(is_record))
+
+
+def table(name: str, batch: Any, numbers: IntArray, columns: Mapping[str, Any]) -> Any:
+    """Put a table's rows together.
+
+    Args:
+        name: One of `DECODED`.
+        batch: The rows of the archive, in schema ARCHIVE.
+        numbers: (R,) for each row the number of its record in the batch.
+        columns: What was decoded: arrays of length R by name.
+
+    Returns:
+        A record batch. Strings can be dictionary-encoded, else it has the table's schema.
+    """
+    schema = DECODED[name]
+    indices = pa.array(numbers, pa.int64())
+    of_record = {"time": "timestamp"}
+    arrays, fields = [], []
+    for field in schema:
+        array = columns.get(field.name)
+        if array is None and field.name == "first_time":
+            array = batch["timestamp"].take(indices)
+        elif array is None and field.name == "records":
+            array = pa.array(np.ones(len(numbers), dtype=np.int32))
+        elif array is None:
+            array = batch[of_record.get(field.name, field.name)].take(indices)
+        arrays.append(array)
+        fields.append(field.with_type(array.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def microseconds(milliseconds: int) -> int | None:
+    """A time as the archive tells it; None for one that is not told, or that no clock would show."""
+    return milliseconds * 1000 if 0 <= milliseconds <= _MOST_MS else None
+
+
+def all_microseconds(milliseconds: IntArray) -> Any:
+    """An array of such times."""
+    told = (milliseconds >= 0) & (milliseconds <= _MOST_MS)
+    return pa.array(np.where(told, milliseconds, 0) * 1000, pa.int64(), mask=~told).cast(TIME)

@@ -1,0 +1,53 @@
+"""The names of topics by id: from what was noted of the cluster, and from the records that tell them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from kafka_assignors._wire.offsets_topic import (
+    ConsumerGroupPartitionMetadata,
+    RecordError,
+    decode_record,
+)
+from kafka_assignors.history._tables.one_by_one import uuid_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame
+
+_PARTITION_METADATA = 4
+"""The type of the records that brokers up to 4.0 tell a group's topics by."""
+_DDL = "topic_id string, topic string"
+
+
+def topic_names(records: DataFrame, topics: Iterable[DataFrame | None]) -> dict[str, str]:
+    """The names of topics by id, as Java prints it.
+
+    Args:
+        records: Rows in schema ARCHIVE.
+        topics: Rows in schema TOPICS.
+    """
+    sources = [rows.select("topic_id", "topic") for rows in topics if rows is not None]
+    told = records.where(F.col("type") == _PARTITION_METADATA)
+    # Looking at the types alone costs next to nothing, and most archives have none of these.
+    if not told.select("type").isEmpty():
+        sources.append(told.select("key", "value").mapInArrow(_told, _DDL))
+    return {row["topic_id"]: row["topic"] for rows in sources for row in rows.distinct().toLocalIterator()}
+
+
+def _told(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        names: dict[str, str] = {}
+        for key, value in zip(batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True):
+            try:
+                record = decode_record(key, value)
+            except RecordError:
+                continue
+            if isinstance(record, ConsumerGroupPartitionMetadata) and record.value is not None:
+                names |= {uuid_text(topic.topic_id): topic.topic_name for topic in record.value.topics}
+        columns = [pa.array(names.keys(), pa.string()), pa.array(names.values(), pa.string())]
+        yield pa.RecordBatch.from_arrays(columns, names=["topic_id", "topic"])

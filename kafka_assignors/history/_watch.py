@@ -1,0 +1,132 @@
+"""A live group followed: its rebalances as they happen, from the records that its coordinator writes.
+
+Nothing here needs Spark, nor pyarrow.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from kafka import TopicPartition
+
+from kafka_assignors._groups.rebalances import RebalanceFinder
+from kafka_assignors.coordinator._finding import GROUPS_TOPIC
+from kafka_assignors.coordinator._live import archived, find_coordinator, open_log, read_backwards, read_log
+from kafka_assignors.history._log import read_topics
+from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors._groups.rebalances import Rebalance
+
+    Names = Callable[[], Mapping[str, str]]
+
+_POLL_MS: Final = 500
+_CLASSIC: Final = 2
+_EPOCH: Final = 3
+_TYPES: Final = frozenset({_CLASSIC, _EPOCH, 4, 5, 6, 7, 8, 16})
+
+
+def watch_group(
+    admin: Admin, group_id: str, *, ready: Callable[[], object] = lambda: None
+) -> Iterator[Rebalance]:
+    """Follow a group, whether there is one yet or not; this does not end by itself.
+
+    First its newest record is sought, so that it is known who was there; of a group of KIP-848, whose members
+    have records of their own, all of the log is read.
+
+    Args:
+        admin: The cluster.
+        group_id: The group.
+        ready: Called once it is known who was there: whatever comes later is told.
+
+    Yields:
+        Each rebalance when it is over, and each return of a static member (`Rebalance.quiet`). Of a hand-over
+        that does not come within the rebalance timeout, what there was of it.
+
+    Raises:
+        ClusterError: The group's records cannot be read.
+    """
+    partition = find_coordinator(admin, group_id).partition
+    consumer = open_log(admin.settings, partition)
+    log = TopicPartition(GROUPS_TOPIC, partition)
+    try:
+        first, end = consumer.beginning_offsets([log])[log], consumer.end_offsets([log])[log]
+
+        def ours(begin: int, until: int) -> list[ArchivedRecord]:
+            messages = read_log(consumer, partition, begin, until)
+            return [archived(message) for message in messages if belongs_to(message.key, group_id)]
+
+        before = read_backwards(consumer, partition, ours, 1)
+        if any(kind_of(record.key) != _CLASSIC for record in before):
+            before = ours(first, end)
+        consumer.seek(log, end)
+        ready()
+
+        def polls() -> Iterator[list[ArchivedRecord]]:
+            while True:
+                messages = consumer.poll(timeout_ms=_POLL_MS).get(log, ())
+                yield [archived(message) for message in messages if belongs_to(message.key, group_id)]
+
+        yield from watch_records(polls(), before=before, names=lambda: _topic_names(admin))
+    finally:
+        consumer.close()
+
+
+def watch_records(
+    polls: Iterable[Sequence[ArchivedRecord]],
+    *,
+    before: Iterable[ArchivedRecord] = (),
+    names: Names = dict,
+    now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+) -> Iterator[Rebalance]:
+    """The rebalances in a group's records as they come.
+
+    Args:
+        polls: The group's records by partition and offset, in one list what came at once; an empty list if
+            nothing came for a while.
+        before: Its records up to now, of which nothing is told.
+        names: Tells the names of topics by their ids; asked whenever the epoch of a KIP-848 group rises.
+        now_us: The time, in microseconds since 1970.
+    """
+    reader, finder = SnapshotReader(), RebalanceFinder()
+
+    def follow(records: Sequence[ArchivedRecord]) -> Iterator[Rebalance]:
+        if any(kind_of(record.key) == _EPOCH for record in records):
+            reader.learn(names())
+        for record in records:
+            for snapshot in reader.add(record):
+                yield from finder.add(snapshot)
+
+    def idle() -> Iterator[Rebalance]:
+        for snapshot in reader.flush():
+            yield from finder.add(snapshot)
+
+    for _ in chain(follow(tuple(before)), idle()):
+        pass
+    for records in polls:
+        yield from follow(records)
+        if not records:
+            yield from idle()
+            yield from finder.give_up(now_us())
+
+
+def kind_of(key: bytes) -> int:
+    """The number of a record's type; -1 of no proper key."""
+    return int.from_bytes(key[:2], signed=True) if len(key) > 1 else -1
+
+
+def belongs_to(key: bytes | None, group_id: str) -> bool:
+    """Whether a record tells of a group's members: all such keys begin with its type and the group's id."""
+    if key is None or kind_of(key) not in _TYPES:
+        return False
+    group = group_id.encode()
+    return key[2 : 4 + len(group)] == len(group).to_bytes(2) + group
+
+
+def _topic_names(admin: Admin) -> dict[str, str]:
+    return {topic.topic_id: topic.topic for topic in read_topics(admin)}

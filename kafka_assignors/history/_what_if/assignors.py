@@ -1,0 +1,376 @@
+"""Assignors to replay a course with, by name.
+
+Ours, Kafka's own sticky algorithm and the models of KIP-848 are called as planners, with what each member had
+after the rebalance before as its claims: members of one group that take part in each rebalance have no
+others. Cooperative ones are called again until nothing is held back any more, as the members would join
+again.
+
+Whatever implements kafka-python's contract is called by that contract, one assignor for each member, through
+the bytes that members and leader would send: `metadata`, `assign` on the leader, `on_assignment`.
+
+Left out is what no record tells: the racks of replicas, topic ids, and weights of members.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+
+from kafka_assignors._model.arrays import NOBODY, IntArray, ranges
+from kafka_assignors._model.claims import ClaimTable
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.members import NO_GENERATION, Member
+from kafka_assignors._wire.java.orders import hash_order, string_hash
+from kafka_assignors.planners import (
+    plan_exact,
+    plan_kip54,
+    plan_kip848_range,
+    plan_kip848_uniform,
+    plan_range,
+    plan_round_robin,
+)
+from kafka_assignors.planners._cooperative import first_round
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kafka_assignors._model.plan import Plan
+    from kafka_assignors.history._what_if.course import Course, Step
+
+ROUNDS: Final = 10
+"""How many rounds a cooperative rebalance may have; more are cut off."""
+
+_GENERATION: Final = 1
+"""The generation of all claims; who claims anything was in the rebalance before."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Situation:
+    """A rebalance of a course, with members to give partitions to.
+
+    Attributes:
+        group: The members without claims.
+        at: (n,) the place of each partition of the group among those of the course.
+        who: (M,) the number of each member's identity.
+        member_of: (I,) the member of each identity of the course, or `NOBODY`.
+        sizes: How many partitions each of the group's topics has.
+    """
+
+    group: Group
+    at: IntArray
+    who: IntArray
+    member_of: IntArray
+    sizes: Mapping[str, int]
+
+    @classmethod
+    def of(cls, course: Course, step: Step) -> Situation:
+        """What the members of a step see."""
+        counts = dict(zip(course.topics, step.sizes, strict=True))
+        group = Group.of(
+            {topic: range(count) for topic, count in counts.items()},
+            [
+                Member(
+                    member_id=member.member_id,
+                    instance_id=member.instance_id,
+                    topics=member.topics,
+                    rack=member.rack,
+                )
+                for member in step.members
+            ],
+        )
+        identities = {member.member_id: course.numbers[member.identity] for member in step.members}
+        who = np.array([identities[member_id] for member_id in group.members.ids], dtype=np.int64)
+        member_of = np.full(len(course.identities), NOBODY, dtype=np.int64)
+        member_of[who] = np.arange(who.size)
+        places = {topic: number for number, topic in enumerate(course.topics)}
+        chosen = np.array([places[topic] for topic in group.topics], dtype=np.int64)
+        at, _ = ranges(course.bounds[chosen], np.diff(group.topic_bounds))
+        sizes = {topic: counts[topic] for topic in group.topics}
+        return cls(group=group, at=at, who=who, member_of=member_of, sizes=sizes)
+
+    def kept(self, before: IntArray) -> IntArray:
+        """(n,) the member that has each partition and still subscribes to its topic, or `NOBODY`.
+
+        Args:
+            before: (N,) the identity that had it.
+        """
+        had = before[self.at]
+        member = np.where(had == NOBODY, NOBODY, self.member_of[had])
+        if self.group.uniform:
+            return member
+        there = np.flatnonzero(member != NOBODY)
+        wanted = self.group.subscribes(member[there], self.group.topic_of[there])
+        member[there[~wanted]] = NOBODY
+        return member
+
+    def claimed(self, owner: IntArray, *, held: bool) -> Group:
+        """The group with members that claim what they have.
+
+        Args:
+            owner: (n,) the member that has each partition, or `NOBODY`.
+            held: Whether they hold it now.
+        """
+        members, group = self.group.members, self.group
+        there = np.flatnonzero(owner != NOBODY)
+        there = there[np.argsort(owner[there], kind="stable")]
+        claimant, topic = owner[there], group.topic_of[there]
+        new_row = np.ones(there.size, dtype=np.bool_)
+        new_row[1:] = (claimant[1:] != claimant[:-1]) | (topic[1:] != topic[:-1])
+        rows = np.flatnonzero(new_row)
+        table = ClaimTable(
+            claimants=len(members),
+            names=group.topics,
+            claimant=claimant[rows],
+            topic=topic[rows],
+            sizes=np.diff(rows, append=there.size),
+            ids=group.partition_ids[there],
+        )
+        generations = np.full(len(members), NO_GENERATION)
+        generations[claimant] = _GENERATION
+        return Group.of(
+            {topic: range(count) for topic, count in self.sizes.items()},
+            replace(
+                members,
+                claims=table,
+                generations=generations,
+                holds=np.full(len(members), held, dtype=np.bool_),
+            ),
+        )
+
+
+class Leader(Protocol):
+    """Assigns for a group, one rebalance after the other."""
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether members keep what does not move."""
+
+    def assign(self, situation: Situation, before: IntArray) -> IntArray:
+        """Who gets what in the end.
+
+        Args:
+            situation: The rebalance.
+            before: (N,) the identity that had each partition of the course, or `NOBODY`.
+
+        Returns:
+            (n,) the member that each partition of the group goes to, or `NOBODY`.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A leader that is a planner.
+
+    Attributes:
+        plan: The planner.
+        sticky: Whether it looks at claims.
+        cooperative: Whether members keep what does not move.
+        in_rounds: Whether what moves is given away in a round of its own.
+    """
+
+    plan: Callable[[Group], Plan]
+    sticky: bool = False
+    cooperative: bool = False
+    in_rounds: bool = False
+
+    def assign(self, situation: Situation, before: IntArray) -> IntArray:
+        """See `Leader`."""
+        if not self.sticky:
+            return self.plan(situation.group).owner
+        has = situation.kept(before)
+        if not self.in_rounds:
+            return self.plan(situation.claimed(has, held=False)).owner
+        for _ in range(ROUNDS):
+            # What a member no longer subscribes to it holds as well until it is told to let go. By the next
+            # round it has, so that it makes no difference to who gets it in the end.
+            sent, awaited = first_round(self.plan(situation.claimed(has, held=True)))
+            has = sent.owner
+            if not awaited.size:
+                break
+        return has
+
+
+@dataclass(slots=True)
+class ByContract:
+    """A leader that is an assignor of kafka-python's contract.
+
+    Attributes:
+        make: Makes a member's assignor.
+        cooperative: Whether its consumers would be cooperative.
+    """
+
+    make: Callable[[], Any]
+    cooperative: bool
+    _assignors: dict[int, Any] = field(default_factory=dict)
+    _leader: int = NOBODY
+    _generation: int = 0
+
+    def assign(self, situation: Situation, before: IntArray) -> IntArray:
+        """See `Leader`.
+
+        Raises:
+            Exception: Whatever the assignor raises.
+            ValueError: It gave a partition to two members, or one that does not exist.
+        """
+        who = situation.who.tolist()
+        ids = situation.group.members.ids
+        order = hash_order(range(len(ids)), lambda number: _hash(ids[number]))
+        self._assignors = {number: self._assignors.get(number) or self.make() for number in who}
+        if self._leader not in self._assignors:
+            self._leader = who[order[0]]
+        had = before[situation.at]
+        has = np.where(had == NOBODY, NOBODY, situation.member_of[had])
+        for _ in range(ROUNDS):
+            had, has = has, self._round(situation, order)
+            if not self.cooperative or not (has != had)[had != NOBODY].any():
+                break  # nobody lost anything, so that nobody joins again
+        return has
+
+    def _round(self, situation: Situation, order: Sequence[int]) -> IntArray:
+        """One generation."""
+        from kafka.protocol.consumer.group import JoinGroupResponse  # noqa: PLC0415 - slow to import
+        from kafka.protocol.consumer.metadata import (  # noqa: PLC0415
+            ConsumerProtocolAssignment,
+            ConsumerProtocolSubscription,
+        )
+
+        members, who = situation.group.members, situation.who.tolist()
+        joined = []
+        for number in order:
+            told = self._assignors[who[number]].metadata(set(members.topics[members.topics_of[number]]))
+            joined.append(
+                JoinGroupResponse.JoinGroupResponseMember(
+                    member_id=members.ids[number],
+                    group_instance_id=members.instance_ids[number],
+                    metadata=ConsumerProtocolSubscription.decode(told.encode()),
+                )
+            )
+        answer = self._assignors[self._leader].assign(_cluster(tuple(situation.sizes.items())), joined)
+        self._generation += 1
+        given: list[int] = []
+        to: list[int] = []
+        places = {topic: number for number, topic in enumerate(situation.group.topics)}
+        for number in order:
+            if members.ids[number] not in answer:
+                continue  # kafka-python tells its assignor nothing of this
+            assigned = ConsumerProtocolAssignment.decode(answer[members.ids[number]].encode())
+            self._assignors[who[number]].on_assignment(assigned, self._generation)
+            for topic, partition in assigned.partitions():
+                if topic not in places or partition not in range(situation.sizes[topic]):
+                    raise ValueError(
+                        f"{members.ids[number]} was given {topic}-{partition}, which does not exist"
+                    )
+                given.append(int(situation.group.topic_bounds[places[topic]]) + partition)
+                to.append(number)
+        if len(set(given)) < len(given):
+            raise ValueError("a partition was given to two members")
+        has = np.full(situation.group.size, NOBODY, dtype=np.int64)
+        has[given] = to
+        return has
+
+
+@lru_cache(maxsize=65_536)
+def _hash(member_id: str) -> int:
+    return string_hash(member_id)
+
+
+@lru_cache(maxsize=16)
+def _cluster(sizes: tuple[tuple[str, int], ...]) -> Any:
+    """kafka-python's view of a cluster of one broker with these topics."""
+    from kafka.cluster import ClusterMetadata  # noqa: PLC0415 - slow to import
+    from kafka.protocol.metadata import MetadataResponse  # noqa: PLC0415
+
+    broker, topic_type = MetadataResponse.MetadataResponseBroker, MetadataResponse.MetadataResponseTopic
+    cluster = ClusterMetadata()
+    cluster.update_metadata(
+        MetadataResponse(
+            version=7,
+            throttle_time_ms=0,
+            cluster_id="replayed",
+            controller_id=1,
+            brokers=[broker(version=7, node_id=1, host="localhost", port=9092, rack=None)],
+            topics=[
+                topic_type(
+                    error_code=0,
+                    name=topic,
+                    is_internal=False,
+                    partitions=[
+                        topic_type.MetadataResponsePartition(
+                            error_code=0,
+                            partition_index=partition,
+                            leader_id=1,
+                            leader_epoch=0,
+                            replica_nodes=[1],
+                            isr_nodes=[1],
+                            offline_replicas=[],
+                        )
+                        for partition in range(count)
+                    ],
+                )
+                for topic, count in sizes
+            ],
+        )
+    )
+    return cluster
+
+
+_PLANNED: Final = {
+    "range": Planned(plan=plan_range),
+    "roundrobin": Planned(plan=plan_round_robin),
+    "sticky": Planned(plan=plan_exact, sticky=True),
+    "cooperative-sticky": Planned(plan=plan_exact, sticky=True, cooperative=True, in_rounds=True),
+    "kip54": Planned(plan=plan_kip54, sticky=True),
+    "kip848:uniform": Planned(plan=plan_kip848_uniform, sticky=True, cooperative=True),
+    "kip848:range": Planned(plan=plan_kip848_range, cooperative=True),
+}
+
+_KAFKA_PYTHON: Final = {
+    "kafka-python:range": "kafka.coordinator.assignors.range:RangePartitionAssignor",
+    "kafka-python:roundrobin": "kafka.coordinator.assignors.roundrobin:RoundRobinPartitionAssignor",
+    "kafka-python:sticky": "kafka.coordinator.assignors.sticky.sticky_assignor:StickyPartitionAssignor",
+    "kafka-python:cooperative-sticky": (
+        "kafka.coordinator.assignors.cooperative_sticky:CooperativeStickyAssignor"
+    ),
+}
+
+NAMES: Final = (*_PLANNED, *_KAFKA_PYTHON)
+"""The assignors that have names. `kip54` is the sticky assignor of Kafka's Java clients (KIP-54), eager."""
+
+
+def leader_of(name: str) -> Leader:
+    """A leader for one replay.
+
+    Args:
+        name: One of `NAMES`, or `module:Class` of an assignor of kafka-python's contract that needs no
+            arguments.
+
+    Raises:
+        ValueError: There is no such assignor, or it cannot be made.
+    """
+    if name in _PLANNED:
+        return _PLANNED[name]
+    module, _, attribute = _KAFKA_PYTHON.get(name, name).partition(":")
+    from kafka.coordinator.assignors.abstract import RebalanceProtocol  # noqa: PLC0415 - slow to import
+
+    known = f"choose one of {', '.join(NAMES)}, or module:Class of your own"
+    if not module or not attribute or module in {"kafka-python", "kip848"}:
+        raise ValueError(f"there is no assignor {name!r}; {known}")
+    try:
+        made = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as fault:
+        raise ValueError(f"there is no assignor {name!r} ({fault}); {known}") from fault
+    missing = [method for method in ("metadata", "assign", "on_assignment") if not hasattr(made, method)]
+    if not callable(made) or missing:
+        raise ValueError(
+            f"{name!r} is no assignor of kafka-python's contract"
+            f" (it has no {', '.join(missing) or 'constructor'}); {known}"
+        )
+    try:
+        protocols = made().supported_protocols()
+    except Exception as fault:
+        raise ValueError(f"{name!r} cannot be made without arguments ({fault}); {known}") from fault
+    return ByContract(make=made, cooperative=RebalanceProtocol.COOPERATIVE in protocols)

@@ -1,0 +1,316 @@
+"""A course as it would have been if members were static, or their sessions longer or shorter.
+
+A scenario is named `as it was`, `static members`, `session.timeout.ms=N`, or both of these with a comma.
+
+*Who is the same.* A static member goes by its instance id. With `static members` each member gets one: its
+client id, if members of that client id were never in the group together; else client id and host, if that is
+so of these; else nothing, and it stays as it was. A member that went missing without a word and is replaced
+is still in the group until its session is over: together do not count who leaves within its own session
+timeout after the other came.
+
+*When a member went.* Records show when a group rebalanced without a member, not why. A static member sends no
+word when it stops, so it went its session timeout earlier; of others it is not known, and taken to be when
+the rebalance began.
+
+*What comes of it.* The timeout is N, or without N the member's own; of members that tell none, as those of
+KIP-848, the brokers' default of 45 s.
+
+- A static member that is back before the timeout is over was never gone: no rebalance.
+- One that is not: the rebalance comes when the timeout is over, and takes as long as the one that it stands
+  for.
+- A rebalance is left out if it only was about such members. What had another cause (a changed subscription,
+  new partitions) stays.
+- As long as a member is away and the group does not know, its partitions have no owner. That is the price of
+  static members; it is counted as well for static members in what happened.
+
+What is not seen in records cannot be replayed: absences that were over before the session was; and that a
+classic group which rebalances while a static member is away waits for it, up to its rebalance timeout.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafka_assignors.history import _schemas as schemas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from kafka_assignors.history._what_if.course import Course, Participant, Step
+
+_STATIC: Final = "static members"
+_DEFAULT_SESSION_MS: Final = 45_000
+_TIMEOUT: Final = re.compile(r"session\.timeout\.ms=(\d{1,9})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What shall be otherwise.
+
+    Attributes:
+        static: Whether all members that can be told apart are static members.
+        session_timeout_ms: The session timeout of static members; None for each member's own.
+    """
+
+    static: bool = False
+    session_timeout_ms: int | None = None
+
+    @classmethod
+    def of(cls, name: str) -> Scenario:
+        """The scenario of a name.
+
+        Raises:
+            ValueError: There is none of this name.
+        """
+        static, timeout = False, None
+        for part in name.split(","):
+            text = part.strip()
+            match = _TIMEOUT.fullmatch(text)
+            if match is not None:
+                timeout = int(match.group(1))
+            elif text == _STATIC:
+                static = True
+            elif text != schemas.AS_IT_WAS or name.strip() != schemas.AS_IT_WAS:
+                raise ValueError(
+                    f"there is no scenario {name!r}; choose {schemas.AS_IT_WAS!r}, {_STATIC!r},"
+                    f" 'session.timeout.ms=N', or '{_STATIC}, session.timeout.ms=N'"
+                )
+        return cls(static=static, session_timeout_ms=timeout)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        parts = [_STATIC] if self.static else []
+        if self.session_timeout_ms is not None:
+            parts.append(f"session.timeout.ms={self.session_timeout_ms}")
+        return ", ".join(parts) or schemas.AS_IT_WAS
+
+    def apply(self, course: Course) -> Course:
+        """The course as it would have been; as it was, with the absences of static members."""
+        return _Retold(course, self).course()
+
+
+AS_IT_WAS: Final = Scenario()
+"""What happened."""
+
+
+class _Stay(NamedTuple):
+    """From when to when a member is in the group, as the group knows it; microseconds."""
+
+    start: int
+    end: int | None
+
+
+class _Away(NamedTuple):
+    """From when to when a member is away without the group knowing; microseconds."""
+
+    start: int
+    end: int
+
+
+class _Retold:
+    """A course on the way to another."""
+
+    def __init__(self, course: Course, scenario: Scenario) -> None:
+        self._told = course
+        self._scenario = scenario
+        self._times: list[int] = []
+        for step in course.steps:
+            # A member that came with one step and went with the next must have come before it went, whatever
+            # the brokers' clocks say.
+            self._times.append(max([step.began_us, *(time + 1 for time in self._times[-1:])]))
+        self._names = _client_names(course, self._times) if scenario.static else {}
+
+    def course(self) -> Course:
+        """The other course."""
+        stays, aways, late = self._stays()
+        steps = self._steps(stays, late)
+        identities = tuple(stays)
+        numbers = {identity: number for number, identity in enumerate(identities)}
+        away = _by_step(steps, aways, self._told.until_us)
+        with_away = [
+            replace(step, away=tuple((numbers[identity], seconds) for identity, seconds in away[place]))
+            for place, step in enumerate(steps)
+        ]
+        return replace(
+            self._told,
+            identities=identities,
+            steps=tuple(with_away),
+            away=tuple((numbers[identity], seconds) for identity, seconds in away[len(steps)]),
+        )
+
+    def _name(self, member: Participant) -> str:
+        return self._names.get(member.identity, member.identity)
+
+    def _stays(self) -> tuple[dict[str, list[_Stay]], dict[str, list[_Away]], dict[int, Step]]:
+        """When each member is in the group, and when it is away; rebalances at times that had none."""
+        last: dict[str, Participant] = {}
+        stays: dict[str, list[_Stay]] = {}
+        aways: dict[str, list[_Away]] = {}
+        late: dict[int, Step] = {}
+        found = _stays_of(self._told.steps, self._times, self._name)
+        for step in self._told.steps:
+            last.update({self._name(member): member for member in step.members})
+        step_at = dict(zip(self._times, self._told.steps, strict=True))
+        for name, was in found.items():
+            stays[name], aways[name] = [], []
+            start = None
+            for stay, following in zip(was, [*was[1:], None], strict=True):
+                start = stay.start if start is None else start
+                if stay.end is None or not self._is_static(last[name]):
+                    stays[name].append(_Stay(start, stay.end))
+                    start = None
+                    continue
+                went, noticed = self._noticed(last[name], stay, stay.end)
+                if following is not None and following.start < noticed:
+                    aways[name].append(_Away(went, following.start))
+                    continue
+                stays[name].append(_Stay(start, noticed))
+                aways[name].append(_Away(went, noticed))
+                start = None
+                if noticed not in step_at and noticed <= self._told.until_us:
+                    late[noticed] = step_at[stay.end]
+        return stays, aways, late
+
+    def _is_static(self, member: Participant) -> bool:
+        return member.instance_id is not None or member.identity in self._names
+
+    def _noticed(self, member: Participant, stay: _Stay, gone: int) -> tuple[int, int]:
+        """When a static member went, and when the group notices."""
+        own = _session_us(member)
+        went = gone if member.instance_id is None else max(stay.start, gone - own)
+        if self._scenario.session_timeout_ms is not None:
+            return went, went + self._scenario.session_timeout_ms * 1000
+        return went, gone if member.instance_id is not None else gone + own
+
+    def _steps(self, stays: Mapping[str, list[_Stay]], late: Mapping[int, Step]) -> list[Step]:
+        events = [(time, 0, step) for time, step in zip(self._times, self._told.steps, strict=True)]
+        events += [(time, 1, step) for time, step in late.items()]
+        events.sort(key=lambda event: event[:2])
+        starts = sorted((stay.start, name) for name, each in stays.items() for stay in each)
+        ends = sorted(
+            (stay.end, name) for name, each in stays.items() for stay in each if stay.end is not None
+        )
+        present: set[str] = set()
+        latest: dict[str, Participant] = {}
+        steps: list[Step] = []
+        before: Step | None = None
+        sizes: tuple[int, ...] = ()
+        for time, is_late, told in events:
+            while ends and ends[0][0] <= time:
+                present.discard(ends.pop(0)[1])
+            while starts and starts[0][0] <= time:
+                present.add(starts.pop(0)[1])
+            other_cause = False
+            if not is_late:
+                other_cause = before is not None and _identities(before) == _identities(told)
+                before, sizes = told, told.sizes
+                for member in told.members:
+                    name = self._name(member)
+                    if name not in latest or latest[name].member_id != member.member_id:
+                        latest[name] = member if name == member.identity else member._replace(identity=name)
+                    elif latest[name].topics != member.topics or latest[name].rack != member.rack:
+                        latest[name] = latest[name]._replace(topics=member.topics, rack=member.rack)
+            members = tuple(latest[name] for name in sorted(present))
+            if steps and not other_cause and _alike(steps[-1].members, members) and steps[-1].sizes == sizes:
+                continue
+            steps.append(
+                replace(
+                    told,
+                    members=members,
+                    began_us=time,
+                    ended_us=time + told.ended_us - told.began_us,
+                    sizes=sizes,
+                    owners=told.owners if self._scenario == AS_IT_WAS else None,
+                )
+            )
+        return steps
+
+
+def _stays_of(
+    steps: Iterable[Step], times: Iterable[int], name_of: Callable[[Participant], str]
+) -> dict[str, list[_Stay]]:
+    """When each member was in the group."""
+    stays: defaultdict[str, list[_Stay]] = defaultdict(list)
+    present: set[str] = set()
+    for time, step in zip(times, steps, strict=True):
+        now = {name_of(member) for member in step.members}
+        for name in present - now:
+            stays[name][-1] = stays[name][-1]._replace(end=time)
+        for member in step.members:
+            name = name_of(member)
+            if name not in present:
+                stays[name].append(_Stay(time, None))
+                present.add(name)
+        present = now
+    return dict(stays)
+
+
+def _client_names(course: Course, times: list[int]) -> dict[str, str]:
+    """The names of members without an instance id, by identity, as far as they can be told apart."""
+    stays = _stays_of(course.steps, times, lambda member: member.identity)
+    members = {member.identity: member for step in course.steps for member in step.members}
+    names: dict[str, str] = {}
+    unnamed = [member for member in members.values() if member.instance_id is None]
+    for by_host in (False, True):
+        called: defaultdict[str, list[Participant]] = defaultdict(list)
+        for member in unnamed:
+            called[f"client {member.client_id}{f' at {member.host}' if by_host else ''}"].append(member)
+        for name, alike in called.items():
+            if _one_by_one(alike, stays, course.until_us):
+                names.update({member.identity: name for member in alike})
+        unnamed = [member for member in unnamed if member.identity not in names]
+    return names
+
+
+def _one_by_one(members: Iterable[Participant], stays: Mapping[str, list[_Stay]], until: int) -> bool:
+    """Whether none of these came while another was there, but for what its session made of it."""
+    times = sorted(
+        (stay.start, until if stay.end is None else stay.end, _session_us(member))
+        for member in members
+        for stay in stays[member.identity]
+    )
+    there: list[tuple[int, int, int]] = []
+    for came in times:
+        there = [other for other in there if other[1] > came[0]]
+        if any(other[0] == came[0] or other[1] - came[0] > other[2] for other in there):
+            return False
+        there.append(came)
+    return True
+
+
+def _session_us(member: Participant) -> int:
+    told = member.session_timeout_ms
+    return 1000 * (told if told >= 0 else _DEFAULT_SESSION_MS)
+
+
+def _identities(step: Step) -> set[str]:
+    return {member.identity for member in step.members}
+
+
+def _alike(some: tuple[Participant, ...], others: tuple[Participant, ...]) -> bool:
+    return [(one.identity, one.topics, one.rack) for one in some] == [
+        (one.identity, one.topics, one.rack) for one in others
+    ]
+
+
+def _by_step(
+    steps: list[Step], aways: Mapping[str, list[_Away]], until: int
+) -> defaultdict[int, list[tuple[str, float]]]:
+    """The seconds of absences from the end of each step to the beginning of the next, by the next's place."""
+    begins = [step.began_us for step in steps]
+    found: defaultdict[int, list[tuple[str, float]]] = defaultdict(list)
+    for name, absences in aways.items():
+        for away in absences:
+            place = max(1, bisect_left(begins, away.start))
+            while place <= len(steps) and steps[place - 1].ended_us < away.end:
+                end = min(away.end, begins[place] if place < len(steps) else until)
+                seconds = (end - max(away.start, steps[place - 1].ended_us)) / 1e6
+                if seconds > 0:
+                    found[place].append((name, seconds))
+                place += 1
+    return found

@@ -1,0 +1,150 @@
+"""What a report is made of: rows of the history's tables and snapshots, as plain Python objects.
+
+Nothing here knows Spark. `from_row` takes a row as a mapping, such as `Row.asDict(recursive=True)` of PySpark
+or an entry of `to_pylist()` of pyarrow; its names are those of `schemas.GROUPS`, `REBALANCES` and `WHAT_IF`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from kafka_assignors._groups.rebalances import with_zones
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.history._snapshots import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary:
+    """A row of `schemas.GROUPS`, whose comments say what the fields are; times are in UTC."""
+
+    group: str
+    since: datetime
+    until: datetime
+    rebalances: int
+    per_day: float
+    moved: int
+    least_moved: int
+    unowned_seconds: float
+    longest_seconds: float
+    members: int
+    seen_members: int
+    flapping: Sequence[str] = ()
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """The row as an object.
+
+        Raises:
+            ValueError: A time is without a time zone.
+        """
+        values = with_zones(row, "since", "until")
+        # A map is a dictionary to PySpark, and a list of pairs to pyarrow.
+        values["reasons"] = dict(row["reasons"])
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """A row of `schemas.WHAT_IF`, whose comments say what the fields are."""
+
+    group: str
+    assignor: str
+    scenario: str
+    rebalances: int
+    moved: int
+    imbalance: float
+    worst_imbalance: int
+    unowned_seconds: float
+    failed: int
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """The row as an object."""
+        return cls(**row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupHistory:
+    """What a group's own part of the report shows.
+
+    Attributes:
+        group: The group.
+        rebalances: Its rebalances.
+        snapshots: The group after each of its records; without them there is no picture of who owned what.
+    """
+
+    group: str
+    rebalances: Sequence[Rebalance]
+    snapshots: Sequence[Snapshot] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportData:
+    """All that a report shows.
+
+    Attributes:
+        source: What the history is of, for the title: a cluster's id or name.
+        made: When the report was made, in UTC.
+        since: Where the history begins, in UTC.
+        until: Where it ends: how long the last state of a group is known to have lasted.
+        groups: All groups, in any order.
+        histories: Of those that get a part of their own, in any order. Gone through once, one at a time, so
+            that a generator may fetch each when it is asked for it.
+        what_if: What the groups would have cost with other assignors and settings, in any order.
+    """
+
+    source: str
+    made: datetime
+    since: datetime
+    until: datetime
+    groups: Sequence[GroupSummary]
+    histories: Iterable[GroupHistory]
+    what_if: Sequence[WhatIf] = ()
+
+    @property
+    def span(self) -> tuple[datetime, datetime]:
+        """From when to when everything in it was: no shorter than from `since` to `until`."""
+        return (
+            min([self.since, *(one.since for one in self.groups)]),
+            max([self.until, *(one.until for one in self.groups)]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a report shows; what is left out it says.
+
+    Attributes:
+        groups: How many groups get a part of their own, the most restless.
+        rows: How many groups the overview lists, the most restless.
+        columns: How many states of a group a timeline tells apart.
+        consumers: How many consumers a timeline gives a row and a colour of their own, at most 20.
+        lanes: Up to how many partitions each has a lane; of more, a timeline shows how many each consumer
+            had.
+        rebalances: How many rebalances of a group are listed, half of them the latest, half those that cost
+            most.
+    """
+
+    groups: int = 200
+    rows: int = 2000
+    columns: int = 64
+    consumers: int = 16
+    lanes: int = 20
+    rebalances: int = 30
+
+
+def by_restlessness(groups: Iterable[GroupSummary]) -> list[GroupSummary]:
+    """The groups with the most rebalances first; of as many, those that were longest without an owner."""
+    return sorted(groups, key=lambda one: (-one.rebalances, -one.unowned_seconds, one.group))
+
+
+def shown_groups(groups: Iterable[GroupSummary], limits: Limits | None = None) -> list[str]:
+    """The groups that get a part of their own: those whose `GroupHistory` a report wants."""
+    return [one.group for one in by_restlessness(groups)[: (limits or Limits()).groups]]

@@ -1,0 +1,256 @@
+"""The report as one HTML page that needs nothing else: no script, style, font or picture from elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from kafka_assignors._groups.advice import reason_words
+from kafka_assignors.history._schemas import ACTUAL
+from kafka_assignors.history.report import (
+    _causes as causes,
+    _savings as savings,
+    _sentences as sentences,
+    _words as words,
+)
+from kafka_assignors.history.report._columns import columns, listed_rebalances
+from kafka_assignors.history.report._layout import COLOURS
+from kafka_assignors.history.report._model import Limits, by_restlessness
+from kafka_assignors.history.report._strip_svg import bar_step, strip
+from kafka_assignors.history.report._timeline_svg import timeline, told
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from markupsafe import Markup
+
+    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.history.report._model import (
+        GroupHistory,
+        GroupSummary,
+        ReportData,
+        WhatIf,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewRow:
+    """A group in the overview; `anchor` is None if it has no part of its own."""
+
+    rank: int
+    summary: GroupSummary
+    anchor: str | None
+    strip: Markup | None
+    reason: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A group's own part, and what the overview needs of it."""
+
+    html: str
+    strip: Markup
+    restarts: int
+
+
+def write_report(data: ReportData, path: Path, *, limits: Limits | None = None) -> int:
+    """Write a report.
+
+    Args:
+        data: What it shows.
+        path: The HTML file.
+        limits: How much of it.
+
+    Returns:
+        How many bytes were written.
+
+    Raises:
+        OSError: The file cannot be written.
+        ValueError: A history is of a group that `data.groups` does not have.
+    """
+    return path.write_bytes(render(data, limits=limits).encode())
+
+
+def render(data: ReportData, *, limits: Limits | None = None) -> str:
+    """The page; see `write_report`."""
+    limits = limits or Limits()
+    ranked = by_restlessness(data.groups)
+    places = {summary.group: place for place, summary in enumerate(ranked)}
+    what_if: dict[str, list[WhatIf]] = {}
+    for row in data.what_if:
+        what_if.setdefault(row.group, []).append(row)
+    since, until = data.span
+    parts: dict[str, _Part] = {}
+    for history in data.histories:
+        if history.group not in places:
+            raise ValueError(
+                f"there is a history of {history.group!r}, but no such group: add its row to groups"
+            )
+        place = places[history.group]
+        if place < limits.groups:
+            rows = what_if.get(history.group, ())
+            parts[history.group] = _Part(
+                html=_section(data, history, ranked[place], rows, limits=limits, place=place),
+                strip=strip(history.rebalances, since, until),
+                restarts=causes.restarts(history.rebalances),
+            )
+    listed = [
+        _overview_row(place, summary, what_if.get(summary.group, ()), parts.get(summary.group))
+        for place, summary in enumerate(ranked[: limits.rows])
+    ]
+    hidden = ranked[limits.rows :]
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            data=data,
+            since=since,
+            until=until,
+            headline=sentences.headline(ranked, since, until),
+            figures=_figures(data, what_if),
+            rows=listed,
+            hidden=hidden,
+            hidden_rebalances=sum(one.rebalances for one in hidden),
+            sections=[parts[one.group].html for one in ranked if one.group in parts],
+            without=len(ranked) - len(parts),
+            step=words.duration(bar_step(since, until).total_seconds()),
+            colours=range(COLOURS),
+        )
+    )
+
+
+def _section(
+    data: ReportData,
+    history: GroupHistory,
+    summary: GroupSummary,
+    rows: Sequence[WhatIf],
+    *,
+    limits: Limits,
+    place: int,
+) -> str:
+    """A group's own part."""
+    rebalances = sorted(history.rebalances, key=lambda one: one.ended)
+    since, until = data.span
+    drawn = columns(history, until, limits)
+    strategy = next((one.strategy for one in reversed(rebalances) if one.strategy), None)
+    listed = listed_rebalances(rebalances, limits.rebalances)
+    saving = savings.best_saving(rows)
+    restarted = causes.restarts(rebalances)
+    reasons = [
+        (reason_words(kind), often)
+        for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
+        if kind != "member restarted" or not restarted  # these are among the restarts
+    ]
+    if restarted:
+        reasons.insert(0, (causes.RESTARTED, restarted))
+    most = max((often for _, often in reasons), default=1)
+    key = f"g{place + 1}"
+    return (
+        _environment()
+        .get_template("group.html")
+        .render(
+            key=key,
+            rank=place + 1,
+            summary=summary,
+            strategy=strategy,
+            sentences=sentences.group_sentences(summary, rebalances, saving, strategy),
+            since=since,
+            until=until,
+            strip=strip(rebalances, since, until),
+            timeline=timeline(drawn, limits, key=key, title=f"The course of {summary.group}"),
+            told=told(drawn, limits),
+            bunched=max((one.states for one in drawn), default=1),
+            states=sum(one.states for one in drawn),
+            drawn=len(drawn),
+            reasons=[(said, often, round(100 * often / most)) for said, often in reasons],
+            what_if=_what_if_rows(rows, saving, strategy),
+            failed=any(row.failed for row in rows),
+            listed=listed,
+            left_out=len(rebalances) - len(listed),
+            latest=limits.rebalances // 2,
+        )
+    )
+
+
+def _overview_row(
+    place: int, summary: GroupSummary, rows: Sequence[WhatIf], part: _Part | None
+) -> OverviewRow:
+    kind = causes.main_reason(summary.reasons)
+    reason = "" if kind is None else reason_words(kind).title
+    if part is not None and part.restarts >= max(summary.reasons.values(), default=1):
+        reason = causes.RESTARTED.title
+    saving = savings.best_saving(rows)
+    if saving is not None:
+        advice = f"{savings.change(saving.row, None)}: {savings.saved(saving)} less"
+    else:
+        advice = "nothing that was tried helps much" if savings.savings(rows) else ""
+    return OverviewRow(
+        rank=place + 1,
+        summary=summary,
+        anchor=None if part is None else f"g{place + 1}",
+        strip=None if part is None else part.strip,
+        reason=reason,
+        advice=f"{advice[:1].upper()}{advice[1:]}",
+    )
+
+
+def _figures(data: ReportData, what_if: dict[str, list[WhatIf]]) -> list[tuple[str, str]]:
+    """The numbers at the top: value and what it is."""
+    rebalances = sum(one.rebalances for one in data.groups)
+    moved = sum(one.moved for one in data.groups)
+    unowned = {one.group: one.unowned_seconds for one in data.groups}
+    found = [
+        (f"{len(data.groups):,}", "consumer group" if len(data.groups) == 1 else "consumer groups"),
+        (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
+        (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
+        (words.duration(sum(unowned.values()), short=True), "without an owner"),
+    ]
+    best = [saving for rows in what_if.values() if (saving := savings.best_saving(rows)) is not None]
+    if best:
+        # What-if counts by a rule of its own, and may see more than there is in the table.
+        avoidable = sum(min(max(one.unowned_seconds, 0.0), unowned.get(one.row.group, 0.0)) for one in best)
+        found.append((words.duration(avoidable, short=True), "of that avoidable"))
+    return found
+
+
+def _what_if_rows(
+    rows: Sequence[WhatIf], saving: savings.Saving | None, strategy: str | None
+) -> list[tuple[str, WhatIf, str, bool]]:
+    """What happened, then the changes, the best first: words, row, what it saves, whether to recommend it."""
+    found = [("What happened", row, "", False) for row in rows if row.assignor == ACTUAL]
+    for one in savings.savings(rows):
+        name = savings.change(one.row, strategy)
+        found.append((f"{name[:1].upper()}{name[1:]}", one.row, savings.spared(one), one == saving))
+    return found
+
+
+def _why(rebalance: Rebalance) -> str:
+    most = 3
+    texts = [reason.text for reason in rebalance.reasons]
+    more = f"; and {len(texts) - most} more" if len(texts) > most else ""
+    return f"{'; '.join(texts[:most])}{more}"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("kafka_assignors.history.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Any] = {
+        "count": words.count,
+        "number": words.number,
+        "duration": words.duration,
+        "moment": words.moment,
+        "why": _why,
+    }
+    environment.filters.update(filters)
+    return environment

@@ -1,0 +1,137 @@
+"""What another assignor or setting would have avoided, and which one to recommend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors.history._schemas import ACTUAL, AS_IT_WAS
+from kafka_assignors.history.report import _words as words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafka_assignors.history.report._model import WhatIf
+
+_WORTH_SECONDS: Final = 30.0
+_WORTH_MOVES: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """What a change would have avoided.
+
+    Attributes:
+        row: The what-if row with the change.
+        rebalances: How many rebalances; negative if there had been more.
+        moved: How many moves of partitions.
+        unowned_seconds: How many partition-seconds without an owner.
+    """
+
+    row: WhatIf
+    rebalances: int
+    moved: int
+    unowned_seconds: float
+
+
+def savings(rows: Iterable[WhatIf]) -> list[Saving]:
+    """What each change of a group would have avoided, the best first; nothing without a row of what happened.
+
+    Best is what avoids most time without an owner, then most moves, then most rebalances. A change with which
+    partitions would have been left out is never better than one without.
+    """
+    rows = list(rows)
+    actual = next((row for row in rows if row.assignor == ACTUAL), None)
+    if actual is None:
+        return []
+    found = [
+        Saving(
+            row=row,
+            rebalances=actual.rebalances - row.rebalances,
+            moved=actual.moved - row.moved,
+            unowned_seconds=actual.unowned_seconds - row.unowned_seconds,
+        )
+        for row in rows
+        if row is not actual
+    ]
+    return sorted(
+        found,
+        key=lambda one: (
+            one.row.failed > 0,
+            -round(one.unowned_seconds, 1),
+            -one.moved,
+            -one.rebalances,
+            one.row.scenario != AS_IT_WAS,
+            one.row.assignor,
+        ),
+    )
+
+
+def best_saving(rows: Iterable[WhatIf]) -> Saving | None:
+    """The change to recommend; None if none would have avoided much."""
+    best = next(iter(savings(rows)), None)
+    if best is None or best.row.failed:
+        return None
+    gains = best.unowned_seconds >= _WORTH_SECONDS or best.rebalances > 0 or best.moved >= _WORTH_MOVES
+    return best if gains and best.unowned_seconds > -1 else None
+
+
+def change(row: WhatIf, strategy: str | None) -> str:
+    """A what-if row's change, in words.
+
+    Args:
+        row: The row.
+        strategy: The assignor that the group uses now, which is not named again.
+    """
+    if row.assignor == ACTUAL:
+        return "what happened"
+    parts = [] if row.scenario == AS_IT_WAS else [_setting(one.strip()) for one in row.scenario.split(",")]
+    if row.assignor != strategy:
+        parts.append(_assignor(row.assignor))
+    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return listed or f"the {row.assignor} assignor, replayed"
+
+
+def _setting(name: str) -> str:
+    """A part of a scenario."""
+    setting, _, value = name.partition("=")
+    if name == "static members":
+        return "static membership"
+    if setting == "session.timeout.ms" and value.isdigit():
+        return f"a session timeout of {words.duration(int(value) / 1000)}"
+    return name
+
+
+def _assignor(name: str) -> str:
+    family, _, strategy = name.partition(":")
+    if family == "kip848" and strategy:
+        return f"the new protocol (KIP-848) with its {strategy} assignor"
+    if family == "kafka-python" and strategy:
+        return f"kafka-python's own {strategy} assignor"
+    if name == "kip54":
+        return "the sticky assignor of Kafka's Java clients"
+    return f"the {name} assignor"
+
+
+def saved(saving: Saving) -> str:
+    """What a change would have avoided, such as "33 rebalances and 9 minutes without an owner"."""
+    parts = []
+    if saving.rebalances > 0:
+        parts.append(words.count(saving.rebalances, "rebalance"))
+    if saving.moved > 0 and saving.rebalances <= 0:
+        parts.append(words.count(saving.moved, "move of a partition", "moves of partitions"))
+    if saving.unowned_seconds >= 1:
+        parts.append(f"{words.duration(saving.unowned_seconds)} without an owner")
+    return " and ".join(parts) or "nothing"
+
+
+def spared(saving: Saving) -> str:
+    """As `saved`, with what would have been worse: "33 rebalances, but 2 minutes more without an owner"."""
+    worse = []
+    if saving.rebalances < 0:
+        worse.append(f"{words.count(-saving.rebalances, 'rebalance')} more")
+    if saving.moved < 0 and saving.rebalances >= 0:
+        worse.append(f"{words.count(-saving.moved, 'move', 'moves')} more")
+    if saving.unowned_seconds <= -1:
+        worse.append(f"{words.duration(-saving.unowned_seconds)} more without an owner")
+    return ", but ".join(part for part in (saved(saving), " and ".join(worse)) if part)

@@ -1,0 +1,97 @@
+"""A history in sentences, for people on call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_assignors._groups.advice import reason_words
+from kafka_assignors.history.report import _words as words
+from kafka_assignors.history.report._causes import main_reason, restarts
+from kafka_assignors.history.report._savings import Saving, change, saved
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.history.report._model import GroupSummary
+
+
+def group_sentences(
+    summary: GroupSummary, rebalances: Sequence[Rebalance], saving: Saving | None, strategy: str | None
+) -> list[str]:
+    """A group's course in a few sentences, the most important first."""
+    lasted = (summary.until - summary.since).total_seconds()
+    if not summary.rebalances:
+        return [f"{summary.group} did not rebalance in {words.duration(lasted)}."]
+    head = f"{summary.group} rebalanced {words.times(summary.rebalances)} in {words.duration(lasted)}"
+    often, why, restarted = _main_cause(summary, rebalances)
+    if often:
+        head += f", {_of(often, summary.rebalances)}because {why}"
+    if saving is not None:
+        head += f"; {change(saving.row, strategy)} would have avoided {_avoided(saving, restarted)}"
+    sentences = [f"{head}."]
+    if summary.moved:
+        needless = summary.moved - summary.least_moved
+        told = f"Partitions went from one consumer to another {words.times(summary.moved)}"
+        if needless > 0 and summary.least_moved > 0:
+            told += f"; {words.number(needless)} of these moves an even share did not need"
+        sentences.append(f"{told}.")
+    if summary.unowned_seconds >= 1:
+        sentences.append(
+            f"Its partitions were without an owner for {words.duration(summary.unowned_seconds)}, added up;"
+            f" the longest rebalance took {words.duration(summary.longest_seconds)}."
+        )
+    if summary.flapping:
+        names = _listed(summary.flapping)
+        sentences.append(f"{names} came and went at least three times within an hour.")
+    return sentences
+
+
+def _main_cause(summary: GroupSummary, rebalances: Sequence[Rebalance]) -> tuple[int, str, int]:
+    """How many rebalances had the most frequent cause, which it was, and how many of them were restarts."""
+    restarted = restarts(rebalances)
+    known = {kind: often for kind, often in summary.reasons.items() if kind != "unknown"}
+    kind = main_reason(known)
+    if kind is None or restarted >= known[kind]:
+        return restarted, "consumers restarted", restarted
+    often = sum(any(reason.kind == kind for reason in one.reasons) for one in rebalances)
+    title = reason_words(kind).title
+    return often, f"{title[:1].lower()}{title[1:]}", 0
+
+
+def _of(some: int, everything: int) -> str:
+    """Some of so many: "35 of them ", "all of them ", "both of them "; nothing of one."""
+    if some >= everything:
+        return {1: "", 2: "both of them "}.get(everything, "all of them ")
+    return f"{some:,} of them "
+
+
+def _avoided(saving: Saving, restarted: int) -> str:
+    """As `saved`, with the rebalances as some of those just told."""
+    phrase = saved(saving)
+    if restarted and 0 < saving.rebalances <= restarted:
+        plain = words.count(saving.rebalances, "rebalance")
+        return phrase.replace(plain, f"{saving.rebalances:,} of these", 1)
+    return phrase
+
+
+def _listed(names: Sequence[str]) -> str:
+    most = 5
+    shown = list(names[:most])
+    if len(names) > most:
+        return f"{', '.join(shown)} and {words.count(len(names) - most, 'other')}"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def headline(groups: Sequence[GroupSummary], since: datetime, until: datetime) -> str:
+    """The whole report in a sentence or two."""
+    span = f"between {words.moment(since)} and {words.moment(until)} UTC"
+    total = sum(one.rebalances for one in groups)
+    if not total:
+        return f"{words.count(len(groups), 'consumer group')} did not rebalance {span}."
+    most = max(groups, key=lambda one: (one.rebalances, one.unowned_seconds))
+    phrase = f"{words.count(len(groups), 'consumer group')} rebalanced {words.times(total)} {span}."
+    if len(groups) > 1:
+        phrase += f" The most restless was {most.group}: {words.times(most.rebalances)}."
+    return phrase

@@ -1,0 +1,60 @@
+"""When a group rebalanced, in true time: a small bar chart, the same axis for all groups of a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from markupsafe import Markup
+
+from kafka_assignors.history.report import _words as words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from kafka_assignors._groups.rebalances import Rebalance
+
+_BARS: Final = 60
+_HEIGHT: Final = 24
+_STEPS: Final = [
+    timedelta(seconds=seconds)
+    for seconds in (1, 10, 60, 300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 7 * 86_400)
+]
+
+
+def bar_step(since: datetime, until: datetime) -> timedelta:
+    """How long a bar stands for: the shortest of some round times with which there are at most 60 bars."""
+    span = until - since
+    return next((step for step in _STEPS if span <= _BARS * step), span / _BARS)
+
+
+def strip(rebalances: Sequence[Rebalance], since: datetime, until: datetime) -> Markup:
+    """How many rebalances ended in each step of time; empty without any.
+
+    Args:
+        rebalances: A group's.
+        since: Where the axis begins.
+        until: Where it ends.
+    """
+    if not rebalances:
+        return Markup()
+    step = bar_step(since, until)
+    total = max((until - since) / step, 1.0)
+    found = Counter(int((one.ended - since) / step) for one in rebalances)
+    most = max(found.values())
+    width = 240 / total
+    thickness = max(width - 0.6, 1.2)
+    bars = "".join(
+        f"M{at * width:.1f} {_HEIGHT}v-{max(2.0, _HEIGHT * value / most):.1f}h{thickness:.1f}V{_HEIGHT}z"
+        for at, value in sorted(found.items())
+    )
+    text = (
+        f"{words.count(len(rebalances), 'rebalance')}, at most {most:,} within"
+        f" {words.duration(step.total_seconds())}"
+    )
+    return Markup(
+        '<svg class="strip" viewBox="0 0 240 {}" preserveAspectRatio="none" role="img" aria-label="{}">'
+        '<path class="floor" d="M0 {}h240"/><path class="spark" d="{}"/></svg>'
+    ).format(_HEIGHT, text, _HEIGHT, bars)

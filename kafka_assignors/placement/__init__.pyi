@@ -1,0 +1,41 @@
+from kafka_assignors.placement._expansion import Expansion as Expansion, expand as expand
+from kafka_assignors.placement._explicit import (
+    check_placement as check_placement,
+    format_explicit as format_explicit,
+    parse_explicit as parse_explicit,
+)
+from kafka_assignors.placement._generators import (
+    alternate as alternate,
+    place_rack_aware as place_rack_aware,
+    place_rack_unaware as place_rack_unaware,
+)
+from kafka_assignors.placement._inference.infer import (
+    Fit as Fit,
+    Inference as Inference,
+    Misfit as Misfit,
+    Step as Step,
+    infer as infer,
+)
+from kafka_assignors.placement._picture import draw as draw
+from kafka_assignors.placement._placement import (
+    Placement as Placement,
+    PlacementError as PlacementError,
+    Racks as Racks,
+)
+from kafka_assignors.placement._planning.moves import (
+    Move as Move,
+    MovePlan as MovePlan,
+    place_balanced as place_balanced,
+    plan_moves as plan_moves,
+)
+from kafka_assignors.placement._quality import (
+    BrokerLoad as BrokerLoad,
+    Quality as Quality,
+    RackLoad as RackLoad,
+    measure as measure,
+)
+from kafka_assignors.placement._reassignment_file import (
+    format_reassignment as format_reassignment,
+    parse_reassignment as parse_reassignment,
+)
+from kafka_assignors.placement._striped import place_striped as place_striped

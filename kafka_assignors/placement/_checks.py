@@ -1,0 +1,68 @@
+"""What all generators of placements check before they start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_assignors.placement._placement import PlacementError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def check_topic(partitions: int, replication_factor: int, first_partition: int) -> None:
+    """Check what is asked for.
+
+    Raises:
+        PlacementError: No partition, no replica, or a negative partition id is asked for.
+    """
+    if partitions < 1:
+        raise PlacementError(f"partitions is {partitions}: there is nothing to place; ask for 1 or more")
+    if replication_factor < 1:
+        raise PlacementError(
+            f"replication_factor is {replication_factor}: each partition has a leader; ask for 1 or more"
+        )
+    check_not_negative("first_partition", first_partition)
+
+
+def check_brokers(brokers: Collection[int], replication_factor: int) -> None:
+    """Check the brokers to place on.
+
+    Raises:
+        PlacementError: There are none, or fewer than replicas, or an id is negative or there twice.
+    """
+    if not brokers:
+        raise PlacementError("no brokers are given: name at least one")
+    seen: set[int] = set()
+    for broker in brokers:
+        check_broker(broker)
+        if broker in seen:
+            raise PlacementError(f"broker {broker} is given twice: name each broker once")
+        seen.add(broker)
+    if replication_factor > len(brokers):
+        raise PlacementError(
+            f"replication_factor is {replication_factor}, but of brokers there are {len(brokers)}, and each "
+            f"takes one replica of a partition: ask for at most {len(brokers)}, or give more brokers"
+        )
+
+
+def check_broker(broker: int) -> None:
+    """Check one broker id.
+
+    Raises:
+        PlacementError: It is negative.
+    """
+    if broker < 0:
+        raise PlacementError(
+            f"broker {broker} cannot be: ids are 0 or more; take them from the cluster's metadata"
+        )
+
+
+def check_not_negative(name: str, value: int | None) -> None:
+    """Check a setting that may be left out.
+
+    Raises:
+        PlacementError: It is negative.
+    """
+    if value is not None and value < 0:
+        raise PlacementError(f"{name} is {value}: give 0 or more, or leave it out")

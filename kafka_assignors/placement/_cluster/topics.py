@@ -1,0 +1,172 @@
+"""A running cluster: its brokers and topics read, topics created and expanded."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.errors import KafkaError, for_code
+
+from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors.placement._placement import PlacementError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors.placement._placement import Placement
+
+_VISIBLE_SECONDS: Final = 30.0
+_UNKNOWN_TOPIC: Final = 3
+
+
+def read_racks(admin: Admin) -> dict[int, str | None]:
+    """Every broker that is up, and its rack."""
+    return {
+        broker["broker_id"]: broker["rack"]
+        for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]
+    }
+
+
+def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:
+    """The placements of topics as the cluster describes them.
+
+    Args:
+        admin: The cluster.
+        topics: Their names; all but internal ones by default.
+
+    Raises:
+        PlacementError: There is no such topic.
+        ClusterError: A topic cannot be described.
+    """
+    placements: dict[str, dict[int, list[int]]] = {}
+    # Without names, kafka-python asks for all.
+    names = None if topics is None else sorted(topics)
+    for topic in admin.ask(lambda client: client.describe_topics(names)):
+        name = topic["name"]
+        if topic["error_code"] == _UNKNOWN_TOPIC:
+            raise PlacementError(f"the cluster has no topic {name!r}")
+        if topic["error_code"]:
+            raise ClusterError(f"cannot describe topic {name!r}: {for_code(topic['error_code']).__name__}")
+        if topics is None and topic["is_internal"]:
+            continue
+        placements[name] = {
+            partition["partition_index"]: list(partition["replica_nodes"])
+            for partition in sorted(topic["partitions"], key=lambda one: int(one["partition_index"]))
+        }
+    return dict(sorted(placements.items()))
+
+
+def read_sizes(admin: Admin, topics: Mapping[str, Placement]) -> dict[tuple[str, int], int]:
+    """Bytes of the log of each partition: what its largest replica has.
+
+    Raises:
+        ClusterError: A broker does not say.
+    """
+    sizes = {(topic, partition): 0 for topic, placement in topics.items() for partition in placement}
+    wanted = {topic: sorted(placement) for topic, placement in topics.items()}
+    for broker in admin.ask(lambda client: client.describe_log_dirs(wanted)):
+        for folder in broker["log_dirs"]:
+            if folder["error_code"]:
+                why = for_code(folder["error_code"]).__name__
+                raise ClusterError(f"broker {broker['broker']} does not say what its logs hold: {why}")
+            for topic in folder["topics"]:
+                for partition in topic["partitions"]:
+                    key = topic["name"], partition["partition_index"]
+                    if key in sizes and not partition["is_future_key"]:
+                        sizes[key] = max(sizes[key], partition["partition_size"])
+    return sizes
+
+
+def create_topic(
+    admin: Admin, topic: str, placement: Placement, configs: Mapping[str, str] | None = None
+) -> None:
+    """Create a topic with this placement; on return the cluster describes it so.
+
+    Raises:
+        PlacementError: Its partitions are not 0, 1, 2, ...
+        ClusterError: The cluster does not create it.
+    """
+    if [*sorted(placement)] != [*range(len(placement))]:
+        raise PlacementError(
+            f"{topic} is to have partitions {sorted(placement)}: a cluster makes 0, 1, 2, ... only"
+        )
+    assignments = {partition: list(replicas) for partition, replicas in placement.items()}
+    asked = {topic: {"assignments": assignments, "configs": dict(configs or {})}}
+    _check_answer(
+        topic,
+        "created",
+        lambda: admin.once(lambda client: client.create_topics(asked, raise_errors=False))["topics"],
+    )
+    _wait_placed(admin, topic, placement)
+
+
+def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement) -> None:
+    """Add partitions to a topic; on return the cluster describes all of them so.
+
+    Args:
+        admin: The cluster.
+        topic: The topic.
+        present: The partitions that it has.
+        more: The partitions to add; their ids go on where the present ones end.
+
+    Raises:
+        PlacementError: They do not.
+        ClusterError: The cluster does not add them.
+    """
+    whole = {**present, **more}
+    if [*sorted(whole)] != [*range(len(present) + len(more))]:
+        raise PlacementError(
+            f"{topic} has partitions {sorted(present)} and is to get {sorted(more)}: a cluster adds"
+            f" from {len(present)} only"
+        )
+    assignments = [list(more[partition]) for partition in sorted(more)]
+    asked = {topic: {"count": len(whole), "assignments": assignments}}
+    _check_answer(
+        topic,
+        "expanded",
+        lambda: admin.once(lambda client: client.create_partitions(asked, raise_errors=False)).to_dict()[
+            "results"
+        ],
+    )
+    _wait_placed(admin, topic, whole)
+
+
+def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
+    """Send a request, and raise what the cluster says against it."""
+    try:
+        (answer,) = ask()
+    except KafkaError as error:
+        raise ClusterError(f"topic {topic!r} was not {done}: {error}") from error
+    if answer["error_code"]:
+        why = f"{for_code(answer['error_code']).__name__}: {answer['error_message']}"
+        raise ClusterError(f"topic {topic!r} was not {done}: {why}")
+
+
+def wait_described(wrong: Callable[[], str]) -> None:
+    """Wait until a broker describes what was done: the one that is asked may hear of it later than others.
+
+    Args:
+        wrong: Says what is not yet as it is to be; nothing once all is.
+
+    Raises:
+        ClusterError: Something is wrong for too long.
+    """
+    deadline = time.monotonic() + _VISIBLE_SECONDS
+    while what := wrong():
+        if time.monotonic() > deadline:
+            raise ClusterError(f"after {_VISIBLE_SECONDS:g} s {what}")
+        time.sleep(LOOK_SECONDS)
+
+
+def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
+    expected = {partition: list(replicas) for partition, replicas in sorted(placement.items())}
+
+    def wrong() -> str:
+        try:
+            found = read_topics(admin, [topic])[topic]
+        except PlacementError:
+            found = {}
+        return "" if found == expected else f"the cluster describes {topic!r} as {found}, not as {expected}"
+
+    wait_described(wrong)

@@ -1,0 +1,147 @@
+"""Placements that are written out: the format of `kafka-topics --replica-assignment`, and checks.
+
+In "2:0:1,0:1:2" there are two partitions, and the leader of the first is on broker 2. The partitions' ids are
+not in the text: they count up from the first.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from kafka_assignors.placement._checks import check_not_negative
+from kafka_assignors.placement._placement import PlacementError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from kafka_assignors.placement._placement import Placement
+
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_LARGEST_ID = 2**31 - 1
+_BLANKS = "".join(map(chr, range(0x21)))  # what Java's String.trim takes away
+
+
+def parse_explicit(text: str, *, first_partition: int = 0) -> dict[int, list[int]]:
+    """Read a placement as Kafka's own tool does (`TopicCommand.parseReplicaAssignment`), and check it.
+
+    Args:
+        text: Partitions separated by commas, the brokers of each by colons. Blanks around a number are
+            ignored, and so are separators at the end.
+        first_partition: The id of the first partition.
+
+    Returns:
+        Partition id -> broker ids, the preferred leader first.
+
+    Raises:
+        PlacementError: An entry is not made of broker ids, a broker is there twice in a partition, or the
+            partitions differ in how many replicas they have; also for a negative id or a partition without
+            brokers (":"), which the tool reads, but no broker takes.
+    """
+    check_not_negative("first_partition", first_partition)
+    entries = _split(text, ",")
+    placement = {
+        partition: [_broker(partition, entry, number) for number in _split(entry, ":")]
+        for partition, entry in enumerate(entries, first_partition)
+    }
+    check_placement(placement)
+    return placement
+
+
+def format_explicit(placement: Placement) -> str:
+    """Write a placement as Kafka's own tool reads it.
+
+    Args:
+        placement: Partitions in any order, whose ids leave no gap.
+
+    Returns:
+        Such as "2:0:1,0:1:2".
+
+    Raises:
+        PlacementError: The placement cannot be (see `check_placement`), or its ids leave a gap.
+    """
+    check_placement(placement)
+    ids = sorted(placement)
+    for before, partition in pairwise(ids):
+        if partition != before + 1:
+            raise PlacementError(
+                f"partition {partition} comes after {before}, but the format has no ids and counts on: "
+                f"add partition {before + 1}, or write a reassignment, which has ids"
+            )
+    return ",".join(":".join(map(str, placement[partition])) for partition in ids)
+
+
+def check_placement(placement: Placement, brokers: Collection[int] | None = None) -> None:
+    """Check that Kafka would take a placement.
+
+    Args:
+        placement: Partition id -> broker ids.
+        brokers: The brokers that exist; None leaves unchecked whether those of the placement do.
+
+    Raises:
+        PlacementError: There is no partition, or one with a negative id, without replicas, with a broker
+            twice, with a negative or unknown broker, or with not as many replicas as the first has.
+    """
+    if not placement:
+        raise PlacementError("the placement has no partitions: give at least one")
+    first = min(placement)
+    if first < 0:
+        raise PlacementError(f"partition {first} cannot be: ids are 0 or more")
+    known = None if brokers is None else frozenset(brokers)
+    for partition, replicas in sorted(placement.items()):
+        _check_replicas(f"partition {partition}: '{_entry(replicas)}'", replicas, known)
+        if len(replicas) != len(placement[first]):
+            raise PlacementError(
+                f"partition {partition}: '{_entry(replicas)}' has a replication factor of {len(replicas)}, "
+                f"but partition {first} of {len(placement[first])}: give all partitions as many replicas"
+            )
+
+
+def _check_replicas(entry: str, replicas: Sequence[int], known: frozenset[int] | None) -> None:
+    if not replicas:
+        raise PlacementError(f"{entry} has no replica: name at least one broker")
+    seen: set[int] = set()
+    for broker in replicas:
+        if broker < 0:
+            raise PlacementError(f"{entry} has broker {broker}: ids are 0 or more")
+        if broker in seen:
+            raise PlacementError(f"{entry} has broker {broker} twice: name each broker of a partition once")
+        if known is not None and broker not in known:
+            raise PlacementError(
+                f"{entry} has broker {broker}, which does not exist: take one of {_some(known)}"
+            )
+        seen.add(broker)
+
+
+def _broker(partition: int, entry: str, text: str) -> int:
+    number = text.strip(_BLANKS)
+    if _NUMBER.fullmatch(number) is None or not -_LARGEST_ID <= int(number) <= _LARGEST_ID:
+        raise PlacementError(
+            f"partition {partition}: '{entry}' has '{text}' where a broker id should be: give numbers of at "
+            f"most {_LARGEST_ID}, separated by colons, such as '0:1:2'"
+        )
+    return int(number)
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split as Java does: empty parts at the end are left out, unless there is no other."""
+    if not text:
+        return [text]
+    parts = text.split(separator)
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+def _entry(replicas: Sequence[int]) -> str:
+    return ":".join(map(str, replicas))
+
+
+_SHOWN = 10
+
+
+def _some(brokers: frozenset[int]) -> str:
+    """The ids, or the first of them if there are many."""
+    shown = ", ".join(map(str, sorted(brokers)[:_SHOWN]))
+    return shown if len(brokers) <= _SHOWN else f"{shown}, ... ({len(brokers)} in all)"

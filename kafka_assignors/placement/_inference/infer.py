@@ -1,0 +1,285 @@
+"""How was this placement made? Which of Kafka's generators fits it, from which start index and shift.
+
+Kafka draws a start index and a shift when it creates a topic, and does not keep them; the placement shows
+them. Before KRaft it placed by `AdminUtils`, and when partitions were added later, it placed those from the
+position of the first partition's leader among the brokers: every such step is found. KRaft's placer draws a
+rack, a broker in each rack, and a new order after each round: its first round is read back, later ones are
+held to what any order allows.
+
+That a generator fits proves little for a small topic, so each fit says how likely a placement drawn at random
+would fit as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, cast
+
+from kafka_assignors.placement._inference.shifts import ShiftGenerator, read_steps
+from kafka_assignors.placement._inference.steps import fewest
+from kafka_assignors.placement._inference.stripes import read_stripes
+from kafka_assignors.placement._placement import PlacementError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from kafka_assignors.placement._inference.shifts import Row
+    from kafka_assignors.placement._placement import Placement, Racks
+
+GeneratorName = Literal["rack-unaware", "rack-aware", "striped"]
+"""The generators that can be told from a placement."""
+
+_LONE = 0.25  # the share of partitions that may have come one by one
+_ROUNDING = 1e-6  # bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Partitions that were placed at once.
+
+    Attributes:
+        first_partition: The first of them.
+        partitions: How many.
+        start_index: The start index; for the striped generator the rack that it began with, among the racks
+            by name.
+        shifts: The shifts that fit, each standing for itself and all that differ by a multiple of `modulus`;
+            empty for the striped generator, which has none.
+        modulus: See `shifts`; 0 for the striped generator.
+        offsets: For the striped generator: rack -> the position of its first broker among its brokers by id;
+            of racks that were used.
+    """
+
+    first_partition: int
+    partitions: int
+    start_index: int
+    shifts: tuple[int, ...] = ()
+    modulus: int = 0
+    offsets: Mapping[str | None, int] = field(default_factory=dict)
+
+    @property
+    def shift(self) -> int | None:
+        """One shift that fits: the start index if it does, as Kafka takes it for both when it is given."""
+        if not self.shifts:
+            return None
+        same = self.start_index % self.modulus in self.shifts
+        return self.start_index if same else self.shifts[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """A generator that makes this placement.
+
+    Attributes:
+        generator: Which.
+        brokers: The brokers, in the order in which it took them.
+        steps: The creation of the topic, then every addition of partitions.
+        by_position: Whether partitions count by their position; else by their id. They differ in topics
+            whose ids have gaps.
+        chance: How likely a random placement would fit as well, at most. Near 1, the fit says nothing.
+    """
+
+    generator: GeneratorName
+    brokers: tuple[int, ...]
+    steps: tuple[Step, ...]
+    by_position: bool
+    chance: float
+
+    @property
+    def start_index(self) -> int:
+        """The start index that the topic was created with."""
+        return self.steps[0].start_index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """A generator that does not make this placement.
+
+    Attributes:
+        generator: Which.
+        partition: The first partition that disagrees, with what came before or with any start.
+        reason: How, in words.
+    """
+
+    generator: GeneratorName
+    partition: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """What is known of how a placement was made.
+
+    Attributes:
+        fits: The generators that make it, the most telling first.
+        misfits: Those that do not.
+    """
+
+    fits: tuple[Fit, ...]
+    misfits: tuple[Misfit, ...]
+
+    @property
+    def best(self) -> Fit | None:
+        """The fit that is least likely by chance; None if none fits."""
+        return self.fits[0] if self.fits else None
+
+
+def infer(
+    placement: Placement, *, brokers: Collection[int] | None = None, racks: Racks | None = None
+) -> Inference:
+    """Find the generators, and what they drew, that make a topic's placement.
+
+    Args:
+        placement: The topic's placement as it is described: preferred leaders first.
+        brokers: The brokers that there were; those of `racks` by default. If they do not fit, or none are
+            known, those that the placement names are tried: there may be more now.
+        racks: The brokers' racks. Without, no generator that goes by racks is tried, and the striped one as
+            on brokers without racks.
+
+    Raises:
+        PlacementError: The placement is empty, or a partition has no replica or one broker twice.
+    """
+    _check(placement)
+    known = dict(racks or {})
+    named = {broker for replicas in placement.values() for broker in replicas}
+    among = dict.fromkeys(
+        [frozenset(known if brokers is None else brokers) or frozenset(named), frozenset(named)]
+    )
+    fits: list[Fit] = []
+    misfits: list[Misfit] = []
+    for generator in ("rack-unaware", "rack-aware", "striped"):
+        if generator == "rack-aware" and any(known.get(broker) is None for broker in named):
+            continue
+        tried = [
+            _read(generator, rows, {broker: known.get(broker) for broker in sorted(there)}, by_position)
+            for there in among
+            for by_position, rows in _rows(placement)
+        ]
+        found = [one for one in tried if isinstance(one, Fit)]
+        if found:
+            fits.append(found[0])
+        else:
+            misfits.append(max(cast("list[Misfit]", tried), key=lambda one: one.partition))
+    return Inference(fits=tuple(sorted(fits, key=lambda fit: fit.chance)), misfits=tuple(misfits))
+
+
+def _check(placement: Placement) -> None:
+    if not placement:
+        raise PlacementError("the placement has no partitions: there is nothing to infer from")
+    for partition, replicas in sorted(placement.items()):
+        if not replicas or len({*replicas}) < len(replicas):
+            raise PlacementError(f"partition {partition} has replicas {list(replicas)}: brokers must differ")
+
+
+def _rows(placement: Placement) -> Iterator[tuple[bool, list[Row]]]:
+    """The partitions by id and, where ids have gaps, by position."""
+    ids = sorted(placement)
+    yield False, [(partition, placement[partition]) for partition in ids]
+    if ids[-1] - ids[0] >= len(ids):
+        yield True, [(position, placement[partition]) for position, partition in enumerate(ids)]
+
+
+def _read(generator: GeneratorName, rows: list[Row], racks: Racks, by_position: bool) -> Fit | Misfit:
+    if generator == "striped":
+        return _read_striped(rows, racks, by_position=by_position)
+    if generator == "rack-aware" and None in racks.values():
+        return Misfit(generator=generator, partition=rows[0][0], reason="some brokers have no rack")
+    factor = len(rows[0][1])
+    if factor > len(racks):
+        return Misfit(
+            generator=generator, partition=rows[0][0], reason=f"{factor} replicas, {len(racks)} brokers"
+        )
+    made = (
+        ShiftGenerator.rack_aware(racks, factor)
+        if generator == "rack-aware"
+        else ShiftGenerator.rack_unaware(racks, factor)
+    )
+    drawn, explained = read_steps(made, rows)
+    if explained < len(rows):
+        return _misfit(generator, rows, drawn[0][1].end, f"start index {drawn[0][1].start}", racks)
+    steps = tuple(
+        Step(
+            first_partition=rows[begin][0],
+            partitions=(drawn[place + 1][0] if place + 1 < len(drawn) else len(rows)) - begin,
+            start_index=run.start,
+            shifts=tuple(sorted({shift % made.modulus for shift in run.shifts})),
+            modulus=made.modulus,
+        )
+        for place, (begin, run) in enumerate(drawn)
+    )
+    free = math.log2(len(made.brokers)) + math.log2(made.modulus) + _log_choices(len(rows), len(steps))
+    return Fit(
+        generator=generator,
+        brokers=tuple(made.brokers),
+        steps=steps,
+        by_position=by_position,
+        chance=_chance(free, rows, len(racks)),
+    )
+
+
+def _read_striped(rows: list[Row], racks: Racks, *, by_position: bool) -> Fit | Misfit:
+    generator: GeneratorName = "striped"
+    runs, reach = fewest(
+        read_stripes(rows, 0, racks), lambda begin: read_stripes(rows, begin, racks), len(rows)
+    )
+    misfit = _misfit(generator, rows, runs[0][1].end, f"rack {runs[0][1].start}", racks)
+    if reach < len(rows):
+        return misfit
+    bounds = [begin for begin, _ in runs[1:]] + [len(rows)]
+    steps = tuple(
+        Step(
+            first_partition=rows[begin][0],
+            partitions=bound - begin,
+            start_index=run.start,
+            offsets=run.offsets,
+        )
+        for (begin, run), bound in zip(runs, bounds, strict=True)
+    )
+    free = _log_choices(len(rows), len(steps)) + sum(_log_drawn(racks, step.partitions) for step in steps)
+    chance = _chance(free, rows, len(racks))
+    # Any placement is some sequence of additions, each of one partition: too many of those explain nothing.
+    if sum(step.partitions == 1 for step in steps[1:]) > len(rows) * _LONE or (
+        len(steps) > 1 and chance == 1
+    ):
+        return misfit
+    return Fit(
+        generator=generator, brokers=tuple(sorted(racks)), steps=steps, by_position=by_position, chance=chance
+    )
+
+
+def _misfit(generator: GeneratorName, rows: Sequence[Row], end: int, start: str, racks: Racks) -> Misfit:
+    """What to say when the creation explains the rows before `end`, and no additions the others."""
+    partition, replicas = rows[min(end, len(rows) - 1)]
+    strangers = [broker for broker in replicas if broker not in racks]
+    if strangers:
+        why = f"broker {strangers[0]} is none of those that there were"
+    elif end:
+        why = f"does not go on from {start}, as partitions up to {rows[end - 1][0]} do"
+    else:
+        why = "is not to be had from any start"
+    return Misfit(generator=generator, partition=partition, reason=f"{list(replicas)}: {why}")
+
+
+def _log_drawn(racks: Racks, partitions: int) -> float:
+    """How many bits one run of the striped placer draws, at most."""
+    sizes = Counter(racks.values())
+    rounds = (partitions - 1) // len(racks) if len(racks) > 1 else 0
+    in_order = math.log2(len(sizes)) + sum(map(math.log2, sizes.values()))
+    shuffled = sum(map(_log_factorial, [len(sizes), *sizes.values()]))
+    return in_order + rounds * shuffled
+
+
+def _log_choices(rows: int, steps: int) -> float:
+    """How many bits say where the steps after the first began."""
+    return math.log2(math.comb(rows - 1, steps - 1))
+
+
+def _chance(free: float, rows: Sequence[Row], brokers: int) -> float:
+    """The chance that a random placement is among those that some bits can tell apart."""
+    possible = sum(_log_factorial(brokers) - _log_factorial(brokers - len(replicas)) for _, replicas in rows)
+    return 1.0 if free > possible - _ROUNDING else 2.0 ** (free - possible)
+
+
+def _log_factorial(number: int) -> float:
+    return math.lgamma(number + 1) / math.log(2)

@@ -1,0 +1,119 @@
+"""Start indexes and shifts read back from placements that Kafka's `AdminUtils` made, step by step.
+
+A topic is created from a start index and a shift that are drawn; the shift grows by one at every partition
+whose id is a multiple of the number of brokers. When partitions were added, `AdminZkClient.addPartitions`
+took for both the position, among the brokers by id, of the first that is not below the first partition's
+leader. So a step has one unknown less than the creation: nothing is free in it but where it begins.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_assignors.placement._generators import AlternatedBrokers, rack_unaware_replicas, shift_at
+from kafka_assignors.placement._inference.steps import fewest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from kafka_assignors.placement._placement import Racks
+
+Row = tuple[int, Sequence[int]]
+"""A partition's number, by id or by position, and its replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftGenerator:
+    """One of the two generators of `AdminUtils`, for given brokers and one replication factor.
+
+    Attributes:
+        brokers: The brokers in the order in which leaders go round.
+        modulus: Shifts that differ by a multiple of this give the same.
+        replicas: (partition, start index, shift at that partition) -> replicas.
+    """
+
+    brokers: Sequence[int]
+    modulus: int
+    replicas: Callable[[int, int, int], list[int]]
+
+    @classmethod
+    def rack_unaware(cls, brokers: Collection[int], replication_factor: int) -> ShiftGenerator:
+        """The generator that knows no racks."""
+        order = sorted(brokers)
+
+        def replicas(partition: int, start: int, shift: int) -> list[int]:
+            return rack_unaware_replicas(partition, replication_factor, order, start, shift)
+
+        return cls(order, max(1, len(order) - 1), replicas)
+
+    @classmethod
+    def rack_aware(cls, racks: Racks, replication_factor: int) -> ShiftGenerator:
+        """The generator that goes by racks; every broker must have one."""
+        alternated = AlternatedBrokers(racks, replication_factor)
+        others = max(1, len(racks) - 1)
+        # What counts is the shift times the number of racks.
+        modulus = others // math.gcd(len({*racks.values()}), others)
+        return cls(alternated.brokers, modulus, alternated.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a run of partitions shows of its step.
+
+    Attributes:
+        end: Where the run ends among the rows: the first that does not fit.
+        start: The start index.
+        shifts: The shifts that fit.
+    """
+
+    end: int
+    start: int
+    shifts: tuple[int, ...]
+
+
+def read_creation(generator: ShiftGenerator, rows: Sequence[Row]) -> Drawn:
+    """Follow the rows from the first as far as one start index and some shift explain them."""
+    count = len(generator.brokers)
+    first, replicas = rows[0]
+    if replicas[0] not in generator.brokers:
+        return Drawn(0, 0, ())
+    start = (generator.brokers.index(replicas[0]) - first) % count
+    # One replica shows no shift: all fit if one does.
+    shows_shift = len(replicas) > 1
+    shifts = tuple(range(generator.modulus))
+    for end, (partition, found) in enumerate(rows):
+        fitting = tuple(
+            shift
+            for shift in (shifts if shows_shift else shifts[:1])
+            if generator.replicas(partition, start, shift_at(partition, first, shift, count)) == [*found]
+        )
+        if not fitting:
+            return Drawn(end, start, shifts)
+        if shows_shift:
+            shifts = fitting
+    return Drawn(len(rows), start, shifts)
+
+
+def read_addition(generator: ShiftGenerator, rows: Sequence[Row], begin: int) -> Drawn:
+    """Follow the rows from `begin` as far as they are what an addition would have made there."""
+    count = len(generator.brokers)
+    # Java's indexWhere says -1 where none is found, and becomes 0.
+    start = bisect.bisect_left(sorted(generator.brokers), rows[0][1][0]) % count
+    end = begin
+    for partition, found in rows[begin:]:
+        shift = shift_at(partition, rows[begin][0], start, count)
+        if generator.replicas(partition, start, shift) != [*found]:
+            break
+        end += 1
+    return Drawn(end, start, (start,))
+
+
+def read_steps(generator: ShiftGenerator, rows: Sequence[Row]) -> tuple[list[tuple[int, Drawn]], int]:
+    """The creation and the fewest additions that explain the rows; see `fewest`."""
+    return fewest(
+        read_creation(generator, rows), lambda begin: read_addition(generator, rows, begin), len(rows)
+    )

@@ -1,0 +1,207 @@
+"""What KRaft's striped placer drew, read back from a placement that it made.
+
+See `kafka_assignors.placement._striped` for what it does. In its first round, of as many partitions as there
+are brokers, racks and brokers are in order, and only where they began is unknown. In every later round their
+order is unknown, too, but fixed: each place among the racks belongs to one rack, and each place in a rack to
+one broker. Brokers are taken to have been unfenced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kafka_assignors._wire.java.orders import string_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kafka_assignors.placement._inference.shifts import Row
+    from kafka_assignors.placement._placement import Racks
+
+Rack = str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stripes:
+    """What a run of partitions shows of what was drawn.
+
+    Attributes:
+        end: Where the run ends among the rows: the first that does not fit.
+        start: The rack of the first leader, by its position among the racks by name.
+        offsets: Rack -> the position, among its brokers by id, of the one that it began with.
+    """
+
+    end: int
+    start: int
+    offsets: Mapping[Rack, int]
+
+
+@dataclass(slots=True)
+class _Brokers:
+    """The brokers of one rack, as far as their order is known.
+
+    Attributes:
+        ids: The brokers, by id.
+        places: Place in the rack's order -> its broker; of this round.
+        epoch: That of the last look, which is the partition's number in its round.
+        looks: How many brokers were taken in that epoch.
+        offset: The place of the epoch's first broker.
+    """
+
+    ids: Sequence[int]
+    places: dict[int, int] = field(default_factory=dict)
+    epoch: int = 0
+    looks: int = 0
+    offset: int = 0
+
+    def copy(self) -> _Brokers:
+        return _Brokers(self.ids, dict(self.places), self.epoch, self.looks, self.offset)
+
+    def turn_to(self, epoch: int) -> None:
+        """Begin an epoch, if it is a new one."""
+        if epoch != self.epoch:
+            self.epoch, self.looks, self.offset = epoch, 0, (self.offset + 1) % len(self.ids)
+
+    @property
+    def spent(self) -> bool:
+        """Whether all were taken in this epoch."""
+        return self.looks >= len(self.ids)
+
+    def take(self, broker: int, *, in_order: bool) -> bool:
+        """Take the next broker; whether it can be this one."""
+        count = len(self.ids)
+        place = (self.looks + self.offset) % count
+        self.looks += 1
+        if in_order and not self.places:
+            behind = self.ids.index(broker) - place
+            self.places = {at: self.ids[(at + behind) % count] for at in range(count)}
+        if place not in self.places and broker not in self.places.values():
+            self.places[place] = broker
+        return self.places.get(place) == broker
+
+
+@dataclass(slots=True)
+class _Hypothesis:
+    """What may have been drawn, as far as it was looked at.
+
+    Attributes:
+        racks: Each rack's brokers.
+        at: Place among the racks -> its rack; of this round.
+        offset: The place that the next partition begins with.
+        epoch: The partition's number in its round.
+        in_order: Whether this is the first round.
+    """
+
+    racks: dict[Rack, _Brokers]
+    at: dict[int, Rack]
+    offset: int
+    epoch: int = 0
+    in_order: bool = True
+
+    def copy(self) -> _Hypothesis:
+        racks = {rack: brokers.copy() for rack, brokers in self.racks.items()}
+        return _Hypothesis(racks, dict(self.at), self.offset, self.epoch, self.in_order)
+
+    def shuffle(self) -> None:
+        """Begin a round in an order of which nothing is known."""
+        self.at, self.epoch, self.in_order = {}, 0, False
+        for brokers in self.racks.values():
+            brokers.places = {}
+
+    def with_rack(self, place: int, broker_rack: Rack) -> Iterator[_Hypothesis]:
+        """The ways in which a place may be some rack's: the broker's, or one that is spent and is passed."""
+        if place in self.at:
+            yield self
+            return
+        known = {*self.at.values()}
+        for rack, brokers in self.racks.items():
+            if rack in known:
+                continue
+            spent = brokers.epoch == self.epoch and brokers.spent
+            if spent or rack == broker_rack:
+                other = self.copy()
+                other.at[place] = rack
+                yield other
+
+    def leaders(self, broker: int, rack: Rack) -> Iterator[tuple[_Hypothesis, int]]:
+        """Take the leader: the hypotheses in which it can be this one, and the place of its rack."""
+        pending = [(self, self.offset)]
+        while pending:
+            hypothesis, place = pending.pop()
+            for one in hypothesis.with_rack(place, rack):
+                brokers = one.racks[one.at[place]]
+                brokers.turn_to(one.epoch)
+                if brokers.spent:
+                    pending.append((one, (place + 1) % len(self.racks)))
+                elif one.at[place] == rack and brokers.take(broker, in_order=one.in_order):
+                    yield one, place
+
+    def followers(
+        self, replicas: Sequence[tuple[int, Rack]], place: int, skipped: int | None
+    ) -> Iterator[_Hypothesis]:
+        """Take the followers one after the other, rack by rack; the leader's rack is passed over once."""
+        if not replicas:
+            yield self
+            return
+        (broker, rack), *others = replicas
+        following = (place + 1) % len(self.racks)
+        if place == skipped:
+            yield from self.followers(replicas, following, None)
+            return
+        for one in self.with_rack(place, rack):
+            brokers = one.racks[one.at[place]]
+            brokers.turn_to(one.epoch)
+            if brokers.spent:
+                yield from one.followers(replicas, following, skipped)
+            elif one.at[place] == rack and brokers.take(broker, in_order=one.in_order):
+                yield from one.followers(others, following, skipped)
+
+    def place(self, replicas: Sequence[tuple[int, Rack]], round_length: int) -> Iterator[_Hypothesis]:
+        """The hypotheses in which the next partition can have these replicas."""
+        base = self.copy()
+        if base.epoch == round_length and round_length > 1:
+            base.shuffle()
+        for after_leader, skipped in base.leaders(*replicas[0]):
+            for done in after_leader.followers(replicas[1:], after_leader.offset, skipped):
+                done.epoch += 1
+                done.offset = (done.offset + 1) % len(done.racks)
+                yield done
+
+
+def read_stripes(rows: Sequence[Row], begin: int, racks: Racks) -> Stripes:
+    """Follow the rows from `begin` as far as one run of the placer can have made them.
+
+    Args:
+        rows: Partitions in order.
+        begin: The first partition of the run, among the rows.
+        racks: The brokers that there were, none of them fenced, and their racks.
+    """
+    names = sorted({*racks.values()}, key=lambda rack: (rack is not None, string_order(rack or "")))
+    members: dict[Rack, list[int]] = {rack: [] for rack in names}
+    for broker, rack in sorted(racks.items()):
+        members[rack].append(broker)
+    leader = rows[begin][1][0]
+    if leader not in racks:
+        return Stripes(begin, 0, {})
+    start = names.index(racks[leader])
+    first = _Hypothesis({rack: _Brokers(ids) for rack, ids in members.items()}, dict(enumerate(names)), start)
+    hypotheses = [first]
+    offsets: dict[Rack, int] = {}
+    for end in range(begin, len(rows)):
+        replicas = [(broker, racks[broker]) for broker in rows[end][1] if broker in racks]
+        following = (
+            [after for hypothesis in hypotheses for after in hypothesis.place(replicas, len(racks))]
+            if len(replicas) == len(rows[begin][1])
+            else []
+        )
+        if not following:
+            return Stripes(end, start, offsets)
+        hypotheses = following
+        if hypotheses[0].in_order:
+            offsets = {
+                rack: brokers.ids.index(brokers.places[0])
+                for rack, brokers in hypotheses[0].racks.items()
+                if brokers.places
+            }
+    return Stripes(len(rows), start, offsets)

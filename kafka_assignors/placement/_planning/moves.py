@@ -1,0 +1,262 @@
+"""The best places for replicas, and the fewest moves that lead there.
+
+Goals, each among the placements that are best by the ones before:
+
+1. *Valid*: a broker has at most one replica of a partition, and the replicas of each partition are
+   spread over the racks as evenly as the racks allow (`rack_bounds` in
+   `kafka_assignors.placement._planning.spread`).
+2. *Balance*: the sum of squares of the brokers' replicas is least. No other placement has a
+   lexicographically lower sequence of loads, highest first.
+3. *Moves*: the fewest bytes are copied, if sizes are known; then the fewest replicas are added on brokers
+   that have none of the partition now; then the fewest preferred leaders lose their replica.
+4. *Leaders*: with these replicas, the sum of squares of the brokers' preferred leaders is least; then the
+   fewest partitions change their preferred leader.
+5. *A fixed choice*: that of the solver, which gets partitions and brokers in order. The same question has
+   the same answer, whatever the order of its mappings; another release of OR-tools may choose otherwise among
+   placements that are equally good.
+
+Moves and leaders do not conflict if all partitions have one replication factor f, nothing is fixed beside
+them, and each of n brokers has k or k + 1 replicas: then each broker leads P / n partitions, rounded down or
+up, whatever the replica sets are. Proof: let each partition give 1/f of its lead to each of its brokers, so
+that a broker with T replicas leads T / f. The mean of T is P f / n, so that k >= f floor(P / n), and, if any
+broker has k + 1, k + 1 <= f ceil(P / n). Hence floor(P / n) <= T / f <= ceil(P / n): a fractional flow within
+integral bounds, so there is an integral one.
+
+With several replication factors, with lopsided racks, or beside what is fixed they may conflict. Then fewer
+moves win, and `MovePlan.leaders_best` tells whether leaders are as balanced as if every broker could lead
+any partition.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafka_assignors.placement._placement import Placement, PlacementError, Racks
+from kafka_assignors.placement._planning.exact import NOWHERE, best_leaders, best_replicas
+from kafka_assignors.placement._planning.flow import CostRangeError
+from kafka_assignors.placement._planning.problem import Cluster, Load, Wanted, wanted_partitions
+from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Move:
+    """A replica to be copied to a broker that has none of its partition.
+
+    Attributes:
+        topic: Its topic.
+        partition: Its id in the topic.
+        target: The broker that gets it.
+        source: A broker that loses its replica of the partition for it, one of the same rack if there is one;
+            None where the partition gets more replicas than it had.
+        size: Its bytes, None if sizes are not known.
+    """
+
+    topic: str
+    partition: int
+    target: int
+    source: int | None
+    size: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MovePlan:
+    """Where replicas go, and what is proved about it.
+
+    Loads are those of the brokers that may hold replicas, with what fixed topics have on them.
+
+    Attributes:
+        before: Topic -> partition -> brokers, as they are; fixed topics as well.
+        after: The same as it should be.
+        moves: The replicas to copy, by topic, partition and target.
+        replica_loads: Broker -> replicas after.
+        leader_loads: Broker -> partitions after of which it is the preferred leader.
+        replicas_forced: How many replicas any valid placement has to copy, balanced or not: for those on
+            brokers that are left, for a higher replication factor and for racks.
+        leaders_changed: Partitions whose preferred leader is another one after.
+        leaders_squares: The sum of squares of the leader loads; with `per_topic` that of each topic,
+            summed up.
+        leaders_bound: No placement at all has a lower one.
+    """
+
+    before: dict[str, dict[int, list[int]]]
+    after: dict[str, dict[int, list[int]]]
+    moves: tuple[Move, ...]
+    replica_loads: dict[int, int]
+    leader_loads: dict[int, int]
+    replicas_forced: int
+    leaders_changed: int
+    leaders_squares: int
+    leaders_bound: int
+
+    @property
+    def replicas_moved(self) -> int:
+        """How many replicas are copied."""
+        return len(self.moves)
+
+    @property
+    def bytes_moved(self) -> int | None:
+        """How many bytes are copied; None if sizes are not known."""
+        sizes = [move.size for move in self.moves if move.size is not None]
+        return sum(sizes) if len(sizes) == len(self.moves) else None
+
+    @property
+    def leaders_best(self) -> bool:
+        """Whether it is proved that no placement at all has its leaders more balanced."""
+        return self.leaders_squares == self.leaders_bound
+
+
+def plan_moves(
+    topics: Mapping[str, Placement],
+    racks: Racks,
+    *,
+    replication_factor: int | Mapping[str, int] | None = None,
+    sizes: Mapping[tuple[str, int], int] | None = None,
+    brokers: Collection[int] | None = None,
+    fixed: Collection[str] = (),
+    per_topic: bool = False,
+) -> MovePlan:
+    """Plan where replicas should be, moving as few as possible.
+
+    The goals are those of this module. The preferred leader stands first in each partition's list; the others
+    keep their order, and new ones come behind by id.
+
+    Args:
+        topics: Where the replicas are now. Brokers that are not in `racks` may occur: they are gone or going.
+        racks: Each broker of the cluster and its rack; all None if racks do not matter.
+        replication_factor: That of all topics, or of some by name; None keeps each partition's own.
+        sizes: (topic, partition) -> bytes of the partition's log. None counts replicas.
+        brokers: Those that may hold replicas after; None for all of `racks`.
+        fixed: Topics that stay as they are, and count as load; with `per_topic` they do not count.
+        per_topic: Balance each topic by itself instead of all together.
+
+    Raises:
+        PlacementError: An argument cannot be, or no placement is allowed; the message names the entry. Sizes
+            are too high to be counted exactly: from some 2**46 bytes on in 10,000 partitions of 3 replicas.
+        ImportError: OR-tools is not installed.
+    """
+    cluster = Cluster.of(racks, brokers)
+    planned = wanted_partitions(topics, fixed=fixed, replication_factor=replication_factor, sizes=sizes)
+    cluster.check(planned)
+    after = {topic: {p: list(topics[topic][p]) for p in sorted(topics[topic])} for topic in sorted(topics)}
+    before = {topic: {p: list(replicas) for p, replicas in of.items()} for topic, of in after.items()}
+    together: dict[str, list[Wanted]] = {}
+    for wanted in planned:
+        together.setdefault(wanted.topic if per_topic else "", []).append(wanted)
+    beside = cluster.load(() if per_topic else [before[topic] for topic in sorted(set(fixed))])
+    squares = bound = 0
+    for group in together.values():
+        placed = _place(group, cluster, beside)
+        for wanted, replicas in zip(group, placed, strict=True):
+            after[wanted.topic][wanted.partition] = replicas
+        leaders = beside.leaders + cluster.count(replicas[0] for replicas in placed)
+        squares += int((leaders**2).sum())
+        bound += least_squares(beside.leaders, len(group))
+    load = cluster.load(after.values())
+    results = [(wanted, after[wanted.topic][wanted.partition]) for wanted in planned]
+    return MovePlan(
+        before=before,
+        after=after,
+        moves=tuple(move for wanted, replicas in results for move in _moves(wanted, replicas, racks)),
+        replica_loads=dict(zip(cluster.brokers, load.replicas.tolist(), strict=True)),
+        leader_loads=dict(zip(cluster.brokers, load.leaders.tolist(), strict=True)),
+        replicas_forced=_forced(planned, cluster),
+        leaders_changed=sum(wanted.leader not in {None, replicas[0]} for wanted, replicas in results),
+        leaders_squares=squares,
+        leaders_bound=bound,
+    )
+
+
+def place_balanced(
+    partitions: Collection[int],
+    replication_factor: int,
+    racks: Racks,
+    *,
+    existing: Mapping[str, Placement] | None = None,
+    brokers: Collection[int] | None = None,
+) -> dict[int, list[int]]:
+    """Place new partitions so that all together are best balanced, beside existing ones that stay.
+
+    The goals are those of this module, without moves: replicas first, then leaders.
+
+    Args:
+        partitions: The ids of the new partitions.
+        replication_factor: How many replicas each of them gets.
+        racks: Each broker of the cluster and its rack; all None if racks do not matter.
+        existing: Topics that count as load, by name.
+        brokers: Those that may get replicas; None for all of `racks`.
+
+    Raises:
+        PlacementError: An argument cannot be, or no placement is allowed; the message names the entry.
+        ImportError: OR-tools is not installed.
+    """
+    cluster = Cluster.of(racks, brokers)
+    planned = [
+        Wanted(topic="", partition=partition, present=(), factor=replication_factor, size=None)
+        for partition in sorted(set(partitions))
+    ]
+    cluster.check(planned)
+    placed = _place(planned, cluster, cluster.load((existing or {}).values()))
+    return {wanted.partition: replicas for wanted, replicas in zip(planned, placed, strict=True)}
+
+
+def _place(planned: Sequence[Wanted], cluster: Cluster, beside: Load) -> list[list[int]]:
+    """The brokers of each partition, its leader first."""
+    if not planned:
+        return []
+    number = {broker: at for at, broker in enumerate(cluster.brokers)}
+    has = np.zeros((len(planned), len(cluster.brokers)), dtype=np.bool_)
+    leader = np.full(len(planned), NOWHERE, dtype=np.int64)
+    for row, wanted in enumerate(planned):
+        has[row, [number[broker] for broker in wanted.present if broker in number]] = True
+        if wanted.leader in number:
+            leader[row] = number[wanted.leader]
+    sizes = [wanted.size for wanted in planned if wanted.size is not None]
+    try:
+        chosen = best_replicas(
+            factor=np.array([wanted.factor for wanted in planned], dtype=np.int64),
+            rack=cluster.rack,
+            held=beside.replicas,
+            has=has,
+            leader=leader,
+            sizes=np.array(sizes, dtype=np.int64) if sizes else None,
+        )
+    except CostRangeError as error:
+        most = max(planned, key=lambda wanted: wanted.size or 0)
+        raise PlacementError(
+            f"{most.name} has {most.size} bytes, and among {len(planned)} partitions at most {error.largest} "
+            "can be counted exactly: give all sizes in a larger unit, as in MiB, or plan per topic"
+        ) from error
+    leaders = best_leaders(chosen, leader, beside.leaders)
+    placed = []
+    for wanted, row, first in zip(planned, chosen, leaders.tolist(), strict=True):
+        brokers = {cluster.brokers[at] for at in np.flatnonzero(row).tolist()}
+        kept = [broker for broker in wanted.present if broker in brokers]
+        placed.append(list(dict.fromkeys([cluster.brokers[first], *kept, *sorted(brokers)])))
+    return placed
+
+
+def _moves(wanted: Wanted, placed: Sequence[int], racks: Racks) -> Iterable[Move]:
+    left = sorted(set(wanted.present) - set(placed))
+    for target in sorted(set(placed) - set(wanted.present)):
+        source = min(left, key=lambda broker: (racks.get(broker) != racks[target], broker), default=None)
+        if source is not None:
+            left.remove(source)
+        yield Move(
+            topic=wanted.topic, partition=wanted.partition, target=target, source=source, size=wanted.size
+        )
+
+
+def _forced(planned: Sequence[Wanted], cluster: Cluster) -> int:
+    """How many replicas any valid placement adds: those that have no place where the partition is."""
+    in_rack = np.bincount(cluster.rack)
+    rack_of = dict(zip(cluster.brokers, cluster.rack.tolist(), strict=True))
+    bounds = {factor: rack_bounds(in_rack, factor) for factor in {wanted.factor for wanted in planned}}
+    forced = 0
+    for wanted in planned:
+        low, high = bounds[wanted.factor]
+        found = [rack_of[broker] for broker in wanted.present if broker in rack_of]
+        stay = np.bincount(np.array(found, dtype=np.int64), minlength=in_rack.size)
+        elsewhere = int(np.maximum(low - stay, 0).sum())
+        forced += wanted.factor - min(wanted.factor - elsewhere, int(np.minimum(stay, high).sum()))
+    return forced

@@ -1,0 +1,194 @@
+"""What is asked of the planner, checked: the partitions to be placed, and the brokers that may hold them."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafka_assignors._model.arrays import IntArray
+from kafka_assignors.placement._placement import Placement, PlacementError, Racks
+
+_LARGEST = 2**62
+"""More bytes than that are not in a 64-bit integer, whatever is done with them."""
+
+_SHOWN = 10
+"""How many brokers an error names."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """A partition to be placed.
+
+    Attributes:
+        topic: Its topic, empty if it is not known.
+        partition: Its id.
+        present: The brokers that it is on, the preferred leader first; none if it is new.
+        factor: How many replicas it is to have.
+        size: Its bytes, if bytes are to count.
+    """
+
+    topic: str
+    partition: int
+    present: tuple[int, ...]
+    factor: int
+    size: int | None
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return f"{self.topic}-{self.partition}" if self.topic else f"partition {self.partition}"
+
+    @property
+    def leader(self) -> int | None:
+        """The preferred leader as it is."""
+        return self.present[0] if self.present else None
+
+
+def wanted_partitions(
+    topics: Mapping[str, Placement],
+    *,
+    fixed: Collection[str],
+    replication_factor: int | Mapping[str, int] | None,
+    sizes: Mapping[tuple[str, int], int] | None,
+) -> list[Wanted]:
+    """All partitions to be placed, by topic and id; arguments as of `plan_moves`.
+
+    Raises:
+        PlacementError: An argument cannot be.
+    """
+    factors = replication_factor if isinstance(replication_factor, Mapping) else {}
+    for argument, names in (("fixed", fixed), ("replication_factor", factors)):
+        unknown = sorted(set(names) - set(topics))
+        if unknown:
+            raise PlacementError(
+                f"{argument} names topic {unknown[0]!r}, which is not among the {len(topics)} topics given: "
+                "add its placement, or leave it out"
+            )
+    both = sorted(set(factors) & set(fixed))
+    if both:
+        raise PlacementError(
+            f"topic {both[0]!r} is fixed, but replication_factor asks for {factors[both[0]]} replicas: take "
+            "it out of one of them"
+        )
+    planned = []
+    for topic in sorted(topics):
+        for partition in sorted(topics[topic]):
+            present = tuple(topics[topic][partition])
+            _check_once(topic, partition, present)
+            if topic in fixed:
+                continue
+            own = len(present) if isinstance(replication_factor, Mapping | None) else replication_factor
+            planned.append(
+                Wanted(
+                    topic=topic,
+                    partition=partition,
+                    present=present,
+                    factor=factors.get(topic, own),
+                    size=None if sizes is None else _size(sizes, topic, partition),
+                )
+            )
+    return planned
+
+
+def _check_once(topic: str, partition: int, present: Sequence[int]) -> None:
+    for broker, times in Counter(present).items():
+        if times > 1:
+            raise PlacementError(
+                f"{topic}-{partition} has replicas on {list(present)}, {times} of them on broker {broker}: "
+                "name each broker once"
+            )
+
+
+def _size(sizes: Mapping[tuple[str, int], int], topic: str, partition: int) -> int:
+    size = sizes.get((topic, partition))
+    if size is None:
+        raise PlacementError(
+            f"sizes say nothing of {topic}-{partition}: add ({topic!r}, {partition}), or give no sizes, to "
+            "count replicas"
+        )
+    if not 0 <= size <= _LARGEST:
+        raise PlacementError(f"sizes give {topic}-{partition} {size} bytes: give 0 to 2**62")
+    return size
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Load:
+    """What brokers have: two arrays (n,)."""
+
+    replicas: IntArray
+    leaders: IntArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cluster:
+    """The brokers that may hold replicas.
+
+    Attributes:
+        brokers: Their n ids, ascending.
+        rack: (n,) the numbers of their racks; all 0 without racks.
+        racks: The racks of all brokers by name.
+    """
+
+    brokers: list[int]
+    rack: IntArray
+    racks: Racks
+
+    @classmethod
+    def of(cls, racks: Racks, brokers: Collection[int] | None) -> "Cluster":
+        """The cluster; arguments as of `plan_moves`.
+
+        Raises:
+            PlacementError: Only some brokers have a rack, or `brokers` has one that `racks` has not.
+        """
+        without = sorted(broker for broker, rack in racks.items() if rack is None)
+        if without and len(without) < len(racks):
+            raise PlacementError(
+                f"{listed(without)} of {len(racks)} brokers have no rack, but the others have one: name "
+                "the racks of all, or give None for all to place without racks"
+            )
+        allowed = sorted(racks if brokers is None else set(brokers))
+        unknown = [broker for broker in allowed if broker not in racks]
+        if unknown:
+            raise PlacementError(
+                f"brokers has {listed(unknown)}, and racks does not: add them there, with None if brokers "
+                "have no racks, or leave them out"
+            )
+        names = sorted({racks[broker] or "" for broker in allowed})
+        number = {name: at for at, name in enumerate(names)}
+        rack = np.array([number[racks[broker] or ""] for broker in allowed], dtype=np.int64)
+        return cls(brokers=allowed, rack=rack, racks=racks)
+
+    def check(self, planned: Iterable[Wanted]) -> None:
+        """Raise a `PlacementError` for a replication factor that cannot be had."""
+        for wanted in planned:
+            if wanted.factor < 1:
+                raise PlacementError(
+                    f"{wanted.name} is to have {wanted.factor} replicas: give a replication factor of 1 or "
+                    "more"
+                )
+            if wanted.factor > len(self.brokers):
+                raise PlacementError(
+                    f"{wanted.name} is to have {wanted.factor} replicas, but at most {len(self.brokers)} "
+                    f"brokers may hold them ({listed(self.brokers)}): allow more, or lower the replication "
+                    "factor"
+                )
+
+    def load(self, placements: Iterable[Placement]) -> Load:
+        """What placements put on the brokers."""
+        found = [replicas for placement in placements for replicas in placement.values() if replicas]
+        return Load(
+            replicas=self.count(broker for replicas in found for broker in replicas),
+            leaders=self.count(replicas[0] for replicas in found),
+        )
+
+    def count(self, brokers: Iterable[int]) -> IntArray:
+        """(n,) how often each broker comes."""
+        times = Counter(brokers)
+        return np.array([times[broker] for broker in self.brokers], dtype=np.int64)
+
+
+def listed(brokers: Sequence[int]) -> str:
+    """Brokers in words, the first ones only if they are many."""
+    more = len(brokers) - _SHOWN
+    return (", ".join(map(str, brokers[:_SHOWN])) or "none") + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,195 @@
+"""Which replicas may be where, as flows from partitions over racks to brokers, and how to spread them evenly.
+
+In all networks here nodes 0..n - 1 are the brokers, and no arc leaves them until `drained` adds a sink.
+
+Any sums of flows into the brokers that a network allows make up a base polyhedron, so among them one is the
+least majorised: its sorted loads are the lexicographically least, and every convex measure is least there
+(Frank and Murota, "Decreasing minimization on M-convex sets", 2022). The sum of squares finds it.
+"""
+
+from bisect import bisect
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafka_assignors._model.arrays import IntArray, sums
+from kafka_assignors.placement._planning.flow import Network
+
+
+def rack_bounds(sizes: IntArray, factor: int) -> tuple[IntArray, IntArray]:
+    """The fewest and the most replicas of a partition in each rack, spread as evenly as the racks allow.
+
+    Racks fill like vessels under water: to the least height h at which all replicas have a place. Each rack
+    holds `min(size, h)` of them, or one fewer if it could hold more than h - 1.
+
+    Args:
+        sizes: (R,) how many brokers each rack has.
+        factor: How many replicas there are, 1 to as many as brokers.
+
+    Returns:
+        Two arrays (R,), which differ by at most 1.
+    """
+    height = next(h for h in range(1, factor + 1) if np.minimum(sizes, h).sum() >= factor)
+    return np.minimum(sizes, height - 1), np.minimum(sizes, height)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layers:
+    """Partitions over racks to brokers; partitions of one replication factor may be put into one group.
+
+    A flow in which g partitions are one group is a sum of g flows of one partition each: bounds and
+    capacities of the group are g times those of each, and the matrix of a flow is totally unimodular, so that
+    integral points of g times its polytope are sums of g integral points (Baum and Trotter 1978).
+
+    Attributes:
+        network: The flow; arcs of each group stand together, first one into each broker, then one into
+            each rack of more than one broker.
+        brokers: n, how many brokers there are.
+        size: (G,) how many partitions each group has.
+    """
+
+    network: Network
+    brokers: int
+    size: IntArray
+
+    @classmethod
+    def of(cls, racks: IntArray, factor: IntArray, size: IntArray) -> "Layers":
+        """The layers of groups of partitions.
+
+        Args:
+            racks: (n,) the number of each broker's rack, 0..R - 1, none of which is empty.
+            factor: (G,) the replication factor of each group.
+            size: (G,) how many partitions it has.
+        """
+        brokers, groups = racks.size, size.size
+        in_rack = np.bincount(racks)
+        factors, which = np.unique(factor, return_inverse=True)
+        bounds = [rack_bounds(in_rack, f) for f in factors.tolist()]
+        low, high = (np.array(side)[which] * size[:, None] for side in zip(*bounds, strict=True))
+        # A rack of one broker needs no node: its bounds are the broker's.
+        shared = np.flatnonzero(in_rack > 1)
+        node_of = np.zeros(in_rack.size, dtype=np.int64)
+        node_of[shared] = np.arange(1, shared.size + 1)
+        own = brokers + np.arange(groups)[:, None] * (1 + shared.size)
+        alone = node_of[racks] == 0
+        network = Network(
+            tail=np.hstack([own + node_of[racks], np.broadcast_to(own, (groups, shared.size))]).ravel(),
+            head=np.hstack(
+                [np.broadcast_to(np.arange(brokers), (groups, brokers)), own + node_of[shared]]
+            ).ravel(),
+            lower=np.hstack([np.where(alone, low[:, racks], 0), low[:, shared]]).ravel(),
+            upper=np.hstack([np.where(alone, high[:, racks], size[:, None]), high[:, shared]]).ravel(),
+            supply=_supply(brokers, own[:, 0], factor * size, groups * (1 + shared.size)),
+        )
+        return cls(network=network, brokers=brokers, size=size)
+
+    def within(self, bounds: Network, size: IntArray, group: IntArray) -> Network:
+        """The network of these, single partitions, within the bounds of groups of them.
+
+        Args:
+            bounds: The network of the groups; bounds of a group are those of each partition times its size.
+            size: (H,) how many partitions each group has.
+            group: (G,) the group of each of these.
+        """
+        lower, upper = (
+            (side.reshape(size.size, -1) // size[:, None])[group].ravel()
+            for side in (bounds.lower, bounds.upper)
+        )
+        return replace(self.network, lower=lower, upper=upper)
+
+    def into_brokers(self, flow: IntArray) -> IntArray:
+        """(G, n) the flow of each group into each broker, as a view; or what else is told of each arc."""
+        arcs = self.network.tail.size
+        return flow[:arcs].reshape(self.size.size, -1)[:, : self.brokers]
+
+
+def _supply(brokers: int, sources: IntArray, amounts: IntArray, others: int) -> IntArray:
+    supply = np.zeros(brokers + others, dtype=np.int64)
+    supply[sources] = amounts
+    return supply
+
+
+def drained(network: Network, broker: IntArray, lower: IntArray, upper: IntArray) -> Network:
+    """The network with a sink behind the brokers.
+
+    Args:
+        network: A network without one.
+        broker: (B,) the broker that each new arc leaves; they come behind all others.
+        lower: (B,) their lower bounds.
+        upper: (B,) their upper bounds.
+    """
+    sink = network.supply.size
+    return Network(
+        tail=np.concatenate([network.tail, broker]),
+        head=np.concatenate([network.head, np.full(broker.size, sink)]),
+        lower=np.concatenate([network.lower, lower]),
+        upper=np.concatenate([network.upper, upper]),
+        supply=np.append(network.supply, -network.supply.sum()),
+    )
+
+
+def spread_evenly(network: Network, held: IntArray) -> tuple[Network, IntArray, IntArray]:
+    """All flows that load the brokers as evenly as can be.
+
+    The squares are drawn as straight lines between a few loads of each broker, and finer wherever the
+    cheapest flow ends up, until the loads there and one beside are all drawn: then no change of the flow pays
+    by the true squares either, as flows without a cycle that pays are cheapest.
+
+    Args:
+        network: The flows, without a sink.
+        held: (n,) what each broker has beside them.
+
+    Returns:
+        The network of these flows, still without a sink, and the fewest and the most that they bring to each
+        broker: two arrays (n,), which differ by at most 1.
+    """
+    brokers, arcs = held.size, network.tail.size
+    most = sums(network.head, network.upper, network.supply.size)[:brokers].tolist()
+    fair = int(network.supply.sum() + held.sum()) // brokers
+    points = [
+        sorted({0, top, *(min(max(fair + d - has, 0), top) for d in (-1, 0, 1, 2))})
+        for top, has in zip(most, held.tolist(), strict=True)
+    ]
+    while True:
+        broker = np.repeat(np.arange(brokers), [len(drawn) - 1 for drawn in points])
+        start = np.array([x for drawn in points for x in drawn[:-1]], dtype=np.int64)
+        stop = np.array([x for drawn in points for x in drawn[1:]], dtype=np.int64)
+        full = drained(network, broker, np.zeros_like(start), stop - start)
+        cost = np.concatenate([np.zeros(arcs, dtype=np.int64), start + stop + 2 * held[broker]])
+        flow = full.cheapest(cost)
+        finer = [_finer(*of) for of in zip(points, sums(broker, flow[arcs:], brokers).tolist(), strict=True)]
+        if finer == points:
+            break
+        points = finer
+    best = full.as_cheap(cost, flow)
+    within = replace(network, lower=best.lower[:arcs], upper=best.upper[:arcs])
+    return within, sums(broker, best.lower[arcs:], brokers), sums(broker, best.upper[arcs:], brokers)
+
+
+def _finer(points: list[int], load: int) -> list[int]:
+    """The points with the load and those beside it; if any is new, also the middle of the way to others."""
+    beside = {x for x in (load - 1, load, load + 1) if 0 <= x <= points[-1]}
+    if beside <= set(points):
+        return points
+    place = bisect(points, load)
+    near = points[max(place - 2, 0) : place + 1]
+    return sorted({*points, *beside, *((x + load) // 2 for x in near)})
+
+
+def least_squares(held: IntArray, amount: int) -> int:
+    """The least sum of squares of loads when an amount of units is added that may go anywhere.
+
+    Args:
+        held: (n,) what each broker has.
+        amount: How many units are added.
+    """
+    loads = np.sort(held)
+    # Fill up the lowest ones to the height of the next one as long as the units last.
+    for count in range(1, loads.size + 1):
+        room = None if count == loads.size else int((loads[count] - loads[:count]).sum())
+        if room is None or room >= amount:
+            height, extra = divmod(int(loads[:count].sum()) + amount, count)
+            loads[:count] = height
+            loads[:extra] += 1
+            break
+    return int((loads**2).sum())

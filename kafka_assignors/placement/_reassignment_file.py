@@ -1,0 +1,73 @@
+"""Kafka's reassignment file: the JSON that `kafka-reassign-partitions` reads and prints.
+
+{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2, 3]}]}
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors.placement._placement import PlacementError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_assignors.placement._placement import Placement
+
+_MARK = "Current partition replica assignment", "Proposed partition reassignment configuration"
+
+
+def format_reassignment(topics: Mapping[str, Placement]) -> str:
+    """Placements of topics as one line of JSON, by topic and partition."""
+    partitions = [
+        {"topic": topic, "partition": partition, "replicas": [*replicas]}
+        for topic, placement in sorted(topics.items())
+        for partition, replicas in sorted(placement.items())
+    ]
+    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
+
+
+def parse_reassignment(text: str) -> dict[str, dict[int, list[int]]]:
+    """Read placements of topics; log directories are not looked at.
+
+    Raises:
+        PlacementError: It is not such a file; the message names the entry and what is wrong with it.
+    """
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        hint = "; keep only the line of JSON" if any(mark in text for mark in _MARK) else ""
+        raise PlacementError(f"a reassignment must be JSON: {error}{hint}") from error
+    if not isinstance(document, dict) or not isinstance(document.get("partitions"), list):
+        raise PlacementError('a reassignment must be an object with a list under "partitions"')
+    if (version := document.get("version", 1)) != 1:
+        raise PlacementError(f"the reassignment has version {version!r}: only 1 is known")
+    topics: dict[str, dict[int, list[int]]] = {}
+    for place, entry in enumerate(document["partitions"]):
+        topic, partition, replicas = _read(place, entry)
+        if partition in topics.setdefault(topic, {}):
+            raise PlacementError(f"partitions[{place}]: {topic}-{partition} is there twice; keep one")
+        topics[topic][partition] = replicas
+    return topics
+
+
+def _read(place: int, entry: Any) -> tuple[str, int, list[int]]:
+    where = f"partitions[{place}]"
+    if not isinstance(entry, dict):
+        raise PlacementError(f"{where}: {entry!r} is no object with topic, partition and replicas")
+    topic, partition, replicas = (entry.get(key) for key in ("topic", "partition", "replicas"))
+    if not isinstance(topic, str) or not topic:
+        raise PlacementError(f"{where}: topic is {topic!r}, not a name")
+    if not _is_id(partition):
+        raise PlacementError(f"{where}: partition of {topic} is {partition!r}, not a number from 0")
+    if not isinstance(replicas, list) or not replicas or not all(map(_is_id, replicas)):
+        raise PlacementError(f"{where}: replicas of {topic}-{partition} are {replicas!r}, not broker ids")
+    if len({*replicas}) < len(replicas):
+        raise PlacementError(f"{where}: replicas of {topic}-{partition} name a broker twice: {replicas}")
+    assert isinstance(partition, int)  # noqa: S101 - for the type checker: looked at above
+    return topic, partition, replicas
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

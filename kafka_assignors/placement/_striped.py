@@ -1,0 +1,201 @@
+"""Placements as KRaft's controller makes them: Kafka's `StripedReplicaPlacer` (of kafka-metadata 4.3.1).
+
+Replicas go round the racks, and in each rack round its brokers, unfenced ones first; a leader is always
+unfenced. At which rack this begins, and at which broker of each, are *offsets* drawn at random for each call.
+One partition's placement is an *epoch*: with it the racks begin one further on, and so do the brokers of a
+rack. After as many epochs as there are unfenced brokers all orders are shuffled, for the stripes not to
+repeat.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_assignors._wire.java.orders import hash_order, string_hash, string_order
+from kafka_assignors._wire.java.random import JavaRandom
+from kafka_assignors.placement._checks import check_brokers, check_topic
+from kafka_assignors.placement._placement import PlacementError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from kafka_assignors.placement._placement import Racks
+
+
+def place_striped(
+    partitions: int,
+    replication_factor: int,
+    racks: Racks,
+    *,
+    fenced: Collection[int] = (),
+    first_partition: int = 0,
+    seed: int | None = None,
+) -> dict[int, list[int]]:
+    """Place partitions in stripes over racks and brokers.
+
+    Args:
+        partitions: How many partitions to place.
+        replication_factor: The replicas of each.
+        racks: Every broker's rack, in the order in which the controller lists the brokers: which racks begin
+            where depends on it. Brokers without a rack share one that has no name.
+        fenced: Brokers among them that are fenced: they never lead, and come last in their rack.
+        first_partition: The id of the first partition that is placed. It changes nothing else: 4.3.1 draws
+            afresh when a topic is expanded.
+        seed: All is drawn as by `java.util.Random(seed)`; None: by chance.
+
+    Returns:
+        Partition id -> broker ids, the preferred leader first; ascending partitions.
+
+    Raises:
+        PlacementError: The topic or the brokers cannot be, there are fewer brokers than replicas, all brokers
+            are fenced, or a fenced one is none of them.
+    """
+    check_topic(partitions, replication_factor, first_partition)
+    check_brokers(racks, replication_factor)
+    if unknown := sorted(set(fenced) - racks.keys()):
+        raise PlacementError(
+            f"broker {', '.join(map(str, unknown))} is fenced, but not among the brokers with racks: add it "
+            "there (with None if it has no rack)"
+        )
+    if len(set(fenced)) == len(racks):
+        raise PlacementError(
+            f"all {len(racks)} brokers are fenced, and a leader must not be: leave at least one out of fenced"
+        )
+    rack_list = RackList(racks, fenced, JavaRandom(seed))
+    return {
+        partition: rack_list.place(replication_factor)
+        for partition in range(first_partition, first_partition + partitions)
+    }
+
+
+class BrokerList:
+    """Brokers of one rack that are handed out in turn, each at most once in an epoch.
+
+    Args:
+        brokers: Their ids, in the order in which they are handed out.
+        offset: The index of the first.
+    """
+
+    def __init__(self, brokers: Iterable[int], offset: int = 0) -> None:
+        self._brokers = list(brokers)
+        self._offset = offset
+        self._given = 0  # in this epoch
+        self._epoch = 0
+
+    def next(self, epoch: int) -> int | None:
+        """The next broker, or None if all were handed out in this epoch."""
+        size = len(self._brokers)
+        if epoch != self._epoch and size:
+            self._epoch = epoch
+            self._given = 0
+            self._offset = (self._offset + 1) % size
+        if self._given == size:
+            return None
+        broker = self._brokers[(self._offset + self._given) % size]
+        self._given += 1
+        return broker
+
+    def shuffle(self, random: JavaRandom) -> None:
+        """Change the order; offset, epoch and how many were handed out stay as they are."""
+        random.shuffle(self._brokers)
+
+
+class Rack:
+    """A rack: its unfenced brokers and its fenced ones, by id, each list from an offset that is drawn.
+
+    Args:
+        brokers: The ids of all its brokers.
+        fenced: Those that are fenced, and perhaps some of other racks.
+        random: Draws first the fenced list's offset, then that of the unfenced.
+    """
+
+    def __init__(self, brokers: Iterable[int], fenced: Collection[int], random: JavaRandom) -> None:
+        by_id = sorted(brokers)
+        self._fenced = _from_drawn_offset([broker for broker in by_id if broker in fenced], random)
+        self._unfenced = _from_drawn_offset([broker for broker in by_id if broker not in fenced], random)
+
+    def next_unfenced(self, epoch: int) -> int | None:
+        """The next unfenced broker, or None if all were handed out in this epoch."""
+        return self._unfenced.next(epoch)
+
+    def next(self, epoch: int) -> int | None:
+        """The next broker, a fenced one if need be, or None if all were handed out in this epoch."""
+        broker = self._unfenced.next(epoch)
+        return self._fenced.next(epoch) if broker is None else broker
+
+    def shuffle(self, random: JavaRandom) -> None:
+        """Change the order of both lists."""
+        self._fenced.shuffle(random)
+        self._unfenced.shuffle(random)
+
+
+class RackList:
+    """The racks of a cluster, from which one partition after another takes its replicas.
+
+    Args:
+        racks: Every broker's rack; at least one broker.
+        fenced: Brokers among them that are fenced; not all.
+        random: What all is drawn from, now and at each shuffle.
+    """
+
+    def __init__(self, racks: Racks, fenced: Collection[int], random: JavaRandom) -> None:
+        fenced = frozenset(fenced)
+        brokers_of: dict[str | None, list[int]] = {}
+        for broker, rack in racks.items():
+            brokers_of.setdefault(rack, []).append(broker)
+        self._random = random
+        # Java draws for the racks in the order of its hash map; they take turns in that of their names.
+        self._racks = {
+            name: Rack(brokers_of[name], fenced, random) for name in hash_order(brokers_of, string_hash)
+        }
+        self._turns = sorted(
+            brokers_of, key=lambda name: (name is not None, b"" if name is None else string_order(name))
+        )
+        self._offset = random.next_int(len(self._turns))
+        self._unfenced = len(racks) - len(fenced)
+        self._epoch = 0
+
+    def place(self, replication_factor: int) -> list[int]:
+        """The next partition's replicas.
+
+        Args:
+            replication_factor: How many; at most the number of brokers.
+
+        Returns:
+            Broker ids, the preferred leader first.
+        """
+        # With a single unfenced broker an epoch of 0 again would find it handed out already.
+        if self._epoch == self._unfenced > 1:
+            self._shuffle()
+            self._epoch = 0
+        self._offset %= len(self._turns)
+        leaders_turn, leader = self._lead()
+        replicas = [leader]
+        turn = self._offset
+        skip_leaders_rack = True
+        while len(replicas) < replication_factor:
+            if turn == leaders_turn and skip_leaders_rack:
+                skip_leaders_rack = False
+            elif (broker := self._racks[self._turns[turn]].next(self._epoch)) is not None:
+                replicas.append(broker)
+            turn = (turn + 1) % len(self._turns)
+        self._epoch += 1
+        self._offset += 1
+        return replicas
+
+    def _lead(self) -> tuple[int, int]:
+        """The turn and the broker of the first rack, from the offset on, with an unfenced broker to give."""
+        turn = self._offset
+        while (broker := self._racks[self._turns[turn]].next_unfenced(self._epoch)) is None:
+            turn = (turn + 1) % len(self._turns)
+        return turn, broker
+
+    def _shuffle(self) -> None:
+        self._random.shuffle(self._turns)
+        for rack in self._racks.values():
+            rack.shuffle(self._random)
+
+
+def _from_drawn_offset(brokers: list[int], random: JavaRandom) -> BrokerList:
+    """The list with its offset drawn; nothing is drawn for an empty one."""
+    return BrokerList(brokers, random.next_int(len(brokers)) if brokers else 0)

@@ -1,0 +1,45 @@
+"""The hand-over of a cooperative rebalance (KIP-429): nothing is given away before it is let go."""
+
+import numpy as np
+
+from kafka_assignors._model.arrays import NOBODY, IntArray
+from kafka_assignors._model.plan import Plan
+
+
+def first_round(plan: Plan) -> tuple[Plan, IntArray]:
+    """The plan for this round, as `hand_over` makes it, and whom it waits for, as `awaited_holders` says."""
+    awaited = awaited_holders(plan)
+    if not awaited.size:
+        return plan, awaited
+    owner = plan.owner.copy()
+    owner[awaited[:, 0]] = NOBODY
+    return Plan.from_owner(plan.group, owner), awaited
+
+
+def hand_over(plan: Plan) -> Plan:
+    """Leave out of a plan what somebody else still holds.
+
+    A partition stays with its valid owner if that one holds it, and nobody else does in a generation as new.
+    Any other partition is given only if no other member holds it at this moment; otherwise nobody gets
+    it in this round, its holder lets go of it, and the next round gives it away. That a holder's claim
+    is stale, or that its member no longer subscribes, makes no difference: it may be consuming all the same.
+
+    Returns:
+        The plan for this round; the same plan if nothing is held by others.
+    """
+    return first_round(plan)[0]
+
+
+def awaited_holders(plan: Plan) -> IntArray:
+    """(K, 2) pairs (partition, member): who must let go of what before the plan can be carried out."""
+    group, claims = plan.group, plan.group.claims
+    partition, holder = group.holders.T
+    generation = claims.generation[claims.held]
+    owner, before = plan.owner[partition], group.owner[partition]
+    # In which generation each valid owner holds its partition; one that only remembers it holds it in none.
+    valid = np.full(group.size, np.iinfo(np.int64).min)
+    by_owner = holder == before
+    valid[partition[by_owner]] = generation[by_owner]
+    stays = (owner == before) & (generation < valid[partition])
+    waiting: IntArray = group.holders[(owner != holder) & (owner != NOBODY) & ~stays]
+    return waiting

@@ -1,0 +1,1 @@
+"""The exact planner: the best balance, then racks, then the fewest moves, by flows."""

@@ -1,0 +1,600 @@
+"""The exact sticky plan: best balance, then racks, then fewest moves.
+
+Members that are all alike need no search (`_evenly`). For all others partitions that are alike become one
+*cell* and members that are alike one *node*, so that the problem shrinks to how many partitions of each
+cell go to each node, a flow (`flow.py`):
+
+1. *Levels* (`levels.py`): a flow in which no load can be evened out falls into blocks.
+   In a block all members have k or k + 1 partitions; nothing can pass from a block to another. (Optimal
+   semi-matchings: Harvey, Ladner, Lovász and Tamir 2006.)
+2. *Racks*, where they matter: a cheapest flow in which a partition outside its racks costs 1. Its dual
+   solution shuts every arc that no cheapest flow uses, so that what follows cannot spoil it.
+3. *Moves*: a cheapest flow in which a partition that leaves its owner costs 1.
+4. *Handing out* the partitions of each cell by these numbers.
+
+Why this is exact: given how many partitions of a cell each member gets, it can keep that many of its own, as
+all are alike. Members of one subscription, weight and rack can be one node if none of them owns more
+than it is sure to get: each keeps what it owns, and who gets the rest makes no difference. A member
+that owns more is a node of its own, since it matters what it gives back.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafka_assignors._model.arrays import (
+    NOBODY,
+    BoolArray,
+    IntArray,
+    all_same,
+    before_in_run,
+    nonzero,
+    stable_order,
+    sums,
+)
+from kafka_assignors._model.group import Group
+from kafka_assignors._model.plan import Goal, Plan
+from kafka_assignors._model.tick import Tick, go_on
+from kafka_assignors.planners._exact.cells import Arcs, Contraction
+from kafka_assignors.planners._exact.flow import UNLIMITED, Network, send_if_any
+from kafka_assignors.planners._exact.levels import ALL, Chosen, Levels, Sizes, find_levels, part_of, quotas
+
+_NO_OWNER, _SHUT = -1, -2
+"""What stands for an arc where there is none."""
+
+
+def plan_exact(
+    group: Group,
+    *,
+    max_skew: int | None = None,
+    max_moves: int | None = None,
+    tick: Tick = go_on,
+) -> Plan:
+    """Plan as `Goal` says: balance, then racks, then fewest moves; or within a window of loads.
+
+    The same group always gives the same plan. With equal subscriptions and no racks, weights or options, a
+    member that has too much keeps its lowest partition ids, and what is free goes in order to the least
+    loaded member, the first one of those: Kafka's constrained algorithm (KIP-54) with the ties of its
+    published examples. Otherwise a member that has too much gives back the highest ids of each cell, and
+    what is free in a cell goes in order to its nodes, in each to the least loaded member.
+
+    Args:
+        group: The group.
+        max_skew: See `Goal`.
+        max_moves: See `Goal`.
+        tick: Called again and again while a plan is made; it may raise to give up.
+
+    Raises:
+        ValueError: An option is negative.
+    """
+    for name, value in (("max_skew", max_skew), ("max_moves", max_moves)):
+        if value is not None and value < 0:
+            raise ValueError(f"{name} must be 0 or more, not {value}")
+    goal = Goal(max_skew=max_skew, max_moves=max_moves)
+    if not group.members or not group.size:
+        owner = np.full(group.size, NOBODY, dtype=np.int64)
+    elif goal == Goal() and _all_alike(group):
+        owner = _evenly(group)
+    else:
+        flow = _Flow(Contraction.of(group, tick), tick)
+        if goal == Goal():
+            flow.in_blocks()
+        else:
+            flow.in_window(goal)
+        owner = flow.hand_out()
+    return Plan.from_owner(group, owner, goal)
+
+
+def _all_alike(group: Group) -> bool:
+    return group.uniform and group.weights.min() == group.weights.max() and not group.local_racks
+
+
+def _evenly(group: Group) -> IntArray:
+    """(N,) the owners if members are all alike: `extras` of them get `quota` + 1, the others `quota`."""
+    members = len(group.members)
+    quota, extras = divmod(group.size, members)
+    owner = group.owner.copy()
+    owned = np.bincount(owner[owner != NOBODY], minlength=members)
+    keeps = np.minimum(owned, quota)
+    keeps[np.flatnonzero(owned > quota)[:extras]] += 1
+    _release(group, owner, kind=owner, has=owned, keeps=keeps)
+    free = np.flatnonzero(owner == NOBODY)
+    owner[free] = _least_loaded(keeps, np.full(members, quota + 1), np.zeros_like(keeps))[: free.size]
+    return owner
+
+
+def _release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, keeps: IntArray) -> None:
+    """Take partitions from their owners: of each kind the lowest ids stay, whatever the topic.
+
+    Args:
+        group: The group.
+        owner: (N,) the owners, changed in place.
+        kind: (N,) the kind of each partition; -1 for those that are not in question.
+        has: How many partitions there are of each kind.
+        keeps: How many of each kind stay.
+    """
+    short = np.append(keeps < has, [False])  # the last entry is that of kind -1
+    if not short.any():
+        return
+    partitions = np.flatnonzero(short[kind])
+    partitions = partitions[np.argsort(group.partition_ids[partitions], kind="stable")]
+    kinds = kind[partitions]
+    order = stable_order(kinds)
+    kinds = kinds[order]
+    place = before_in_run(kinds, np.ones_like(kinds))
+    owner[partitions[order[place >= keeps[kinds]]]] = NOBODY
+
+
+def _least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
+    """Members by node, in the order in which they get a partition each: the least loaded first.
+
+    Args:
+        loads: (M,) the partitions that each member has.
+        up_to: (M,) the partitions that it may have in the end.
+        node: (M,) its node.
+    """
+    slots = np.maximum(up_to - loads, 0)
+    member = np.repeat(np.arange(loads.size), slots)
+    level = np.arange(member.size) - np.repeat(np.cumsum(slots) - slots - loads, slots)
+    return member[stable_order(node[member] * (int(up_to.max()) + 1) + level)]
+
+
+@dataclass(kw_only=True, eq=False)
+class _Nodes:
+    """The members, as nodes.
+
+    Attributes:
+        of_member: (M,) the node of each member.
+        members: (V,) how many members a node has.
+        sure, more: (V,) partitions that its members get for certain, and that they may get beyond.
+        block: (V,) the block that it is in.
+    """
+
+    of_member: IntArray
+    members: IntArray
+    sure: IntArray
+    more: IntArray
+    block: IntArray
+
+    def split(self, key: IntArray) -> tuple["_Nodes", IntArray]:
+        """The nodes by a key of each member (0..M) besides; and the node that each new one is a part of."""
+        _, first, of_member = np.unique(
+            self.of_member * (self.of_member.size + 1) + key, return_index=True, return_inverse=True
+        )
+        parent = self.of_member[first]
+        members = np.bincount(of_member)
+        parts = _Nodes(
+            of_member=of_member,
+            members=members,
+            sure=self.sure[parent] // self.members[parent] * members,
+            more=self.more[parent] // self.members[parent] * members,
+            block=self.block[parent],
+        )
+        return parts, parent
+
+
+class _NoRoomError(Exception):
+    """Not all partitions find room on the members that they are to go to."""
+
+
+class _Flow:
+    """How many partitions of each cell go to each node, step by step.
+
+    Attributes:
+        arcs: The arcs that are open.
+        carried: (E,) partitions that each arc carries now.
+        settled: (E,) those of them that it carries in every flow that is as good as this one.
+        high: (E,) the most that it may carry beyond the settled ones.
+        free, distance: The costs of the last step, and its dual solution.
+        stays_on: (N,) by the last step for moves: see `arc_of_owned`.
+    """
+
+    def __init__(self, contraction: Contraction, tick: Tick) -> None:
+        self.contraction = contraction
+        self.group = contraction.group
+        self.tick = tick
+        self.supply = np.bincount(contraction.cell_of)
+        self.start()
+
+    def start(self) -> None:
+        """Begin anew, with kinds of members as nodes, that may get anything."""
+        kinds = self.contraction.kind_of
+        members = np.bincount(kinds)
+        nothing = np.zeros_like(members)
+        self.nodes = _Nodes(
+            of_member=kinds, members=members, sure=nothing, more=members * self.group.size, block=nothing
+        )
+        self.cell_block = np.zeros_like(self.supply)
+        self.open(self.contraction.arcs)
+
+    def open(self, arcs: Arcs) -> None:
+        """Go on with these arcs, which carry nothing."""
+        self.tick()
+        self.arcs = arcs
+        self.carried = self.settled = all_same(0, arcs.size)
+        self.high = all_same(UNLIMITED, arcs.size)
+
+    def shut_all_but(self, chosen: BoolArray) -> None:
+        """Go on with some of the arcs; the others carry nothing."""
+        carried = self.carried[chosen]
+        self.open(self.arcs.only(chosen))
+        self.carried = carried
+
+    def in_blocks(self) -> None:
+        """Best balance; then in its blocks racks; then moves."""
+        has_owners = bool((self.group.owner != NOBODY).any())
+        if has_owners and self.contraction.rack_of is None and self.in_one_block():
+            return
+        levels = self.level()
+        self.nodes = replace(self.nodes, sure=levels.sure, more=levels.more, block=levels.node_block)
+        self.cell_block = levels.cell_block
+        if levels.node_block.any():
+            self.shut_all_but(levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes])
+        else:
+            self.high = all_same(UNLIMITED, self.arcs.size)
+        if self.contraction.rack_of is not None:
+            self.split(self.contraction.rack_of)
+            self.send(self.local())
+            self.settle()
+            self.shut_all_but(self.high > 0)
+        if has_owners:
+            self.split_owners()
+            self.send(self.owned(), keep=True)
+
+    def in_one_block(self) -> bool:
+        """Try all members as one block, as they are in most groups: then no flow is needed for the levels.
+
+        Returns:
+            Whether they are. If not, nothing has changed.
+        """
+        sure, more = quotas(self.group.size, self.sizes(), np.zeros_like(self.nodes.members))
+        self.nodes = replace(self.nodes, sure=sure, more=more)
+        self.split_owners()
+        try:
+            self.send(self.owned(), keep=True)
+        except _NoRoomError:
+            self.start()
+            return False
+        return True
+
+    def in_window(self, goal: Goal) -> None:
+        """Loads around those of the best balance: fewest moves; then racks; then balance."""
+        least, most = self.reach(self.level())
+        skew = goal.max_skew or 0
+        budget = self.group.size if goal.max_moves is None else goal.max_moves
+        skew = self.least_skew(skew, budget, least, most)
+        if self.in_skew(skew, least, most) > budget:
+            step, last = 1, skew + 1
+            while self.in_skew(last, least, most) > budget:
+                skew, step = last, 2 * step
+                last = skew + step
+            enough = last
+            while skew + 1 < enough:
+                last = (skew + enough) // 2
+                if self.in_skew(last, least, most) > budget:
+                    skew = last
+                else:
+                    enough = last
+            if last != enough:
+                self.in_skew(enough, least, most)
+        self.settle()
+        if self.contraction.rack_of is not None:
+            self.send(self.local())
+            self.settle()
+        self.level()
+
+    def least_skew(self, skew: int, budget: int, least: IntArray, most: IntArray) -> int:
+        """A skew that is not too large, from this one on: counted, which is quicker than to try all below.
+
+        Members that own more than they may have lose the rest. Those that own less than they must have gain
+        the rest, and what is not free moves for that.
+        """
+        owner, kinds = self.group.owner, self.contraction.kind_of
+        owned = np.bincount(owner[owner != NOBODY], minlength=kinds.size)
+        free = int((owner == NOBODY).sum())
+
+        def is_enough(skew: int) -> bool:
+            lost = np.maximum(owned - most[kinds] - skew, 0).sum()
+            gained = np.maximum(least[kinds] - skew - owned, 0).sum()
+            return max(int(lost), int(gained) - free) <= budget
+
+        below, enough = skew - 1, max(skew, self.group.size)
+        while below + 1 < enough:
+            middle = (below + enough) // 2
+            below, enough = (below, middle) if is_enough(middle) else (middle, enough)
+        return enough
+
+    def in_skew(self, skew: int, least: IntArray, most: IntArray) -> int:
+        """Move as little as possible, with loads up to `skew` off those of the best balance.
+
+        Args:
+            skew: Partitions more, or fewer.
+            least: Of each kind the fewest partitions that a member has in best-balanced plans.
+            most: And the most.
+
+        Returns:
+            How many partitions move.
+        """
+        self.start()
+        low = np.maximum(least - skew, 0)
+        members = self.nodes.members
+        self.nodes = replace(self.nodes, sure=low * members, more=(most + skew - low) * members)
+        if self.contraction.rack_of is not None:
+            self.split(self.contraction.rack_of)
+        self.split_owners()
+        self.send(self.owned(), keep=True)
+        there = nonzero(self.carried)
+        kept = int(np.minimum(self.carried[there], self.free[there]).sum())
+        return int((self.group.owner != NOBODY).sum()) - kept
+
+    def split(self, key: IntArray) -> None:
+        """Tell the members of a node apart by a key, 0 to M."""
+        before = self.nodes.members.size
+        self.nodes, parent = self.nodes.split(key)
+        if parent.size > before:
+            self.open(self.arcs.split_nodes(parent))
+        elif self.carried.any():
+            self.open(self.arcs)
+
+    def split_owners(self) -> None:
+        """Make a node of each member that owns more than it is sure to get."""
+        nodes, owner = self.nodes, self.group.owner
+        owned = np.bincount(owner[owner != NOBODY], minlength=nodes.of_member.size)
+        sure = (nodes.sure // nodes.members)[nodes.of_member]
+        self.split(np.where(owned > sure, np.arange(1, owned.size + 1), 0))
+
+    def local(self) -> IntArray:
+        """(E,) which partitions cost nothing if they are to be in their racks: all on an arc, or none."""
+        rack_of, is_local = self.contraction.rack_of, self.contraction.is_local
+        assert rack_of is not None and is_local is not None  # noqa: PT018, S101 - asked where racks matter
+        rack = np.empty_like(self.nodes.members)
+        rack[self.nodes.of_member] = rack_of
+        self.tick()
+        place = rack[self.arcs.nodes]
+        place += self.arcs.cells * is_local.shape[1]
+        free = np.zeros_like(place)
+        self.tick()
+        free[np.flatnonzero(is_local.reshape(-1)[place])] = UNLIMITED
+        return free
+
+    def owned(self) -> IntArray:
+        """(E,) which partitions cost nothing if they are to stay: those of each cell that the node owns."""
+        self.tick()
+        self.stays_on = self.arc_of_owned()
+        self.tick()
+        return np.bincount(self.stays_on[self.stays_on >= 0], minlength=self.arcs.size)
+
+    def arc_of_owned(self) -> IntArray:
+        """(N,) the arc that each partition is on if it stays; `_NO_OWNER`, or `_SHUT` if no plan keeps it."""
+        owner, nodes = self.group.owner, self.nodes.members.size
+        keys = self.arcs.cells * nodes + self.arcs.nodes
+        wanted = self.contraction.cell_of * nodes + self.nodes.of_member[owner]
+        if self.supply.size * nodes <= 4 * owner.size:
+            table = np.full(self.supply.size * nodes, _SHUT)
+            table[keys] = np.arange(keys.size)
+            arc = table[wanted]
+        else:
+            arc = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+            arc = np.where(keys[arc] == wanted, arc, _SHUT)
+        return np.where(owner == NOBODY, _NO_OWNER, arc)
+
+    def sizes(self) -> Sizes:
+        """The members of the nodes, and what each of them is sure to get and may get."""
+        nodes = self.nodes
+        weight = np.empty_like(nodes.members)
+        weight[nodes.of_member] = self.group.weights
+        lower = nodes.sure // nodes.members
+        return Sizes(
+            members=nodes.members, weight=weight, lower=lower, upper=lower + nodes.more // nodes.members
+        )
+
+    def level(self) -> Levels:
+        """Spread the loads evenly, within what nodes are sure to get and may get."""
+        network = self.network(all_same(UNLIMITED, self.arcs.size), self.carried - self.settled)
+        levels = find_levels(network, self.sizes(), self.tick)
+        self.carried = self.settled + network.flow
+        return levels
+
+    def network(self, free: IntArray, flow: IntArray) -> Network:
+        """All of the network with a flow beyond what is settled."""
+        self.tick()
+        carried = self.settled + flow
+        there = nonzero(carried)
+        carried = carried[there]
+        out = sums(self.arcs.cells[there], carried, self.supply.size)
+        load = sums(self.arcs.nodes[there], carried, self.nodes.members.size)
+        network = Network(
+            starts=np.searchsorted(self.arcs.cells, np.arange(self.supply.size + 1)),
+            heads=self.arcs.nodes,
+            supply=self.supply - out,
+            base=self.nodes.sure,
+            extra=self.nodes.more,
+            pool=0,
+            free=free,
+            high=self.high,
+            flow=flow,
+            load=load,
+        )
+        network.tails = self.arcs.cells
+        return network
+
+    def send(self, free: IntArray, *, keep: bool = False) -> None:
+        """Make the flow a cheapest one, block by block.
+
+        Args:
+            free: (E,) how many partitions cost nothing on each arc, beyond those that are settled.
+            keep: Whether to begin with as many of these as there is room for.
+
+        Raises:
+            _NoRoomError: The blocks are not those of a best balance.
+        """
+        whole = self.network(free, self.room_for(free) if keep else np.zeros_like(free))
+        self.free = free
+        self.distance = np.zeros_like(whole.supply), np.zeros_like(whole.load), np.zeros_like(whole.load)
+        for cells, nodes, arcs in self.blocks():
+            self.tick()
+            part = part_of(whole, cells, nodes, arcs)
+            taken = np.maximum(part.load, part.base).sum()
+            part.pool = int(part.supply.sum() + part.load.sum() - taken)
+            sent = send_if_any(part, self.tick)
+            if sent.stuck:
+                raise _NoRoomError
+            self.tick()
+            whole.flow[arcs] = part.flow
+            self.distance[0][cells], self.distance[1][nodes] = sent.cells, sent.nodes
+            self.distance[2][nodes] = sent.pool
+        self.carried = self.settled + whole.flow
+
+    def room_for(self, wanted: IntArray) -> IntArray:
+        """(E,) how much of what is wanted fits: nodes that want too much get of each cell in proportion."""
+        nodes, block = self.nodes, self.nodes.block
+        wanted = np.minimum(wanted, self.high)
+        wanting = nonzero(wanted)
+        total = sums(self.arcs.nodes[wanting], wanted[wanting], nodes.members.size)
+        if (total <= nodes.sure).all():
+            return wanted
+        over = np.clip(total - nodes.sure, 0, nodes.more)
+        # Of each block's pool the first nodes get what they want.
+        blocks = int(block.max()) + 1
+        pool = sums(self.cell_block, self.supply, blocks) - sums(block, nodes.sure, blocks)
+        order = np.argsort(block, kind="stable")
+        before = before_in_run(block[order], over[order])
+        granted = np.empty_like(over)
+        granted[order] = np.clip(pool[block[order]] - before, 0, over[order])
+        room = np.minimum(total, nodes.sure + granted)
+        short = room < total
+        arcs = wanting[short[self.arcs.nodes[wanting]]]
+        arcs = arcs[np.argsort(self.arcs.nodes[arcs], kind="stable")]
+        node = self.arcs.nodes[arcs]
+        part = wanted[arcs] * room[node] // total[node]
+        left = (room - sums(node, part, room.size))[node]
+        spare = (part < wanted[arcs]).astype(np.int64)
+        wanted[arcs] = part + ((spare > 0) & (before_in_run(node, spare) < left))
+        return wanted
+
+    def blocks(self) -> Iterator[tuple[Chosen, Chosen, Chosen]]:
+        """Cells, nodes and arcs of each block."""
+        number = int(self.nodes.block.max()) + 1
+        if number == 1:
+            yield ALL, ALL, ALL
+            return
+        bounds = np.arange(1, number)
+        parts = []
+        for block in (self.cell_block, self.nodes.block, self.cell_block[self.arcs.cells]):
+            order = np.argsort(block, kind="stable")
+            parts.append(np.split(order, np.searchsorted(block[order], bounds)))
+        yield from zip(*parts, strict=True)
+
+    def settle(self) -> None:
+        """Shut and fix what is the same in all cheapest flows, as the dual solution tells."""
+        self.tick()
+        cell, node, pool = self.distance
+        nodes, high = self.nodes, self.high
+        saved = node - pool
+        sure = np.where(saved < 0, nodes.sure + nodes.more, nodes.sure)
+        self.nodes = replace(nodes, sure=sure, more=np.where(saved == 0, nodes.more, 0))
+        # What one more partition costs on an arc, in all: `excess` up to the free ones, 1 more beyond.
+        if cell.size and cell.min() == cell.max() and node.min() == node.max():
+            self.settle_all(int(cell[0] - node[0]))
+            return
+        excess = np.repeat(cell, np.diff(np.searchsorted(self.arcs.cells, np.arange(cell.size + 1))))
+        excess -= node[self.arcs.nodes]
+        self.tick()
+        left = np.minimum(self.free, high)
+        left[np.flatnonzero(excess > 0)] = 0
+        self.tick()
+        saving = excess < 0
+        fixing = np.flatnonzero(saving & ((left > 0) | (excess < -1)))
+        fixed = np.where(excess[fixing] < -1, high[fixing], left[fixing])
+        self.tick()
+        np.copyto(left, high, where=saving)
+        if fixing.size:
+            left[fixing] -= fixed
+            self.settled = self.settled.copy()
+            self.settled[fixing] += fixed
+        self.high = left
+
+    def settle_all(self, excess: int) -> None:
+        """The same if all arcs have one excess."""
+        high = np.minimum(self.free, self.high)
+        if excess < 0:
+            fixed = self.high if excess < -1 else high
+            self.settled = self.settled + fixed
+            high = self.high - fixed
+        elif excess > 0:
+            high = all_same(0, self.arcs.size)
+        self.high = high
+
+    def reach(self, levels: Levels) -> tuple[IntArray, IntArray]:
+        """Of each kind the fewest and the most partitions that a member has in any best-balanced plan."""
+        self.tick()
+        members = self.nodes.members
+        load = sums(self.arcs.nodes, self.carried, members.size)
+        gives, takes = load > levels.sure, load < levels.sure + levels.more
+        arcs, carried = self.arcs, self.carried
+        if levels.node_block.any():
+            inside = levels.cell_block[arcs.cells] == levels.node_block[arcs.nodes]
+            arcs, carried = arcs.only(inside), carried[inside]
+        cells, nodes = arcs.cells, arcs.nodes
+        carries = nonzero(carried)
+        self.tick()
+        # A node can have one more if a chain of exchanges leads to it from one that can give; or one less.
+        can_take = _spread(
+            gives, (nodes[carries], cells[carries]), (cells, nodes), self.supply.size, self.tick
+        )
+        can_give = _spread(
+            takes, (nodes, cells), (cells[carries], nodes[carries]), self.supply.size, self.tick
+        )
+        sure, one = levels.sure // members, levels.more > 0
+        # Members of one node can change places: between its bounds each of them can have either load.
+        return sure + (one & ~takes & ~can_give), sure + (one & (gives | can_take))
+
+    def hand_out(self) -> IntArray:
+        """(N,) the owner of each partition by what the arcs carry."""
+        self.tick()
+        group, arcs, nodes = self.group, self.arcs, self.nodes
+        owner = group.owner.copy()
+        kept = np.zeros_like(self.carried)
+        if (owner != NOBODY).any():
+            arc = self.stays_on
+            owned = np.bincount(arc[arc >= 0], minlength=arcs.size)
+            kept = np.minimum(owned, self.carried)
+            owner[arc == _SHUT] = NOBODY
+            _release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
+        self.tick()
+        new = self.carried - kept
+        there = nonzero(new)
+        free = np.flatnonzero(owner == NOBODY)
+        free = free[stable_order(self.contraction.cell_of[free])]
+        to = np.repeat(arcs.nodes[there], new[there])
+        order = np.lexsort((free, to))
+        coming = np.bincount(to, minlength=nodes.members.size)
+        loads = np.bincount(owner[owner != NOBODY], minlength=nodes.of_member.size)
+        up_to = ((nodes.sure + nodes.more) // nodes.members)[nodes.of_member]
+        up_to = np.where((coming > 0)[nodes.of_member], up_to, 0)
+        member = _least_loaded(loads, up_to, nodes.of_member)
+        slots = np.bincount(nodes.of_member[member], minlength=nodes.members.size)
+        first = np.cumsum(slots) - slots
+        chosen = np.arange(free.size) + np.repeat(first - (np.cumsum(coming) - coming), coming)
+        owner[free[order]] = member[chosen]
+        return owner
+
+
+def _spread(
+    nodes: BoolArray,
+    to_cells: tuple[IntArray, IntArray],
+    to_nodes: tuple[IntArray, IntArray],
+    cells: int,
+    tick: Tick,
+) -> BoolArray:
+    """The nodes that are reached from some over pairs (node, cell) and (cell, node)."""
+    reached, count = np.zeros_like(nodes), -1
+    start = nodes
+    while int(reached.sum()) > count:
+        count = int(reached.sum())
+        tick()
+        in_cells = np.zeros(cells, dtype=np.bool_)
+        in_cells[to_cells[1][(start | reached)[to_cells[0]]]] = True
+        reached[to_nodes[1][in_cells[to_nodes[0]]]] = True
+    return reached

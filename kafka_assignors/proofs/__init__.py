@@ -1,0 +1,5 @@
+"""Whether a plan is the best there is: proofs that share nothing with the planners."""
+
+from kafka_assignors.proofs._certificate import Certificate
+
+__all__ = ["Certificate"]

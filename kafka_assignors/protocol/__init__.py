@@ -1,1 +1,0 @@
-"""The bytes that members exchange through the coordinator."""

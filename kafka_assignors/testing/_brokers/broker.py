@@ -1,0 +1,230 @@
+"""One broker of a cluster that was started here, and what is the same of it in whichever way."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Literal
+
+from kafka_assignors.testing._brokers.layout import PLAIN
+from kafka_assignors.testing._brokers.metadata import cluster_state, first_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+START_TIMEOUT = 120.0  # seconds; a quiet machine needs 5, a laden one with three nodes 20
+STOP_TIMEOUT = 15.0  # seconds; a stop takes 2 on a quiet machine
+POLL_INTERVAL = 0.05  # seconds between two looks at a condition
+_LOG_LINES = 30  # the end of a log that an error shows
+
+State = Literal["down", "running", "frozen"]
+
+
+class ClusterUnavailableError(RuntimeError):
+    """There is no Kafka to be had in the way that was asked for, or it is not as was waited for."""
+
+
+class BrokerDiedError(RuntimeError):
+    """A broker ended that nobody had stopped. The message shows the end of its log."""
+
+
+class Broker(ABC):
+    """One node of a cluster that was started here: a broker and controller in one.
+
+    It is killed, stopped and started again on the data that it has, at the address that it had. A cluster
+    of three goes on without one of them; without two, none of them knows any more what the cluster is.
+
+    Attributes:
+        node_id: 1, 2, ...; the node's rack is ``rack-<node_id>``.
+        addresses: Where its listeners are, ``host:port`` by the names in
+            `kafka_assignors.testing._brokers.layout`.
+        peers: All nodes of its cluster, itself included.
+    """
+
+    def __init__(self, node_id: int, addresses: Mapping[str, str]) -> None:
+        self.node_id = node_id
+        self.addresses = addresses
+        self.peers: Sequence[Broker] = (self,)
+        self._state: State = "down"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.node_id}: {self._state}>"
+
+    @property
+    def bootstrap(self) -> str:
+        """Where it answers without security, for the kit's own work: ``host:port``."""
+        return self.addresses[PLAIN]
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started, and has not been stopped, killed or frozen since."""
+        return self._state == "running"
+
+    def start(self, *, wait: bool = True, timeout: float = START_TIMEOUT) -> None:
+        """Start it on the data that it has.
+
+        Args:
+            wait: Return only when it answers, and it and the others that run know each other. Without a
+                majority of the nodes none of them does: start the first ones of those without waiting.
+            timeout: In seconds.
+
+        Raises:
+            RuntimeError: It is not down.
+            BrokerDiedError: It ended again.
+            ClusterUnavailableError: It took longer than the timeout.
+        """
+        self._expect("down", "start")
+        self._launch()
+        self._state = "running"
+        if wait:
+            wait_until_complete([peer for peer in self.peers if peer.running], timeout)
+
+    def stop(self) -> None:
+        """Stop it in an orderly way: it hands its partitions over first. Nothing happens if it is down."""
+        if self._state == "frozen":
+            self.thaw()
+        self._bring_down(orderly=True)
+
+    def kill(self) -> None:
+        """End it at once, running or frozen, as if its machine broke down. Nothing happens if it is down.
+
+        The others take over its partitions when it has not been heard of for ``broker.session.timeout.ms``.
+        """
+        self._bring_down(orderly=False)
+
+    def restart(self, *, kill: bool = False, timeout: float = START_TIMEOUT) -> None:
+        """Stop or kill it, and start it again.
+
+        After a kill it is refused until the session that it had is over: ``broker.session.timeout.ms``, here
+        6 seconds among three brokers and 20 alone.
+
+        Raises:
+            BrokerDiedError: It ended again.
+            ClusterUnavailableError: It took longer than the timeout, in seconds.
+        """
+        if kill:
+            self.kill()
+        else:
+            self.stop()
+        self.start(timeout=timeout)
+
+    def freeze(self) -> None:
+        """Suspend it: its connections stay and nobody answers on them.
+
+        Raises:
+            RuntimeError: It is not running.
+        """
+        self._expect("running", "freeze")
+        self._suspend()
+        self._state = "frozen"
+
+    def thaw(self) -> None:
+        """Let it go on after `freeze`.
+
+        Raises:
+            RuntimeError: It is not frozen.
+        """
+        self._expect("frozen", "thaw")
+        self._resume()
+        self._state = "running"
+
+    def has_died(self) -> bool:
+        """Whether it ended by itself: it was neither stopped nor killed from here."""
+        return self._state != "down" and not self._alive()
+
+    @abstractmethod
+    def log(self) -> str:
+        """All that it has logged since it was last started."""
+
+    @abstractmethod
+    def _launch(self) -> None: ...
+
+    @abstractmethod
+    def _end(self, *, orderly: bool) -> None: ...
+
+    @abstractmethod
+    def _suspend(self) -> None: ...
+
+    @abstractmethod
+    def _resume(self) -> None: ...
+
+    @abstractmethod
+    def _alive(self) -> bool: ...
+
+    def _bring_down(self, *, orderly: bool) -> None:
+        if self._state != "down":
+            self._end(orderly=orderly)
+            self._state = "down"
+
+    def _expect(self, state: State, purpose: str) -> None:
+        if self._state != state:
+            raise RuntimeError(f"Kafka node {self.node_id} is {self._state}: cannot {purpose} it")
+
+
+def find_death(brokers: Sequence[Broker]) -> str | None:
+    """Say of the first broker that has died which it is, and the end of its log; None if all live."""
+    for broker in brokers:
+        if broker.has_died():
+            return f"Kafka node {broker.node_id} has died. {end_of_log(broker)}"
+    return None
+
+
+def end_of_log(broker: Broker) -> str:
+    """The end of a broker's log, for the message of an error."""
+    lines = broker.log().splitlines()[-_LOG_LINES:]
+    return "\n".join(["The end of its log:", *lines])
+
+
+def wait_until_complete(brokers: Sequence[Broker], timeout: float = START_TIMEOUT) -> None:
+    """Wait until every broker has started and answers that all of them are there.
+
+    Raises:
+        BrokerDiedError: One ended meanwhile.
+        ClusterUnavailableError: It took longer than the timeout, in seconds.
+    """
+    deadline = time.monotonic() + timeout
+    everybody = {broker.node_id for broker in brokers}
+    for broker in brokers:
+        # Its own word first: on a port that it could not have, somebody else may answer.
+        while "Kafka Server started" not in broker.log() or not everybody <= known_by(broker.bootstrap):
+            if (death := find_death(brokers)) is not None:
+                raise BrokerDiedError(death)
+            if time.monotonic() > deadline:
+                raise ClusterUnavailableError(
+                    f"Kafka node {broker.node_id} was not ready after {timeout:.0f} s. {end_of_log(broker)}"
+                )
+            time.sleep(POLL_INTERVAL)
+
+
+def known_by(server: str) -> frozenset[int]:
+    """The nodes that the broker at an address knows; none if it does not answer."""
+    try:
+        return frozenset(cluster_state(server).brokers)
+    except OSError:
+        return frozenset()
+
+
+def count_brokers(bootstrap: str) -> int:
+    """How many brokers the servers named (``host:port[,...]``) know of; 0 if none of them answers."""
+    state = first_answer(server.strip() for server in bootstrap.split(","))
+    return 0 if state is None else len(state.brokers)
+
+
+def wait_until(condition: Callable[[], Sequence[str]], timeout: float, what: str) -> None:
+    """Wait until a condition finds nothing wrong.
+
+    Args:
+        condition: Says what is wrong now.
+        timeout: In seconds.
+        what: What is waited for, for the message.
+
+    Raises:
+        ClusterUnavailableError: Something was still wrong in the end; the message says what.
+    """
+    deadline = time.monotonic() + timeout
+    while wrong := condition():
+        if time.monotonic() > deadline:
+            raise ClusterUnavailableError(
+                "\n".join([f"waited {timeout:g} s in vain for {what}:", *(f"  - {each}" for each in wrong)])
+            )
+        time.sleep(POLL_INTERVAL)

@@ -1,0 +1,371 @@
+"""A real Kafka cluster to test against, had in one of three ways behind one interface.
+
+``given``
+    One that is running already, named by its bootstrap servers.
+``docker``
+    Containers of the image apache/kafka, through testcontainers.
+``embedded``
+    Processes on this machine, from jars and a Java that pip brings: no Docker, no Java to install.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal
+
+from kafka_assignors.testing._brokers import coordinator, embedded
+from kafka_assignors.testing._brokers.access import OPEN, Access, Security
+from kafka_assignors.testing._brokers.broker import (
+    START_TIMEOUT,
+    Broker,
+    BrokerDiedError,
+    ClusterUnavailableError,
+    count_brokers,
+    find_death,
+    wait_until,
+)
+from kafka_assignors.testing._brokers.credentials import Credentials, Level
+from kafka_assignors.testing._brokers.layout import PROXIED, Layout
+from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer
+from kafka_assignors.testing._brokers.network import Network
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+log = logging.getLogger(__name__)
+
+How = Literal["given", "docker", "embedded"]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running Kafka cluster.
+
+    Attributes:
+        bootstrap_servers: ``host:port`` of each node, or what was named for a given cluster.
+        nodes: Number of brokers.
+        how: The way it was had.
+        brokers: The nodes by ascending id; empty for a given cluster.
+        security: What `bootstrap_servers` require of clients.
+        proxies: What `network` is, None without.
+    """
+
+    bootstrap_servers: list[str]
+    nodes: int
+    how: How
+    brokers: tuple[Broker, ...] = ()
+    security: Security = OPEN
+    proxies: Network | None = None
+
+    def death(self) -> str | None:
+        """Which broker has died, and the end of its log; None while all live. Stopped ones are not dead."""
+        return find_death(self.brokers)
+
+    @property
+    def access(self) -> Access:
+        """How clients reach it."""
+        return Access(tuple(self.bootstrap_servers), self.security)
+
+    @property
+    def network(self) -> Network:
+        """The way to the brokers through proxies, where faults can be made.
+
+        Raises:
+            ClusterUnavailableError: The cluster was started without.
+        """
+        if self.proxies is None:
+            raise ClusterUnavailableError(
+                "no proxies are in front of these brokers: start them with kafka_cluster(..., proxied=True)"
+            )
+        return self.proxies
+
+    def broker(self, node_id: int) -> Broker:
+        """The node of an id: to be killed, stopped, frozen, and brought back.
+
+        Raises:
+            ClusterUnavailableError: The cluster is given.
+            ValueError: It has no such node.
+        """
+        if self.how == "given":
+            raise ClusterUnavailableError(
+                f"the cluster at {','.join(self.bootstrap_servers)} is given: not ours to stop or kill. "
+                "Insist on one that is started here (how='embedded' or how='docker')"
+            )
+        for broker in self.brokers:
+            if broker.node_id == node_id:
+                return broker
+        raise ValueError(f"node {node_id}: the cluster has {[broker.node_id for broker in self.brokers]}")
+
+    def wait_complete(self, timeout: float = START_TIMEOUT) -> None:
+        """Wait until the cluster has got over what was done to its brokers.
+
+        That is: every broker that runs answers and knows all that run and no others, every partition has a
+        leader, and every replica on a running broker is in sync.
+
+        Raises:
+            ClusterUnavailableError: It took longer than the timeout, in seconds; says what is wrong.
+            BrokerDiedError: A broker ended meanwhile.
+        """
+
+        def wrong() -> list[str]:
+            if (death := self.death()) is not None:
+                raise BrokerDiedError(death)
+            return incomplete({node: _asked(server) for node, server in self._running().items()})
+
+        wait_until(wrong, timeout, "the cluster to be complete")
+
+    def coordinator_of(self, group_id: str, *, timeout: float = 30.0) -> int:
+        """The id of the node that coordinates a group, by FindCoordinator.
+
+        Args:
+            group_id: The group; need not exist.
+            timeout: In seconds.
+
+        Raises:
+            ClusterUnavailableError: No broker knows.
+        """
+        return coordinator.coordinator_of(self._servers(), group_id, timeout)
+
+    def move_coordinator(self, group_id: str, to: int | None = None, *, timeout: float = 30.0) -> int:
+        """Make another node the coordinator of a group, in an orderly way.
+
+        The partition of ``__consumer_offsets`` to which the group belongs gets another leader: its replicas
+        are reassigned so that the node is the preferred one, and the preferred one is elected. All groups of
+        that partition move along; in a cluster started here there is only one partition, unless
+        ``offsets.topic.num.partitions`` says otherwise.
+
+        Args:
+            group_id: The group; need not exist.
+            to: The node; by default any other with a replica in sync.
+            timeout: In seconds, of each step.
+
+        Returns:
+            The node, once every broker says that it is the coordinator.
+
+        Raises:
+            ClusterUnavailableError: There is no other node, the brokers refuse, or it takes too long.
+        """
+        return coordinator.move_coordinator(self._servers(), group_id, to, timeout)
+
+    def _servers(self) -> list[str]:
+        """Where running brokers answer the kit."""
+        return [*self._running().values()]
+
+    def _running(self) -> Mapping[int, str]:
+        """Where running brokers answer the kit, by node id."""
+        if self.how != "given":
+            return {broker.node_id: broker.bootstrap for broker in self.brokers if broker.running}
+        state = first_answer(self.bootstrap_servers)
+        if state is None:
+            raise ClusterUnavailableError(f"no broker answers at {','.join(self.bootstrap_servers)}")
+        return state.brokers
+
+
+@contextlib.contextmanager
+def kafka_cluster(
+    nodes: int = 1,
+    *,
+    how: How | None = None,
+    bootstrap: str | None = None,
+    settings: Mapping[str, str | int] | None = None,
+    security: Level = "plaintext",
+    proxied: bool = False,
+    progress: bool = True,
+) -> Iterator[Cluster]:
+    """Have a real Kafka cluster for the time of the context.
+
+    A cluster that is started here has a rack per node (``rack-1`` ...), creates no topics by itself, starts
+    rebalances without delay and allows session timeouts from one second. Nothing is left of it afterwards.
+
+    Args:
+        nodes: Number of brokers, 1 or 3. A given cluster must have at least as many.
+        how: Insist on one way. None takes a given cluster if one is named, else Docker if an image is named
+            or an engine answers that has an image or can pull it, else the embedded one.
+        bootstrap: Servers of a running cluster, ``host:port[,host:port...]``; default: ``$KAFKA_BOOTSTRAP``.
+        settings: Broker settings besides or instead of the built-in ones, on every node. A given cluster is
+            not ours to set.
+        security: What clients must bring: nothing, TLS, a user with a password (SCRAM-SHA-512), or both;
+            `Cluster.access` has it. The brokers among themselves, and the kit, use listeners without.
+        proxied: Put a proxy in front of every broker; `Cluster.network` is the way through them.
+        progress: Show on stderr that jars are being fetched (see `kafka_jars`).
+
+    Yields:
+        The cluster, once all of its brokers answer and know each other.
+
+    Raises:
+        ClusterUnavailableError: There is no Kafka in the way asked for.
+        BrokerDiedError: A broker ended while it was starting, or before the context did.
+        JarsUnavailableError: The embedded cluster's jars cannot be fetched.
+        ValueError: The arguments contradict each other.
+    """
+    if nodes not in {1, 3}:
+        raise ValueError(f"nodes={nodes}: a cluster has 1 or 3 (a quorum wants an odd number)")
+    if bootstrap is not None and how not in {None, "given"}:
+        raise ValueError(f"bootstrap={bootstrap!r} names a running cluster, but how={how!r} starts one")
+    bootstrap = bootstrap or os.environ.get("KAFKA_BOOTSTRAP")
+    way = how or choose_way(bootstrap, os.environ.get("KAFKA_IMAGE"), _docker_has_image)
+    log.info("a Kafka cluster of %d nodes: %s", nodes, way)
+    if way == "given":
+        wishes = {
+            f"settings={sorted(settings or {})}": settings,
+            f"security={security!r}": security != "plaintext",
+            "proxied=True": proxied,
+        }
+        yield _given_cluster(bootstrap, nodes, [wish for wish, wished in wishes.items() if wished])
+        return
+    with contextlib.ExitStack() as stack:
+        credentials = None
+        if security != "plaintext":
+            credentials = Credentials(security, Path(stack.enter_context(TemporaryDirectory())))
+        open_or_not = OPEN if credentials is None else credentials.security
+        network = stack.enter_context(Network(range(1, nodes + 1), open_or_not)) if proxied else None
+        layout = Layout(
+            nodes=nodes,
+            settings={**common_settings(nodes), **(settings or {})},
+            credentials=credentials,
+            proxies=() if network is None else network.access.servers,
+        )
+        brokers = stack.enter_context(_started_brokers(way, layout, progress))
+        servers = [broker.addresses[layout.clients] for broker in brokers]
+        if credentials is not None:
+            credentials.create_user(brokers[0].bootstrap, servers)
+        if network is not None:
+            network.lead_to({broker.node_id: broker.addresses[PROXIED] for broker in brokers})
+        cluster = Cluster(servers, nodes, way, tuple(brokers), open_or_not, network)
+        try:
+            yield cluster
+        except Exception as error:
+            # What failed in the context most likely did so for want of the broker: tell both.
+            if (death := cluster.death()) is not None:
+                error.add_note(death)
+            raise
+        if (death := cluster.death()) is not None:
+            raise BrokerDiedError(death)
+
+
+def incomplete(views: Mapping[int, ClusterState | str]) -> list[str]:
+    """What is missing in a cluster, by the words of its running nodes.
+
+    Args:
+        views: The view of each running node, or why it has none.
+    """
+    running = views.keys()
+    wrong = []
+    for node, view in views.items():
+        if isinstance(view, str):
+            wrong.append(f"node {node} does not answer: {view}")
+            continue
+        if view.brokers.keys() != running:
+            wrong.append(f"node {node} knows the nodes {sorted(view.brokers)} instead of {sorted(running)}")
+        for partition in view.partitions:
+            name = f"{partition.topic}-{partition.number}"
+            if partition.leader not in running:
+                wrong.append(f"node {node} says that {name} has no leader that runs ({partition.leader})")
+            if behind := running & {*partition.replicas} - partition.in_sync:
+                wrong.append(f"node {node} says that {name} is not in sync on {sorted(behind)}")
+    return wrong or ([] if views else ["no broker runs"])
+
+
+def choose_way(bootstrap: str | None, image: str | None, docker_has_image: Callable[[], bool]) -> How:
+    """The way to take where none is insisted on.
+
+    Args:
+        bootstrap: The running cluster that is named, if any.
+        image: The container image that is named, if any. Who names one wants that Kafka and no other, so
+            this never falls back to the embedded one.
+        docker_has_image: Whether an engine answers that has an image or can pull it. Called only if nothing
+            is named, as it may take its time.
+    """
+    if bootstrap:
+        return "given"
+    if image or docker_has_image():
+        return "docker"
+    return "embedded"
+
+
+def common_settings(nodes: int) -> dict[str, str | int]:
+    """Broker settings for tests, whichever way a cluster is started: quick, small and strict."""
+    replicas = min(nodes, 3)
+    return {
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": 0,
+        "group.min.session.timeout.ms": 1000,
+        # The default of 50 partitions costs seconds when the first group forms.
+        "offsets.topic.num.partitions": 1,
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.num.partitions": 1,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": 1,
+        "share.coordinator.state.topic.num.partitions": 1,
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": 1,
+        # A killed broker's partitions get new leaders when it has not been heard of for so long. One alone
+        # has nobody to give them to: fenced for a moment's silence on a laden machine, it ended its clients.
+        # Started again after a kill, it is refused for as long, and gives up after a time of its own.
+        "broker.session.timeout.ms": 6000 if nodes > 1 else 20_000,
+        "initial.broker.registration.timeout.ms": round(START_TIMEOUT * 1000),
+        "broker.heartbeat.interval.ms": 500,
+        "controller.quorum.election.timeout.ms": 500,
+        "controller.quorum.fetch.timeout.ms": 1000,
+        "log.cleaner.dedupe.buffer.size": 2097152,
+        "num.network.threads": 2,
+        "num.io.threads": 2,
+        "num.replica.fetchers": 1,
+    }
+
+
+def _given_cluster(bootstrap: str | None, nodes: int, wished: Sequence[str]) -> Cluster:
+    if not bootstrap:
+        raise ClusterUnavailableError(
+            "no running cluster is named: set KAFKA_BOOTSTRAP=host:port, or start one (how='embedded')"
+        )
+    if wished:
+        raise ClusterUnavailableError(
+            f"the cluster at {bootstrap} is given, so {' and '.join(wished)} cannot be had of it: "
+            "insist on one that is started here (how='embedded' or how='docker')"
+        )
+    there = count_brokers(bootstrap)
+    if there < nodes:
+        raise ClusterUnavailableError(
+            f"no broker answers at {bootstrap}"
+            if there == 0
+            else f"the cluster at {bootstrap} has {there} of the {nodes} brokers asked for"
+        )
+    return Cluster([server.strip() for server in bootstrap.split(",")], there, "given")
+
+
+def _asked(server: str) -> ClusterState | str:
+    try:
+        return cluster_state(server)
+    except OSError as error:
+        return str(error)
+
+
+def _docker_has_image() -> bool:
+    try:
+        # Testcontainers is optional, and slow to import: only who comes here needs it.
+        from kafka_assignors.testing._brokers import containers  # noqa: PLC0415
+    except ImportError as error:
+        log.info("no Docker: %s", error)
+        return False
+    return containers.image_available()
+
+
+def _started_brokers(
+    way: How, layout: Layout, progress: bool
+) -> contextlib.AbstractContextManager[Sequence[Broker]]:
+    if way == "embedded":
+        return embedded.started_brokers(layout, progress=progress)
+    try:
+        from kafka_assignors.testing._brokers import containers  # noqa: PLC0415
+    except ImportError as error:
+        raise ClusterUnavailableError(
+            f"testcontainers is not installed ({error}): pip install 'kafka-assignors[testing]', or use "
+            "how='embedded', which does without"
+        ) from error
+    return containers.started_brokers(layout)

@@ -1,0 +1,150 @@
+"""What makes a cluster safe, new for each: certificates of its brokers, and a user with a password."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from kafka import KafkaAdminClient
+from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
+from kafka.errors import KafkaError
+
+from kafka_assignors.testing._brokers.access import Access, Protocol, Security
+from kafka_assignors.testing._brokers.broker import POLL_INTERVAL, START_TIMEOUT, ClusterUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+Level = Literal["plaintext", "tls", "sasl", "sasl_tls"]
+"""What a cluster requires of clients: nothing, encryption, a user with a password (SCRAM), or both."""
+
+PROTOCOLS: Mapping[Level, Protocol] = {
+    "plaintext": "PLAINTEXT",
+    "tls": "SSL",
+    "sasl": "SASL_PLAINTEXT",
+    "sasl_tls": "SASL_SSL",
+}
+
+_LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+_LOGIN_MS = 2000  # for one try
+
+
+class Credentials:
+    """An authority with certificates, and a user, as far as the level of security wants them.
+
+    Args:
+        level: What the cluster is to require.
+        folder: Gets the authority's certificate, for clients; must last as long as the cluster.
+
+    Attributes:
+        security: What clients need.
+
+    Raises:
+        ClusterUnavailableError: trustme is not installed, which makes the certificates.
+        ValueError: There is no such level.
+    """
+
+    def __init__(self, level: Level, folder: Path) -> None:
+        if level not in PROTOCOLS:
+            raise ValueError(f"security={level!r}: must be one of {', '.join(PROTOCOLS)}")
+        security = Security(protocol=PROTOCOLS[level])
+        if security.authenticated:
+            security = replace(security, username="tester", password=secrets.token_urlsafe(16))
+        if security.encrypted:
+            self._authority = _new_authority()
+            ca_file = folder / "authority.pem"
+            ca_file.write_bytes(self._authority.cert_pem.bytes())
+            security = replace(security, ca_file=str(ca_file))
+        self.security = security
+
+    def key_store(self, host: str) -> bytes:
+        """A broker's key and certificate in PEM; the key in PKCS#8, the only form that Kafka reads.
+
+        Args:
+            host: Where clients reach the broker; besides by 127.0.0.1, as through a proxy.
+        """
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - comes with trustme
+
+        issued = self._authority.issue_cert(*{"127.0.0.1", "localhost", host})
+        key = serialization.load_pem_private_key(issued.private_key_pem.bytes(), password=None)
+        pkcs8 = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return b"".join([pkcs8, *(certificate.bytes() for certificate in issued.cert_chain_pems)])
+
+    def broker_settings(self, listener: str, key_store: str) -> dict[str, str]:
+        """What makes a broker require it of those who come to a listener.
+
+        Args:
+            listener: The listener's name.
+            key_store: The file that has what `key_store` made.
+        """
+        prefix = f"listener.name.{listener.lower()}"
+        settings: dict[str, str] = {}
+        if self.security.encrypted:
+            settings |= {
+                f"{prefix}.ssl.keystore.type": "PEM",
+                f"{prefix}.ssl.keystore.location": key_store,
+            }
+        if self.security.authenticated:
+            mechanism = self.security.mechanism
+            settings |= {
+                f"{prefix}.sasl.enabled.mechanisms": mechanism,
+                f"{prefix}.{mechanism.lower()}.sasl.jaas.config": f"{_LOGIN_MODULE} required;",
+            }
+        return settings
+
+    def create_user(self, bootstrap: str, servers: Sequence[str], timeout: float = START_TIMEOUT) -> None:
+        """Tell a new cluster its user, and wait until every broker knows it. Does nothing without SASL.
+
+        Args:
+            bootstrap: A listener without security.
+            servers: The listeners with it.
+            timeout: In seconds.
+
+        Raises:
+            ClusterUnavailableError: A broker does not take the user.
+        """
+        if not self.security.authenticated:
+            return
+        user = UserScramCredentialUpsertion(
+            self.security.username, ScramMechanism.SCRAM_SHA_512, self.security.password
+        )
+        admin: Any = KafkaAdminClient(bootstrap_servers=bootstrap)
+        with contextlib.closing(admin):
+            refused = admin.alter_user_scram_credentials([user])[user.user]
+        if refused is not None:
+            raise ClusterUnavailableError(f"the brokers do not take the user {user.user}: {refused}")
+        deadline = time.monotonic() + timeout
+        for server in servers:
+            access = Access((server,), self.security)
+            while (error := _refusal(access)) is not None:
+                if time.monotonic() > deadline:
+                    raise ClusterUnavailableError(
+                        f"the broker at {server} does not take its user after {timeout:.0f} s: {error}"
+                    )
+                time.sleep(POLL_INTERVAL)
+
+
+def _refusal(access: Access) -> KafkaError | None:
+    """Why a broker does not let a client in; None if it does."""
+    try:
+        KafkaAdminClient(**access.kafka_python(), bootstrap_timeout_ms=_LOGIN_MS).close()
+    except KafkaError as error:
+        return error
+    return None
+
+
+def _new_authority() -> Any:
+    try:
+        import trustme  # noqa: PLC0415 - optional, and needed for TLS only
+    except ImportError as error:
+        raise ClusterUnavailableError(
+            f"trustme is not installed ({error}), which makes certificates: pip install "
+            "'kafka-assignors[testing]', or take security='sasl' or 'plaintext'"
+        ) from error
+    return trustme.CA()

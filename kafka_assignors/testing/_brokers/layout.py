@@ -1,0 +1,89 @@
+"""A cluster that is to be started, whichever way: its nodes, their listeners and settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafka_assignors.testing._brokers.access import Protocol
+    from kafka_assignors.testing._brokers.credentials import Credentials
+
+PLAIN: Final = "PLAIN"
+"""The listener without security, for the kit's own work; clients' too where nothing is required of them."""
+
+CLIENTS: Final = "CLIENTS"
+"""The listener for clients of which something is required."""
+
+PROXIED: Final = "PROXIED"
+"""The listener behind the proxy, which requires the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A cluster that is to be started.
+
+    Attributes:
+        nodes: Number of brokers; each is a controller, too.
+        settings: Broker settings, on every node. They come before those that a way of starting adds.
+        credentials: What clients need, or None.
+        proxies: The address of each node's proxy, "host:port"; empty without proxies.
+    """
+
+    nodes: int
+    settings: Mapping[str, str | int]
+    credentials: Credentials | None = None
+    proxies: Sequence[str] = ()
+
+    @property
+    def clients(self) -> str:
+        """The name of the clients' listener."""
+        return PLAIN if self.credentials is None else CLIENTS
+
+    @property
+    def protocols(self) -> dict[str, Protocol]:
+        """The protocol of each listener that can be reached from outside of the cluster, by its name."""
+        protocol: Protocol = "PLAINTEXT" if self.credentials is None else self.credentials.security.protocol
+        protocols: dict[str, Protocol] = {PLAIN: "PLAINTEXT", self.clients: protocol}
+        if self.proxies:
+            protocols[PROXIED] = protocol
+        return protocols
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether brokers need a key."""
+        return self.credentials is not None and self.credentials.security.encrypted
+
+    def node_settings(self, node_id: int, key_store: str) -> dict[str, str | int]:
+        """The settings of a node, but for addresses.
+
+        Args:
+            node_id: 1, 2, ...
+            key_store: The file with the node's key, if it needs one.
+        """
+        settings: dict[str, str | int] = {
+            "process.roles": "broker,controller",
+            "node.id": node_id,
+            "broker.rack": f"rack-{node_id}",
+            "controller.listener.names": "CONTROLLER",
+        }
+        if self.credentials is not None:
+            for listener in self.protocols.keys() - {PLAIN}:
+                settings |= self.credentials.broker_settings(listener, key_store)
+        return settings
+
+    def advertised(self, node_id: int, addresses: Mapping[str, str]) -> dict[str, str]:
+        """What a node tells clients about its listeners: where they are, or where the proxy is.
+
+        Args:
+            node_id: 1, 2, ...
+            addresses: Where each listener is, "host:port".
+        """
+        return {**addresses, **({PROXIED: self.proxies[node_id - 1]} if self.proxies else {})}
+
+
+def joined(values: Mapping[str, object], separator: str) -> str:
+    """Pairs as Kafka writes them, for instance listeners: "A://host:1,B://host:2"."""
+    return ",".join(f"{name}{separator}{value}" for name, value in values.items())

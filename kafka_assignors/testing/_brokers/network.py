@@ -1,0 +1,200 @@
+"""Network faults between real clients and real brokers, made by a TCP proxy in front of every broker.
+
+    with kafka_cluster(3, proxied=True) as kafka:
+        group = ConsumerGroup(kafka.network.access, topic, assignors)
+        a, b = group.join("a"), group.join("b")
+        group.wait_stable()
+        with kafka.network.half_open(client="b"):
+            group.wait_stable(members=[a])
+
+Each broker has a listener of its own for them and advertises the proxy as its address, so that clients which
+know the cluster through `Network.access` never go past the proxy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from kafka_assignors.testing._brokers.access import OPEN, Access, Security
+from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from types import TracebackType
+
+T = TypeVar("T")
+
+__all__ = ["Direction", "Fault", "Network", "Traffic"]
+
+
+class Fault:
+    """Something wrong with the network, until it is healed. A context manager: healed on leaving.
+
+    Attributes:
+        rule: What is wrong, and whose connections it is about.
+    """
+
+    def __init__(self, network: Network, rule: Rule) -> None:
+        self._network = network
+        self.rule = rule
+
+    def __repr__(self) -> str:
+        return f"<Fault {self.rule}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.heal()
+
+    def heal(self) -> None:
+        """End the fault; nothing happens if it has ended. Other faults on the same connections stay."""
+        self._network.end(self.rule)
+
+
+class Network:
+    """The way between clients and the brokers of a cluster, and what can be wrong with it.
+
+    Faults are about all connections, those of one client, those to one broker, or those of one client to one
+    broker. A client is named by its client id, which is read from the first request of each connection; in
+    TLS it cannot be seen. Faults hold on return, add up, and can be made from any thread.
+
+    Args:
+        nodes: The ids of the brokers.
+        security: What the brokers require behind the proxy.
+
+    Attributes:
+        access: How clients reach the cluster through the proxies.
+    """
+
+    def __init__(self, nodes: Sequence[int], security: Security = OPEN) -> None:
+        self._nodes = nodes
+        self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Proxy, list[str]]] = Future()
+        # In the end nobody waits for it if this Python ends without closing.
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve()), name="network of a Kafka cluster", daemon=True
+        )
+        self._thread.start()
+        self._loop, self._closing, self._proxy, addresses = self._started.result()
+        self.access = Access(tuple(addresses), security)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Reset all connections and end the proxies; nothing is left of them on return."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._closing.set)
+            self._thread.join()
+
+    def lead_to(self, brokers: Mapping[int, str]) -> None:
+        """Say where the brokers are.
+
+        Args:
+            brokers: The address of each node's listener behind the proxy, "host:port", by node id.
+        """
+        targets = {}
+        for node, address in brokers.items():
+            host, _, port = address.rpartition(":")
+            targets[node] = host, int(port)
+        self._do(lambda: self._proxy.lead_to(targets))
+
+    def delay(
+        self,
+        seconds: float,
+        *,
+        client: str | None = None,
+        broker: int | None = None,
+        direction: Direction = "both",
+    ) -> Fault:
+        """Let bytes arrive later by so many seconds; they stay in order.
+
+        Each way is delayed: with "both" a request and its answer take twice the time. What is under way when
+        the fault is healed arrives at once. Of each way of a connection 4 MB are under way at most.
+
+        Raises:
+            ValueError: There is no such broker, clients cannot be told apart, or the time is negative.
+        """
+        if seconds < 0:
+            raise ValueError(f"seconds={seconds}: bytes cannot arrive before they were sent")
+        return self._begin(
+            Rule(kind="delay", client=client, broker=broker, direction=direction, seconds=seconds)
+        )
+
+    def drop(self, *, client: str | None = None, broker: int | None = None) -> Fault:
+        """Reset the connections, and new ones while it lasts: at once, or when the client has said its id.
+
+        Raises:
+            ValueError: There is no such broker, or clients cannot be told apart.
+        """
+        return self._begin(Rule(kind="drop", client=client, broker=broker))
+
+    def half_open(
+        self, *, client: str | None = None, broker: int | None = None, direction: Direction = "both"
+    ) -> Fault:
+        """Let no byte pass, while connections stay open and new ones are accepted: as if packets were lost.
+
+        Neither end hears that the other closes, either. Bytes are held back, not lost, as TCP sends again
+        what was not received: once the fault is healed they arrive late, as do ends of connections. A broker
+        may so be told things by a client that has given up long ago.
+
+        Raises:
+            ValueError: There is no such broker, or clients cannot be told apart.
+        """
+        return self._begin(Rule(kind="half_open", client=client, broker=broker, direction=direction))
+
+    def heal(self) -> None:
+        """End all faults."""
+        self._do(self._proxy.remove_all)
+
+    def end(self, rule: Rule) -> None:
+        """End one fault; see `Fault.heal`."""
+        self._do(lambda: self._proxy.remove(rule))
+
+    def connections(self, *, client: str | None = None, broker: int | None = None) -> int:
+        """How many connections are open, of a client, to a broker, or in all."""
+        return self._do(lambda: self._proxy.connections(client, broker))
+
+    def traffic(self, *, client: str | None = None, broker: int | None = None) -> Traffic:
+        """What went through so far, for a client, to and from a broker, or in all."""
+        return self._do(lambda: self._proxy.traffic(client, broker))
+
+    def _begin(self, rule: Rule) -> Fault:
+        if rule.broker is not None and rule.broker not in self._nodes:
+            raise ValueError(f"broker={rule.broker}: the cluster has the nodes {[*self._nodes]}")
+        if rule.client is not None and self.access.security.encrypted:
+            raise ValueError(
+                f"client={rule.client!r}: in TLS no proxy sees client ids; select by broker, or take a "
+                "cluster without TLS"
+            )
+        self._do(lambda: self._proxy.add(rule))
+        return Fault(self, rule)
+
+    def _do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Do something in the loop, and wait until it is done."""
+        if not self._thread.is_alive():
+            raise RuntimeError("the network is closed, as its cluster has ended")
+        return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
+
+    async def _serve(self) -> None:
+        proxy, closing = Proxy(), asyncio.Event()
+        try:
+            servers, addresses = await proxy.listen(self._nodes)
+        except OSError as error:
+            self._started.set_exception(error)
+            return
+        self._started.set_result((asyncio.get_running_loop(), closing, proxy, addresses))
+        await closing.wait()
+        for server in servers:
+            server.close()
+        # What is left of connections is cancelled by asyncio.run.

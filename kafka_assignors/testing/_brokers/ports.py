@@ -1,0 +1,58 @@
+"""Ports for brokers: free when chosen, likely to stay free while a broker is down, chosen anew if taken."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import socket
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from kafka_assignors.testing._brokers.broker import Broker, BrokerDiedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+LOCALHOST = "127.0.0.1"  # "localhost" may mean ::1 to a client
+
+# Below the ports that Linux and macOS give to outgoing connections. A port of those could be taken while its
+# broker is down, even by a client that looks for the broker: one that happens to have the port itself
+# connects to itself, and the broker cannot come back.
+_RANGE = range(20000, 32768)
+_STARTS = 3  # how often to choose ports, should another process be quicker to bind one
+
+Brokers = TypeVar("Brokers", bound=Sequence[Broker])
+
+
+class PortTakenError(BrokerDiedError):
+    """Another process has bound a port between its choice and the broker's start."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ports that nobody on this machine listens on now."""
+    # Not the seeded generator: processes with one seed would choose the same ports.
+    choose = random.SystemRandom()
+    with contextlib.ExitStack() as stack:
+        ports: list[int] = []
+        while len(ports) < count:  # all are held until all are chosen
+            port = choose.choice(_RANGE)
+            probe = stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                probe.bind((LOCALHOST, port))
+                ports.append(port)
+        return ports
+
+
+def enter_retrying(
+    stack: contextlib.ExitStack, context: Callable[[], contextlib.AbstractContextManager[Brokers]]
+) -> Brokers:
+    """Enter a context of brokers, and again with other ports if another process was quicker to bind one."""
+    for _ in range(_STARTS - 1):
+        try:
+            return stack.enter_context(context())
+        except PortTakenError as error:
+            log.info("starting again with other ports: %s", error)
+    return stack.enter_context(context())

@@ -1,0 +1,294 @@
+"""Carries bytes between clients and brokers, late or not at all where a rule says so.
+
+All of it runs in one asyncio loop; `kafka_assignors.testing._brokers.network` is the side that tests see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from kafka_assignors.testing._brokers.ports import LOCALHOST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Direction = Literal["both", "to_broker", "to_client"]
+Way = Literal["to_broker", "to_client"]
+
+_CHUNK_BYTES = 65536
+_CHUNKS = 64  # read ahead of what may pass, each way of a connection
+_HEADER = struct.Struct(">ihhih")  # size, api key, api version, correlation id, length of the client id
+_MOST_BYTES = 100_000_000  # of a request, as brokers have it (socket.request.max.bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rule:
+    """What happens to the connections of a client, a broker, or both.
+
+    Attributes:
+        kind: Pass bytes late, reset and refuse connections, or let no byte pass.
+        client: The client id, None for all.
+        broker: The node id, None for all.
+        direction: Which bytes, for all kinds but "drop".
+        seconds: How late.
+    """
+
+    kind: Literal["delay", "drop", "half_open"]
+    client: str | None
+    broker: int | None
+    direction: Direction = "both"
+    seconds: float = 0.0
+
+    def hits(self, link: Link, way: Way | None = None) -> bool:
+        """Whether it is about a connection, and about this way if one is named."""
+        return (
+            self.client in {None, link.client}
+            and self.broker in {None, link.broker}
+            and (way is None or self.direction in {"both", way})
+        )
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What went through.
+
+    Attributes:
+        connections: How many connections were led to a broker.
+        refused: How many were reset at once, as a fault would have it.
+        to_broker: Bytes that were handed on to brokers.
+        to_client: Bytes that were handed on to clients.
+    """
+
+    connections: int = 0
+    refused: int = 0
+    to_broker: int = 0
+    to_client: int = 0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(
+            self.connections + other.connections,
+            self.refused + other.refused,
+            self.to_broker + other.to_broker,
+            self.to_client + other.to_client,
+        )
+
+
+class Stream(NamedTuple):
+    """One end of a connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    def reset(self) -> None:
+        """End it with a reset rather than in peace; nothing that waits to be sent is."""
+        with contextlib.suppress(OSError):  # closed by the other end meanwhile
+            connection = self.writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+
+@dataclass(slots=True, eq=False)
+class Link:
+    """A client's connection through the proxy.
+
+    Attributes:
+        broker: The node at its other end.
+        task: Carries its bytes; cancelled, it resets both ends.
+        client: The client id, None until the first request and where it cannot be read.
+        traffic: Where to count.
+    """
+
+    broker: int
+    task: asyncio.Task[None]
+    client: str | None = None
+    traffic: Traffic = field(default_factory=Traffic)
+
+
+def client_id_in(data: bytes) -> tuple[bool, str | None]:
+    """The client id in the header of the first request of a connection.
+
+    Args:
+        data: The first bytes of the connection.
+
+    Returns:
+        Whether there are enough bytes to tell, and the id; None if there is none, or these bytes are not
+        Kafka's in plain text (a size that no request has, as in TLS).
+    """
+    if len(data) >= _HEADER.size:
+        size, _, _, _, length = _HEADER.unpack_from(data)
+        if not _HEADER.size <= size + 4 <= _MOST_BYTES or length < 0:
+            return True, None
+        if len(data) >= _HEADER.size + length:
+            return True, data[_HEADER.size : _HEADER.size + length].decode(errors="replace")
+    return False, None
+
+
+class Proxy:
+    """Listens for each broker, and leads connections to it as the rules allow."""
+
+    def __init__(self) -> None:
+        self._targets: Mapping[int, tuple[str, int]] = {}
+        self._links: set[Link] = set()
+        self._rules: list[Rule] = []
+        self._changed = asyncio.Event()
+        self._traffic: dict[tuple[str | None, int], Traffic] = {}
+
+    async def listen(self, nodes: Sequence[int]) -> tuple[list[asyncio.Server], list[str]]:
+        """Start to accept connections for these nodes; the servers and their addresses, "host:port"."""
+
+        async def serve(node: int) -> asyncio.Server:
+            async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                await self._accept(node, Stream(reader, writer))
+
+            return await asyncio.start_server(accept, LOCALHOST, 0)
+
+        servers = [await serve(node) for node in nodes]
+        return servers, [f"{LOCALHOST}:{server.sockets[0].getsockname()[1]}" for server in servers]
+
+    async def add(self, rule: Rule) -> None:
+        """Let a rule hold from now on. The connections that it drops are reset on return."""
+        self._rules.append(rule)
+        self._wake()
+        dropped = [link.task for link in self._links if rule.kind == "drop" and rule.hits(link)]
+        for task in dropped:
+            task.cancel()
+        if dropped:
+            await asyncio.wait(dropped)
+
+    async def remove(self, rule: Rule) -> None:
+        """Let a rule hold no longer; one that does not hold does not matter."""
+        self._rules = [each for each in self._rules if each is not rule]
+        self._wake()
+
+    async def remove_all(self) -> None:
+        """Let no rule hold any longer."""
+        self._rules = []
+        self._wake()
+
+    async def connections(self, client: str | None, broker: int | None) -> int:
+        """How many are open, of a client, to a broker, or in all (None)."""
+        return sum(client in {None, link.client} and broker in {None, link.broker} for link in self._links)
+
+    async def lead_to(self, targets: Mapping[int, tuple[str, int]]) -> None:
+        """Say where the brokers are: (host, port) of each node. Connections to others are reset."""
+        self._targets = targets
+
+    async def traffic(self, client: str | None, broker: int | None) -> Traffic:
+        """What went through for a client, a broker, or all of them (None)."""
+        found = (
+            count
+            for (name, node), count in self._traffic.items()
+            if client in {None, name} and broker in {None, node}
+        )
+        return sum(found, Traffic())
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _drops(self, link: Link) -> bool:
+        return any(rule.kind == "drop" and rule.hits(link) for rule in self._rules)
+
+    async def _accept(self, node: int, client: Stream) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - for the type checker: this is a coroutine of a task
+        link = Link(node, task)
+        self._links.add(link)
+        try:
+            await self._lead(link, client)
+        except (OSError, asyncio.CancelledError):
+            # A drop, the end of the proxy, or an end of the connection that is gone: nothing is left to do.
+            pass
+        finally:
+            self._links.discard(link)
+            client.reset()
+
+    async def _lead(self, link: Link, client: Stream) -> None:
+        first = b""
+        known = False
+        # Before a word of the client's only rules for all clients can hit it.
+        while not known and not self._drops(link):
+            chunk = await client.reader.read(_CHUNK_BYTES)
+            if not chunk:
+                return
+            first += chunk
+            known, link.client = client_id_in(first)
+        link.traffic = self._traffic.setdefault((link.client, link.broker), Traffic())
+        if self._drops(link):
+            link.traffic.refused += 1
+            return
+        if link.broker not in self._targets:
+            return
+        broker = Stream(*await asyncio.open_connection(*self._targets[link.broker]))
+        link.traffic.connections += 1
+        try:
+            await asyncio.gather(
+                self._carry(link, "to_broker", client.reader, broker, first),
+                self._carry(link, "to_client", broker.reader, client),
+            )
+        finally:
+            broker.reset()
+
+    async def _carry(
+        self, link: Link, way: Way, source: asyncio.StreamReader, target: Stream, first: bytes = b""
+    ) -> None:
+        """Hand on what comes from one end to the other, in order, and its end."""
+        loop = asyncio.get_running_loop()
+        # When it was read, and what: no bytes for the end, None for a reset.
+        waiting: asyncio.Queue[tuple[float, bytes | None]] = asyncio.Queue(_CHUNKS)
+
+        async def read() -> None:
+            chunk: bytes | None = first or await _read(source)
+            while chunk:
+                await waiting.put((loop.time(), chunk))
+                chunk = await _read(source)
+            await waiting.put((loop.time(), chunk))
+
+        reading = asyncio.create_task(read())
+        try:
+            while True:
+                read_at, chunk = await waiting.get()
+                await self._until_it_may_pass(link, way, read_at)
+                if chunk is None:
+                    target.reset()
+                    return
+                if not chunk:
+                    target.writer.write_eof()
+                    return
+                target.writer.write(chunk)
+                if way == "to_broker":
+                    link.traffic.to_broker += len(chunk)
+                else:
+                    link.traffic.to_client += len(chunk)
+                await target.writer.drain()
+        except OSError:
+            # The target is gone. Its source hears of it the other way round, if that is open.
+            return
+        finally:
+            reading.cancel()
+
+    async def _until_it_may_pass(self, link: Link, way: Way, read_at: float) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            rules = [rule for rule in self._rules if rule.hits(link, way)]
+            held = any(rule.kind == "half_open" for rule in rules)
+            due = read_at + sum(rule.seconds for rule in rules if rule.kind == "delay")
+            remaining = due - loop.time()
+            if not held and remaining <= 0:
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if held else remaining):
+                    await self._changed.wait()
+
+
+async def _read(source: asyncio.StreamReader) -> bytes | None:
+    """Some bytes, none at the end, None after a reset."""
+    try:
+        return await source.read(_CHUNK_BYTES)
+    except OSError:
+        return None

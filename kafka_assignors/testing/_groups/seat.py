@@ -1,0 +1,110 @@
+"""Where a user's own code sits in a group under test."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from typing import TYPE_CHECKING, Any, cast
+
+from kafka_assignors.testing._groups import clients
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafka_assignors.testing._groups.clients import Client, ClientName, Report
+    from kafka_assignors.testing._groups.worker import WorkerConfig
+
+
+class Seat:
+    """A place in the group under test, which a function of the user's takes.
+
+    The function gets it as its only argument, and either returns a consumer, which the kit then polls, or
+    is an application: it makes its consumer, has it observed, and polls until it is to leave.
+
+        def billing(seat):
+            consumer = seat.observe(KafkaConsumer(**seat.kafka_python()))
+            consumer.subscribe(seat.topics)
+            while not seat.leaving:
+                for partition, records in consumer.poll(timeout_ms=500).items():
+                    ...
+            consumer.close()
+
+    Attributes:
+        name: The member's name, to be the client id.
+        group_id: The group's id.
+        topics: What to subscribe to; empty if there is a pattern.
+        pattern: Regular expression for the topics, or None.
+        access: The cluster.
+    """
+
+    def __init__(self, config: WorkerConfig, report: Report, before_poll: Callable[[], None]) -> None:
+        self.name = config.name
+        self.group_id = config.group_id
+        self.topics = config.topics
+        self.pattern = config.pattern
+        self.access = config.access
+        self.observed: Client | None = None
+        self._config = config
+        self._report = report
+        self._before_poll = before_poll
+        self._leaving = threading.Event()
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the application is to close its consumer and return."""
+        return self._leaving.is_set()
+
+    def leave(self) -> None:
+        """Make the application leave."""
+        self._leaving.set()
+
+    def kafka_python(self) -> dict[str, Any]:
+        """Settings for kafka-python's KafkaConsumer: servers, group, ids, and those of the test."""
+        return self._settings("kafka-python")
+
+    def librdkafka(self) -> dict[str, Any]:
+        """The same for confluent-kafka's Consumer."""
+        return self._settings("confluent-kafka")
+
+    def aiokafka(self) -> dict[str, Any]:
+        """The same for aiokafka's AIOKafkaConsumer."""
+        return self._settings("aiokafka")
+
+    def observe(self, consumer: Any) -> Any:
+        """Have a consumer observed that has not polled yet.
+
+        Args:
+            consumer: Of kafka-python, confluent-kafka or aiokafka.
+
+        Returns:
+            What to use from then on in its place: for confluent-kafka another object with the same methods,
+            else the consumer itself.
+
+        Raises:
+            TypeError: It is a consumer of no library that is known.
+        """
+        names: Mapping[str, ClientName] = {
+            "kafka": "kafka-python",
+            "confluent_kafka": "confluent-kafka",
+            "cimpl": "confluent-kafka",
+            "aiokafka": "aiokafka",
+        }
+        packages = [base.__module__.partition(".")[0] for base in type(consumer).__mro__]
+        found = [names[package] for package in packages if package in names]
+        if not found:
+            raise TypeError(f"{consumer!r} is no consumer of kafka-python, confluent-kafka or aiokafka")
+        self.observed = clients.load(found[0]).observe(consumer, self._report, self._before_poll)
+        return cast("Any", self.observed).consumer
+
+    def _settings(self, client: ClientName) -> dict[str, Any]:
+        return cast("dict[str, Any]", clients.load(client).settings(self._config.task()))
+
+
+def called(function: Callable[[Seat], Any], seat: Seat) -> tuple[Any, asyncio.AbstractEventLoop | None]:
+    """What the user's function returns, and the event loop that it was called on, if it is a coroutine's."""
+    if not inspect.iscoroutinefunction(function):
+        return function(seat), None
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name=f"event loop of {seat.name}", daemon=True).start()
+    return asyncio.run_coroutine_threadsafe(function(seat), loop).result(), loop

@@ -1,0 +1,197 @@
+"""Whether a group is at rest, and its partitions are owned as they should be: what is wrong, in words.
+
+Three words are held against each other: the members' own, the coordinator's, and which topics there are.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from confluent_kafka import KafkaException
+from kafka import TopicPartition
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors._timelines.timeline import NO_GENERATION, format_partitions
+from kafka_assignors.testing._topics import REQUEST_SECONDS
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+    from kafka_assignors.testing._groups.member import Member
+
+Topics = str | Collection[str] | re.Pattern[str]
+"""What to subscribe to: a topic, topics, or a pattern that topics match from the start of their names."""
+
+Sharing = Literal["exclusive", "broadcast"]
+"""Whether each partition is to have one owner, or to be owned by every subscriber of its topic."""
+
+_WARNINGS = threading.Lock()
+"""Held while warnings are caught, whose filters are the whole process's."""
+
+Existing = Mapping[str, Collection[TopicPartition]]
+"""Topic -> its partitions, as the brokers say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokersView:
+    """A group as its coordinator describes it.
+
+    Attributes:
+        state: "Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead" or "Unknown".
+        protocol: The name of the chosen assignor; empty during a rebalance.
+        assignments: The partitions of each member, by member id.
+        subscriptions: The topics that each member asked for when it last joined, by member id; empty
+            during a rebalance, and without those whose subscription cannot be read.
+        error: Why there is no view, if there is none.
+    """
+
+    state: str
+    protocol: str
+    assignments: Mapping[str, frozenset[TopicPartition]]
+    subscriptions: Mapping[str, frozenset[str]]
+    error: str = ""
+
+
+def describe(client: AdminClient, group_id: str) -> BrokersView:
+    """Ask the coordinator about a group."""
+    try:
+        # Deprecated, but what replaces it leaves out the subscriptions.
+        with _WARNINGS, warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            listed: list[Any] = client.list_groups(group_id, timeout=REQUEST_SECONDS)
+    except KafkaException as error:
+        return _no_view(str(error))
+    if not listed:
+        return _no_view("the coordinator does not answer")
+    # While its coordinator moves, two brokers may list a group.
+    found = next((group for group in listed if group.error is None and group.state != "Dead"), listed[0])
+    if found.error is not None:
+        return _no_view(str(found.error))
+    return BrokersView(
+        state=found.state,
+        protocol=found.protocol,
+        assignments={member.id: _assigned(member.assignment) for member in found.members},
+        subscriptions={
+            member.id: topics for member in found.members if (topics := _asked(member.metadata)) is not None
+        },
+    )
+
+
+def _no_view(error: str) -> BrokersView:
+    return BrokersView(state="Unknown", protocol="", assignments={}, subscriptions={}, error=error)
+
+
+def _assigned(encoded: bytes) -> frozenset[TopicPartition]:
+    if not encoded:
+        return frozenset()
+    return frozenset(ConsumerProtocolAssignment.decode(encoded).partitions())
+
+
+def _asked(encoded: bytes) -> frozenset[str] | None:
+    try:
+        return frozenset(ConsumerProtocolSubscription.decode(encoded).topics) if encoded else None
+    except Exception:  # noqa: BLE001 - a broken member is for the test to judge, not for us to die of
+        return None
+
+
+def among_members(members: Collection[Member]) -> list[str]:
+    """What is wrong by the members' own word alone."""
+    wrong = [f"{member.name} ended" for member in members if not member.running]
+    wrong += [f"{member.name} is joining" for member in members if member.joining]
+    wrong += [
+        f"{member.name} is in no generation"
+        for member in members
+        if member.generation == NO_GENERATION and not member.joining and member.running
+    ]
+    if len({member.generation for member in members}) > 1:
+        said = ", ".join(f"{member.name} {member.generation}" for member in members)
+        wrong.append(f"the members are in different generations: {said}")
+    return wrong
+
+
+def against_brokers(members: Collection[Member], view: BrokersView, name: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong in view of the coordinator's word.
+
+    Args:
+        members: Those that should make up the group.
+        view: The coordinator's word.
+        name: Member id -> the name of a member that had it.
+    """
+    if view.error:
+        yield f"the coordinator cannot be asked: {view.error}"
+        return
+    if view.state not in ({"Stable"} if members else {"Empty", "Dead"}):
+        yield f"the coordinator says {view.state}"
+    for member in members:
+        assigned = view.assignments.get(member.member_id)
+        if assigned is None:
+            yield f"the coordinator does not list {member.name}"
+        elif assigned != member.assignment:
+            yield (
+                f"the coordinator says that {member.name} has {format_partitions(assigned)},"
+                f" {member.name} says {format_partitions(member.assignment)}"
+            )
+    for member_id in view.assignments.keys() - {member.member_id for member in members}:
+        yield f"the coordinator still lists {name.get(member_id, member_id)}"
+
+
+def against_topics(
+    members: Collection[Member],
+    view: BrokersView,
+    existing: Existing,
+    partitions: Collection[TopicPartition] | None,
+    ownership: Sharing,
+) -> Iterator[str]:
+    """What is wrong in view of the topics that exist.
+
+    Args:
+        members: Those that should make up the group.
+        view: The coordinator's word.
+        existing: The topics.
+        partitions: Those that must be owned; None for all of the topics that members subscribe to.
+        ownership: By how many.
+    """
+    subscribed = {
+        member.name: {topic for topic in existing if _subscribes(member.topics, topic)} for member in members
+    }
+    for member in members:
+        asked = view.subscriptions.get(member.member_id, frozenset())
+        if subscribed[member.name] != asked & existing.keys():
+            yield f"{member.name} has not joined with its new topics yet"
+    if partitions is None:
+        topics = set[str]().union(*subscribed.values())
+        partitions = [partition for topic in topics for partition in existing[topic]]
+    owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
+    for member in members:
+        for partition in member.assignment:
+            owners.setdefault(partition, []).append(member.name)
+    for partition, names in sorted(owners.items()):
+        subscribers = [name for name, topics in subscribed.items() if partition.topic in topics]
+        right = names == subscribers if ownership == "broadcast" else len(names) == 1
+        if not right or partition not in partitions:
+            yield f"{partition.topic}-{partition.partition} is owned by {', '.join(names) or 'nobody'}"
+
+
+def against_expectation(members: Collection[Member], expect: Mapping[str, int]) -> Iterator[str]:
+    """Which members have not as many partitions as they should."""
+    sizes = {member.name: len(member.assignment) for member in members}
+    for name, count in expect.items():
+        if sizes.get(name) != count:
+            yield f"{name} has {sizes.get(name, 'no')} partitions instead of {count}"
+
+
+def names_of(topics: str | Collection[str]) -> list[str]:
+    """Topics, however they are given, in a list."""
+    return [topics] if isinstance(topics, str) else [*topics]
+
+
+def _subscribes(topics: Topics, topic: str) -> bool:
+    if isinstance(topics, re.Pattern):
+        # The clients leave internal topics out of what a pattern matches.
+        return not topic.startswith("__") and topics.match(topic) is not None
+    return topic in names_of(topics)

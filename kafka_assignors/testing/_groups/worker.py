@@ -1,0 +1,409 @@
+"""One member of a consumer group at work, in a process or a thread of its own, driven and observed.
+
+`python -m kafka_assignors.testing._groups.worker` reads its `WorkerConfig` as the first line of its standard
+input, then commands, and writes what happens to it as events to its standard output, a JSON object a line.
+`kafka_assignors.testing._groups.member` is the other end; it runs the same in a thread.
+
+Every event has `event` (its kind) and `time`: `time.monotonic()`, which on Linux and macOS is one clock for
+all processes of a machine, so the events of several members can be put in order.
+
+    started       pid, instance_id, client
+    metadata      generation, member_id: as the member stood when it asked to join
+                  topics, version, owned, claimed_generation, user_data (hex), rack: what the assignor sent
+    assign        on the leader only: generation, claims (as metadata, one for each member), plan (the
+                  partitions and user_data of each member), seconds; or error instead of plan
+    assignment    generation, member_id, partitions (the whole assignment), user_data (hex)
+    assigned      the listener's callbacks: partitions, generation
+    revoked
+    lost
+    records       ranges: [topic, partition, first offset, last offset], without holes
+    committed     the command `commit` was done
+    commit_failed text: of the commit after a poll; it is not tried again
+    error         type, text, command: an exception that came out of poll (command null) or of a command
+    subscribed    topics, pattern
+    unsubscribed
+    paused        the member does not poll until `resumed`
+    resumed
+    state         generation, member_id, coordinator, partitions, subscription: the answer to `state`
+    closed        reason: "left", or "errors" after too many in a row
+
+`metadata`, `assign` and user data are told by members of kafka-python only.
+
+Partitions are [topic, partition] pairs. Commands are objects with `command`: `release`, `leave`, `subscribe`
+(with topics), `unsubscribe`, `pause`, `resume`, `commit` and `state`. The member carries them out between two
+polls, but answers `state` at once. An application of the user's own obeys `leave`, `pause` and `resume`, and
+answers `state`.
+
+Records are reported before their offsets are committed: a member that is killed never committed what it did
+not report.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import queue
+import re
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+
+from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._groups import clients
+from kafka_assignors.testing._groups.imports import imported
+from kafka_assignors.testing._groups.seat import Seat, called
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kafka_assignors.testing._groups.clients import Client, ClientName, Report
+
+CommitMode = Literal["each poll", "auto", "never"]
+"""When a member commits: after reporting each poll's records, by the client's timer, or on command only."""
+
+POLL_MS: Final = 1000
+"""How long one poll waits.
+
+Not shorter: a leader whose poll ends while it waits for its own SyncGroup may never apply the assignment
+(kafka-python 3.0), so a poll should outlast a rebalance.
+"""
+
+_EXIT_TOO_MANY_ERRORS: Final = 3
+_EXIT_PARENT_GONE: Final = 4
+_MOST_ERRORS_IN_A_ROW: Final = 100
+_COMMIT_MS: Final = 30_000
+_REBALANCE: Final = re.compile(r"rebalance_?in_?progress", re.IGNORECASE)  # as each client calls it
+_SECONDS_AFTER_ERROR: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerConfig:
+    """All that a member needs to know; crosses the border of a process as one line of JSON.
+
+    Attributes:
+        access: The cluster.
+        group_id: The group to join.
+        name: Client id, and so the beginning of the member id.
+        topics: The topics to subscribe to; empty if there is a pattern.
+        pattern: Regular expression for the topics, matched from the start of their names.
+        client: The library, or "package.module:function" (or "file.py:function") of the user's own.
+        assignors: In order of preference: a name, or what to import and its arguments. None for the
+            library's own choice.
+        instance_id: Makes it a static member (KIP-345).
+        settings: Further settings of the consumer.
+        commit: When to commit.
+        poll_ms: How long one poll waits, see `POLL_MS`; 1 at least.
+        work_ms: How long the application works after each poll, before it commits and obeys; 0 at least.
+        held: Whether to wait for the command `release` before it makes its consumer.
+        recalls_joins: Whether its client looks at a join that it would forget; see `ConsumerGroup`.
+    """
+
+    access: Access
+    group_id: str
+    name: str
+    topics: Sequence[str]
+    pattern: str | None
+    client: ClientName | str
+    assignors: Sequence[str | tuple[str, Mapping[str, Any]]] | None
+    instance_id: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    commit: CommitMode = "each poll"
+    poll_ms: int = POLL_MS
+    work_ms: int = 0
+    held: bool = False
+    recalls_joins: bool = False
+
+    def __post_init__(self) -> None:
+        if self.poll_ms < 1 or self.work_ms < 0:
+            raise ValueError(
+                f"{self.name}: poll_ms={self.poll_ms} and work_ms={self.work_ms}: a poll takes 1 ms at least,"
+                " work 0 ms"
+            )
+
+    def to_json(self) -> str:
+        """One line without its end.
+
+        Raises:
+            TypeError: A setting or an argument of an assignor has no JSON.
+        """
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str | bytes) -> Self:
+        """The inverse of `to_json`."""
+        values = json.loads(line)
+        return cls(**{**values, "access": Access.from_json(values["access"])})
+
+    def task(self) -> clients.Task:
+        """The consumer that this is about, its assignors imported and made."""
+        return clients.Task(
+            access=self.access,
+            group_id=self.group_id,
+            name=self.name,
+            assignors=None if self.assignors is None else [_assignor(spec) for spec in self.assignors],
+            instance_id=self.instance_id,
+            auto_commit=self.commit == "auto",
+            settings=self.settings,
+            recalls_joins=self.recalls_joins,
+        )
+
+
+class Worker:
+    """A member at work.
+
+    Args:
+        config: What it is to do.
+        report: Gets its events, from several threads.
+    """
+
+    def __init__(self, config: WorkerConfig, report: Report) -> None:
+        self._config = config
+        self._report = report
+        self._library: Any = None
+        self._task: clients.Task | None = None
+        self._function: Callable[[Seat], Any] | None = None
+        self._commands: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self._client: Client | None = None
+        self._seat: Seat | None = None
+        self._running = threading.Event()  # clear while an application is not to poll
+        self._running.set()
+        self._released = threading.Event()
+        self._paused = False
+        self._subscribed = True
+
+    def take(self, command: Mapping[str, Any]) -> None:
+        """Take a command, from any thread."""
+        if command["command"] == "state":
+            self._report_state()
+        elif command["command"] == "release":
+            self._released.set()
+        elif self._seat is not None and self._client is None:
+            self._tell_application(command["command"], self._seat)
+        else:
+            self._commands.put(command)
+
+    def prepare(self) -> None:
+        """Import what the member needs: before `run`, as it takes time that a member that is held has."""
+        config = self._config
+        if config.client in clients.MODULES:
+            self._library = clients.load(cast("ClientName", config.client))
+            self._task = config.task()
+        else:
+            self._function = imported(config.client)
+
+    def run(self) -> int:
+        """Consume and obey until told to leave.
+
+        Returns:
+            The exit status of a process.
+        """
+        config = self._config
+        self._report("started", pid=os.getpid(), instance_id=config.instance_id, client=config.client)
+        if config.held:
+            self._released.wait()
+        if self._function is None:
+            made: Client = self._library.make(self._task, self._report)
+            made.subscribe(config.topics, config.pattern)
+        else:
+            self._seat = seat = Seat(config, self._report, self._wait_to_poll)
+            consumer, loop = called(self._function, seat)
+            if consumer is None:
+                self._report("closed", reason="left" if seat.leaving else "returned")
+                return 0
+            made = self._adopted(seat, consumer, loop)
+        self._client = made
+        return self._loop(made)
+
+    def _adopted(self, seat: Seat, consumer: Any, loop: Any) -> Client:
+        """The consumer that the user's function returned, in the way that our loop uses it."""
+        if seat.observed is None or cast("Any", seat.observed).consumer is not consumer:
+            seat.observe(consumer)
+        observed = cast("Any", seat.observed)
+        if loop is not None:
+            observed.loop = loop
+        if not observed.subscribed:
+            observed.subscribe(self._config.topics, self._config.pattern)
+        return cast("Client", observed)
+
+    # The loop over a consumer
+
+    def _loop(self, client: Client) -> int:
+        errors = 0
+        while True:
+            command = self._next_command(wait=_SECONDS_AFTER_ERROR if errors else 0)
+            if command is not None and command["command"] == "leave":
+                break
+            try:
+                if command is not None:
+                    self._obey(client, command)
+                    continue
+                delivered = client.poll(self._config.poll_ms / 1000)
+                time.sleep(self._config.work_ms / 1000)
+                if delivered and self._config.commit == "each poll":
+                    self._commit(client)
+                errors = 0
+            except Exception as error:  # noqa: BLE001 - an application may well go on, and so does this one
+                errors += 1
+                self._report("error", command=command and command["command"], **_described(error))
+                if errors == _MOST_ERRORS_IN_A_ROW:
+                    break
+        client.close()
+        failed = errors == _MOST_ERRORS_IN_A_ROW
+        self._report("closed", reason="errors" if failed else "left")
+        return _EXIT_TOO_MANY_ERRORS if failed else 0
+
+    def _next_command(self, wait: float) -> Mapping[str, Any] | None:
+        idle = self._paused or not self._subscribed
+        try:
+            if idle or wait:
+                return self._commands.get(timeout=None if idle else wait)
+            return self._commands.get_nowait()
+        except queue.Empty:
+            return None
+
+    def _obey(self, client: Client, command: Mapping[str, Any]) -> None:
+        match command["command"]:
+            case "subscribe":
+                client.subscribe(command["topics"], None)
+                self._subscribed = True
+            case "unsubscribe":
+                client.unsubscribe()
+                self._subscribed = False
+                self._report("unsubscribed")
+            case "pause":
+                self._paused = True
+                self._report("paused")
+            case "resume":
+                self._paused = False
+                self._report("resumed")
+            case "commit":
+                self._commit_as_told(client)
+                self._report("committed")
+            case other:
+                raise ValueError(f"unknown command {other!r}")
+
+    def _commit_as_told(self, client: Client) -> None:
+        """Commit. If a rebalance is on, polling completes it, as clients say; for half a minute."""
+        polls = 0 if self._paused else round(_COMMIT_MS / self._config.poll_ms)
+        for _ in range(polls):
+            try:
+                client.commit()
+            except clients.CommitError as error:
+                if _REBALANCE.search(str(error)) is None:
+                    raise
+            else:
+                return
+            client.poll(self._config.poll_ms / 1000)
+        client.commit()
+
+    def _commit(self, client: Client) -> None:
+        try:
+            client.commit()
+        except clients.CommitError as error:
+            self._report("commit_failed", text=str(error))
+
+    # An application that polls by itself
+
+    def _tell_application(self, command: str, seat: Seat) -> None:
+        match command:
+            case "leave":
+                seat.leave()
+                self._running.set()
+            case "pause":
+                self._running.clear()
+            case "resume":
+                self._running.set()
+                self._report("resumed")
+            case _:
+                text = f"an application of the user's own decides by itself when to {command}"
+                self._report("error", command=command, type="ValueError", text=text)
+
+    def _wait_to_poll(self) -> None:
+        if not self._running.is_set():
+            self._report("paused")
+            self._running.wait()
+
+    # What it says of itself
+
+    def _report_state(self) -> None:
+        client = self._client
+        if client is None and self._seat is not None:
+            client = self._seat.observed
+        if client is None:
+            self._report("state", member_id="", coordinator="starting", subscription=[])
+            return
+        generation, member_id, state = client.membership()
+        self._report(
+            "state",
+            generation=generation,
+            member_id=member_id,
+            coordinator=state,
+            partitions=sorted(client.assignment()),
+            subscription=sorted(client.subscription()),
+        )
+
+
+def _assignor(spec: Any) -> Any:
+    """A strategy's name, or an assignor, made from what names it."""
+    if not isinstance(spec, tuple | list):
+        return spec
+    target, arguments = spec
+    return (imported(target) if isinstance(target, str) else target)(**arguments)
+
+
+def _described(error: Exception) -> dict[str, str]:
+    return {"type": type(error).__name__, "text": str(error)}
+
+
+class _Reporter:
+    """Writes events as lines, from any thread."""
+
+    def __init__(self, file_descriptor: int) -> None:
+        self._file = os.fdopen(file_descriptor, "w", encoding="utf-8")
+        self._lock = threading.Lock()
+
+    def __call__(self, kind: str, **fields: Any) -> None:
+        line = json.dumps({"event": kind, "time": time.monotonic(), **fields})
+        with self._lock:
+            try:
+                self._file.write(line + "\n")
+                self._file.flush()
+            except BrokenPipeError:
+                os._exit(_EXIT_PARENT_GONE)
+
+
+def _read_commands(commands: io.RawIOBase, worker: Worker) -> None:
+    try:
+        while line := commands.readline():
+            worker.take(json.loads(line))
+    except Exception:
+        logging.getLogger(__name__).exception("the member cannot take commands any more")
+    # The parent is gone, and nobody else would end this process.
+    os._exit(_EXIT_PARENT_GONE)
+
+
+def main() -> int:
+    """Be a member until told to leave.
+
+    Returns:
+        The exit status.
+    """
+    # What an assignor prints must not end up between the events.
+    report = _Reporter(os.dup(sys.stdout.fileno()))
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    # Unbuffered, because a buffered reader that a thread waits in is in the way when the interpreter ends.
+    commands = io.FileIO(sys.stdin.fileno(), closefd=False)
+    worker = Worker(WorkerConfig.from_json(commands.readline()), report)
+    # Before the consumer, which may take long to find its brokers.
+    threading.Thread(target=_read_commands, args=(commands, worker), name="commands", daemon=True).start()
+    worker.prepare()
+    return worker.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

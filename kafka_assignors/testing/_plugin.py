@@ -1,0 +1,341 @@
+"""The pytest plug-in: a real Kafka cluster, topics and consumer groups as fixtures.
+
+    def test_a_crash_pauses_partitions_for_seconds_only(consumer_group):
+        group = consumer_group(members=3)
+        group.members["m2"].crash()
+        group.wait_stable()
+        group.timeline.assert_paused_at_most(10_000)
+
+`kafka_cluster`
+    A cluster that starts when a test first asks for it, and is kept for the session.
+`topic_factory`
+    Makes topics on it, and deletes them when the test ends: ``topic_factory(6)`` returns the topic's name.
+`consumer_group`
+    Makes groups on it, and kills their members when the test ends. See `GroupFactory`.
+
+Others, with other settings and under names of your own, come from `kafka_cluster_factory`,
+`topic_factory_factory` and `consumer_group_factory`, in a conftest or a test module:
+
+    three_brokers = kafka_cluster_factory(3)
+    patient_group = consumer_group_factory(cluster="three_brokers", settings={"session_timeout_ms": 45000})
+
+The report of a failed test shows what happened in its groups: a chart, all events, and the members' logs;
+pytest-html's report has a picture of each group.
+
+Each setting is a command-line option and an ini value; the option wins. Those with several values are
+repeated on the command line, have a line each in the ini file, and win key by key:
+
+============================= =========================== ====================================================
+option                        ini                         meaning
+============================= =========================== ====================================================
+``--kafka``                   ``kafka``                   insist on one way: given, docker or embedded
+``--kafka-bootstrap``         ``kafka_bootstrap``         use this running cluster (default: $KAFKA_BOOTSTRAP)
+``--kafka-nodes``             ``kafka_nodes``             number of brokers to start, 1 (default) or 3
+``--kafka-image``             ``kafka_image``             container image to start (default: $KAFKA_IMAGE)
+``--kafka-broker-settings``   ``kafka_broker_settings``   several: KEY=VALUE for the brokers to start
+``--kafka-security``          ``kafka_security``          what brokers to start require: plaintext (default),
+                                                          tls, sasl or sasl_tls
+``--kafka-timeout``           ``kafka_timeout``           seconds that groups are waited for (default: 30)
+``--kafka-client``            ``kafka_client``            client library of groups' members (kafka-python)
+``--kafka-place``             ``kafka_place``             what members run in: process (default) or thread
+``--kafka-consumer-settings`` ``kafka_consumer_settings`` several: KEY=VALUE for consumers, in kafka-python's
+                                                          spelling; values are JSON, or else text
+``--kafka-timelines``         ``kafka_timelines``         a folder: pictures of failed tests' groups (default:
+                                                          none are drawn)
+============================= =========================== ====================================================
+
+Under pytest-xdist each worker has its own cluster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import uuid
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+import pytest
+
+from kafka_assignors.testing import _plugin_options as plugin_options, _plugin_report as plugin_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+
+    # Not imported before a cluster starts: pytest loads this module in every run, of any project.
+    from kafka_assignors.testing._brokers.cluster import Cluster, How
+    from kafka_assignors.testing._groups.group import AssignorSpec, ConsumerGroup
+    from kafka_assignors.testing._groups.stability import Topics
+
+Scope = Literal["session", "package", "module", "class", "function"]
+
+DEFAULT_PARTITIONS = 6
+"""Of a topic that is made without saying how many."""
+
+options = plugin_options.read
+
+_DELETE_SECONDS = 5.0
+_RUNNING: pytest.StashKey[list[Cluster]] = pytest.StashKey()
+
+
+class TopicFactory(Protocol):
+    """What the fixture `topic_factory` is."""
+
+    def __call__(self, partitions: int = ..., **more: Any) -> str:
+        """Make a topic; it is deleted when the fixture's scope ends.
+
+        Args:
+            partitions: How many it gets; 6 unless the fixture's factory was told otherwise.
+            **more: Further arguments of `create_topic`: name, replication...
+
+        Returns:
+            Its name, a new one by default.
+        """
+
+
+class GroupFactory(Protocol):
+    """What the fixture `consumer_group` is."""
+
+    def __call__(
+        self,
+        topics: Topics | None = None,
+        assignors: Sequence[AssignorSpec] | None = None,
+        *,
+        members: int = 0,
+        partitions: int = ...,
+        settings: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> ConsumerGroup:
+        """Make a group; its members are killed when the fixture's scope ends.
+
+        Args:
+            topics: What its members subscribe to; by default a new topic of its own.
+            assignors: Their assignors; by default the client's own choice.
+            members: So many join, and the group is stable on return: m1, m2...
+            partitions: How many the new topic gets; 6 unless the fixture's factory was told otherwise.
+            settings: Settings of their consumers, on top of the fixture's and the configured ones.
+            **more: Further arguments of `ConsumerGroup`. Its id begins with the test's name by default.
+
+        Raises:
+            GroupNotStableError: The members that were to join did not make up a stable group.
+        """
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options and ini values."""
+    plugin_options.declare(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse options that make no sense before any test runs."""
+    options(config)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say where the cluster comes from."""
+    configured = options(config)
+    if configured.bootstrap:
+        return f"kafka: {configured.how or 'given'}, {configured.bootstrap}"
+    way = configured.how or "the first way that there is (docker, embedded)"
+    image = f", {configured.image}" if configured.image else ""
+    return f"kafka: {way}{image}, nodes: {configured.nodes}"
+
+
+def kafka_cluster_factory(
+    nodes: int | None = None,
+    *,
+    how: How | None = None,
+    settings: Mapping[str, str | int] | None = None,
+    image: str | None = None,
+    scope: Scope = "session",
+    **more: Any,
+) -> Callable[[pytest.FixtureRequest], Iterator[Cluster]]:
+    """Make a fixture that is a running Kafka cluster, to be assigned to a name in a conftest or test module.
+
+    Args:
+        nodes: Number of brokers, 1 or 3; default: what is configured.
+        how: Insist on one way; default: what is configured.
+        settings: Broker settings besides the configured and built-in ones; not for a given cluster.
+        image: The container image; default: what is configured.
+        scope: The fixture's scope. Starting costs seconds, so clusters are best kept for the session.
+        **more: Further arguments of `kafka_cluster`: security, proxied...
+    """
+
+    @pytest.fixture(scope=scope)
+    def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+        from kafka_assignors.testing._brokers.cluster import kafka_cluster as started  # noqa: PLC0415 - see above
+
+        config = request.config
+        configured = options(config)
+        way = how or ("docker" if image else configured.how)
+        bootstrap = configured.bootstrap if way in {None, "given"} else None
+        merged = {**configured.broker_settings, **(settings or {})}
+        running = config.stash.setdefault(_RUNNING, [])
+        with contextlib.ExitStack() as stack:
+            # The first start may fetch for half a minute: let that be seen.
+            with _uncaptured(config), pytest.MonkeyPatch.context() as environment:
+                if named := image or configured.image:
+                    environment.setenv("KAFKA_IMAGE", named)
+                context = started(
+                    nodes or configured.nodes,
+                    how=way,
+                    bootstrap=bootstrap,
+                    settings=merged or None,
+                    **{"security": configured.security, **more},
+                )
+                kafka = stack.enter_context(context)
+            running.append(kafka)
+            stack.callback(running.remove, kafka)
+            yield kafka
+
+    return cluster
+
+
+def topic_factory_factory(
+    *,
+    cluster: str = "kafka_cluster",
+    partitions: int = DEFAULT_PARTITIONS,
+    scope: Scope = "function",
+    **defaults: Any,
+) -> Callable[[pytest.FixtureRequest], Iterator[TopicFactory]]:
+    """Make a fixture that makes topics, as `topic_factory` does.
+
+    Args:
+        cluster: The name of the fixture with the cluster that they are made on.
+        partitions: How many a topic gets by default.
+        scope: The fixture's scope: its topics are deleted when that ends.
+        **defaults: Other defaults for arguments of `create_topic`: replication...
+    """
+
+    @pytest.fixture(scope=scope)
+    def topic_factory(request: pytest.FixtureRequest) -> Iterator[TopicFactory]:
+        with _topics(request, cluster) as create:
+
+            def make(partitions: int = partitions, **more: Any) -> str:
+                return create(partitions, **{**defaults, **more})
+
+            yield make
+
+    return topic_factory
+
+
+def consumer_group_factory(
+    *,
+    cluster: str = "kafka_cluster",
+    assignors: Sequence[AssignorSpec] | None = None,
+    partitions: int = DEFAULT_PARTITIONS,
+    settings: Mapping[str, Any] | None = None,
+    scope: Scope = "function",
+    **defaults: Any,
+) -> Callable[[pytest.FixtureRequest], Iterator[GroupFactory]]:
+    """Make a fixture that makes consumer groups, as `consumer_group` does.
+
+    Args:
+        cluster: The name of the fixture with the cluster that they are on.
+        assignors: The members' assignors by default; None for the client's own choice.
+        partitions: How many a topic gets that is made for a group.
+        settings: Settings of the consumers, on top of the configured ones.
+        scope: The fixture's scope: its groups end when that ends.
+        **defaults: Other defaults for arguments of `ConsumerGroup`: client, commit, timeout...
+    """
+
+    @pytest.fixture(scope=scope)
+    def consumer_group(request: pytest.FixtureRequest) -> Iterator[GroupFactory]:
+        from kafka_assignors.testing._groups.group import ConsumerGroup  # noqa: PLC0415 - see above
+
+        kafka: Cluster = request.getfixturevalue(cluster)
+        configured = options(request.config)
+        base = {**configured.consumer_settings, **(settings or {})}
+        groups = plugin_report.groups_of(request.node)
+        # Members end before the topics that they read are deleted.
+        with _topics(request, cluster) as create, contextlib.ExitStack() as stack:
+
+            def make(
+                topics: Topics | None = None,
+                assignors: Sequence[AssignorSpec] | None = assignors,
+                *,
+                members: int = 0,
+                partitions: int = partitions,
+                settings: Mapping[str, Any] | None = None,
+                **more: Any,
+            ) -> ConsumerGroup:
+                asked: dict[str, Any] = {
+                    "group_id": _group_id(request.node.name),
+                    "timeout": configured.timeout,
+                    "client": configured.client,
+                    "place": configured.place,
+                    **defaults,
+                    **more,
+                }
+                group = ConsumerGroup(
+                    kafka,
+                    create(partitions) if topics is None else topics,
+                    assignors,
+                    settings={**base, **(settings or {})},
+                    **asked,
+                )
+                groups.append(stack.enter_context(group))
+                for _ in range(members):
+                    group.join()
+                if members:
+                    group.wait_stable()
+                return group
+
+            yield make
+
+    return consumer_group
+
+
+kafka_cluster = kafka_cluster_factory()
+topic_factory = topic_factory_factory()
+consumer_group = consumer_group_factory()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to a failed test's report what happened in its groups, and which broker has died.
+
+    The latter is the likely cause of all else, and nothing that a client can tell.
+    """
+    result = yield
+    if result.failed:
+        for cluster in item.config.stash.get(_RUNNING, []):
+            if (death := cluster.death()) is not None:
+                result.sections.append(("Kafka", death))
+        plugin_report.add_groups(item, result, options(item.config).timelines)
+    return result
+
+
+@contextlib.contextmanager
+def _topics(request: pytest.FixtureRequest, cluster: str) -> Iterator[Callable[..., str]]:
+    """Makes topics, and deletes them at the end."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - see above
+
+    from kafka_assignors.testing._topics import create_topic, delete_topic  # noqa: PLC0415 - see above
+
+    kafka: Cluster = request.getfixturevalue(cluster)
+    timeout = options(request.config).timeout
+    made: list[str] = []
+
+    def make(partitions: int, **more: Any) -> str:
+        made.append(create_topic(kafka, partitions, **{"timeout": timeout, **more}))
+        return made[-1]
+
+    yield make
+    for name in made:
+        # The test may have deleted it, or have ended the cluster.
+        with contextlib.suppress(KafkaException, TimeoutError):
+            delete_topic(kafka, name, timeout=_DELETE_SECONDS)
+
+
+def _group_id(test: str) -> str:
+    """An id that tells in brokers' logs which test it is of; a new one each time."""
+    words = re.sub(r"[^A-Za-z0-9]+", "-", test).strip("-")
+    return f"{words[:60] or 'group'}-{uuid.uuid4().hex[:8]}"
+
+
+def _uncaptured(config: pytest.Config) -> contextlib.AbstractContextManager[None]:
+    """Output goes to the terminal meanwhile."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is None:
+        return contextlib.nullcontext()
+    return cast("contextlib.AbstractContextManager[None]", capture.global_and_fixture_disabled())

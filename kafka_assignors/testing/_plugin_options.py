@@ -1,0 +1,207 @@
+"""The settings of the pytest plug-in: declared, read and checked. See `kafka_assignors.testing._plugin`."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafka_assignors.testing._brokers.cluster import How
+    from kafka_assignors.testing._brokers.credentials import Level
+    from kafka_assignors.testing._groups.runners import Place
+
+WAYS: Final = ("given", "docker", "embedded")
+NODES: Final = ("1", "3")
+LEVELS: Final = ("plaintext", "tls", "sasl", "sasl_tls")
+PLACES: Final = ("process", "thread")
+
+
+class Options(NamedTuple):
+    """What is configured.
+
+    Attributes:
+        how: The way of having Kafka that is insisted on, or None.
+        bootstrap: The running cluster named, or None.
+        nodes: Number of brokers.
+        image: The container image, or None for the usual one.
+        broker_settings: Broker settings besides the built-in ones.
+        security: What the brokers require of clients.
+        timeout: How long groups are waited for, in seconds.
+        client: The client library of groups' members, or the path of a function.
+        place: What members run in.
+        consumer_settings: Settings of all groups' consumers.
+        timelines: The folder for pictures of failed tests' groups, or None.
+    """
+
+    how: How | None
+    bootstrap: str | None
+    nodes: int
+    image: str | None
+    broker_settings: Mapping[str, str]
+    security: Level
+    timeout: float
+    client: str
+    place: Place
+    consumer_settings: Mapping[str, Any]
+    timelines: Path | None
+
+
+class _Setting(NamedTuple):
+    name: str
+    metavar: str
+    text: str
+    several: bool = False
+
+
+_SETTINGS: Final = (
+    _Setting("kafka", "|".join(WAYS), "insist on one way of having Kafka (default: the first that there is)"),
+    _Setting("kafka_bootstrap", "HOST:PORT[,...]", "use this running cluster (default: $KAFKA_BOOTSTRAP)"),
+    _Setting("kafka_nodes", "|".join(NODES), "number of Kafka brokers (default: 1)"),
+    _Setting("kafka_image", "IMAGE", "container image of Kafka (default: $KAFKA_IMAGE, or apache/kafka)"),
+    _Setting(
+        "kafka_broker_settings", "KEY=VALUE", "a setting of the Kafka brokers; may be repeated", several=True
+    ),
+    _Setting("kafka_security", "|".join(LEVELS), "what the Kafka brokers require (default: plaintext)"),
+    _Setting("kafka_timeout", "SECONDS", "how long to wait for consumer groups at most (default: 30)"),
+    _Setting("kafka_client", "NAME", "client library of groups' members (default: kafka-python)"),
+    _Setting("kafka_place", "|".join(PLACES), "what groups' members run in (default: process)"),
+    _Setting(
+        "kafka_consumer_settings",
+        "KEY=VALUE",
+        "a setting of all groups' consumers, its value JSON or text; may be repeated",
+        several=True,
+    ),
+    _Setting("kafka_timelines", "FOLDER", "draw the groups of failed tests as pictures into this folder"),
+)
+
+_DEFAULT_TIMEOUT: Final = 30.0
+
+
+def declare(parser: pytest.Parser) -> None:
+    """Declare command-line options and ini values."""
+    group = parser.getgroup("kafka", "a real Kafka cluster (kafka-assignors)")
+    for name, metavar, text, several in _SETTINGS:
+        action = "append" if several else "store"
+        group.addoption(f"--{name.replace('_', '-')}", dest=name, metavar=metavar, help=text, action=action)
+        if several:
+            parser.addini(name, text, type="linelist", default=[])
+        else:
+            parser.addini(name, text, default="")
+
+
+def read(config: pytest.Config) -> Options:
+    """What command line, ini file and environment say.
+
+    Raises:
+        pytest.UsageError: A value is none of those allowed, or two contradict each other.
+    """
+    how = _option(config, "kafka", WAYS)
+    nodes = _option(config, "kafka_nodes", NODES) or "1"
+    bootstrap = _option(config, "kafka_bootstrap")
+    if bootstrap and how not in {"", "given"}:
+        raise pytest.UsageError(
+            f"kafka_bootstrap={bootstrap} names a running cluster, but kafka={how} is to start one"
+        )
+    image = _option(config, "kafka_image")
+    if image and how not in {"", "docker"}:
+        raise pytest.UsageError(
+            f"kafka_image={image} names a container image, but kafka={how} runs no containers: leave one of"
+            " the two out, or say kafka=docker"
+        )
+    if image and bootstrap:
+        raise pytest.UsageError(
+            f"kafka_image={image} is to be started, but kafka_bootstrap={bootstrap} names a running cluster:"
+            " leave one of the two out"
+        )
+    # Who names an image wants that one, whatever the environment offers.
+    if how in {"", "given"} and not image:
+        bootstrap = bootstrap or os.environ.get("KAFKA_BOOTSTRAP", "")
+    if how == "given" and not bootstrap:
+        raise pytest.UsageError(
+            "kafka=given needs a running cluster: --kafka-bootstrap=host:port or $KAFKA_BOOTSTRAP"
+        )
+    if image:
+        how = "docker"
+    broker_settings = _pairs(config, "kafka_broker_settings", "log.retention.ms=60000")
+    if bootstrap and broker_settings:
+        raise pytest.UsageError(
+            f"kafka_broker_settings={', '.join(broker_settings)}: the cluster at {bootstrap} is running"
+            " already; have one started (kafka=embedded or kafka=docker), or leave them out"
+        )
+    security = _option(config, "kafka_security", LEVELS) or "plaintext"
+    if bootstrap and security != "plaintext":
+        raise pytest.UsageError(
+            f"kafka_security={security}: the cluster at {bootstrap} is running already; have one started"
+            " (kafka=embedded or kafka=docker), or leave it out"
+        )
+    consumer_settings = _pairs(config, "kafka_consumer_settings", "session_timeout_ms=3000")
+    return Options(
+        how=cast("How", how) if how else None,
+        bootstrap=bootstrap or None,
+        nodes=int(nodes),
+        image=image or None,
+        broker_settings=broker_settings,
+        security=cast("Level", security),
+        timeout=_seconds(config, "kafka_timeout"),
+        client=_option(config, "kafka_client") or "kafka-python",
+        place=cast("Place", _option(config, "kafka_place", PLACES) or "process"),
+        consumer_settings={key: _json_or_text(value) for key, value in consumer_settings.items()},
+        timelines=_folder(config, "kafka_timelines"),
+    )
+
+
+def _option(config: pytest.Config, name: str, allowed: Sequence[str] = ()) -> str:
+    """The option, else the ini value, else an empty string."""
+    value = str(config.getoption(name) or config.getini(name)).strip()
+    if value and allowed and value not in allowed:
+        raise pytest.UsageError(f"{name}={value}: must be one of {', '.join(allowed)}")
+    return value
+
+
+def _pairs(config: pytest.Config, name: str, example: str) -> dict[str, str]:
+    """The ini's lines and the options, which come later and so win key by key."""
+    found: dict[str, str] = {}
+    for line in (*config.getini(name), *(config.getoption(name) or ())):
+        key, equals, value = line.partition("=")
+        if not (key.strip() and equals):
+            raise pytest.UsageError(f"{name}={line}: must be KEY=VALUE, as in {example}")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _json_or_text(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _seconds(config: pytest.Config, name: str) -> float:
+    value = _option(config, name)
+    try:
+        seconds = float(value) if value else _DEFAULT_TIMEOUT
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise pytest.UsageError(f"{name}={value}: must be a number of seconds above 0, as in {name}=60")
+    return seconds
+
+
+def _folder(config: pytest.Config, name: str) -> Path | None:
+    """A folder as seen from where the command line was written, or from the ini file's place."""
+    if option := config.getoption(name):
+        folder = config.invocation_params.dir / option
+    elif ini := config.getini(name):
+        folder = config.rootpath / ini
+    else:
+        return None
+    if folder.exists() and not folder.is_dir():
+        raise pytest.UsageError(f"{name}={folder}: this is a file; name a folder, which need not exist")
+    return Path(folder)

@@ -1,0 +1,126 @@
+"""Topics to test with, made and changed through a client that is independent of the one under test."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Final
+
+from confluent_kafka import Producer
+
+# Their documented place; the stubs say otherwise.
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
+from kafka import TopicPartition
+
+from kafka_assignors.testing._brokers.access import Access, Kafka
+
+REQUEST_SECONDS: Final = 10.0
+"""How long one request may take."""
+
+LOG_LEVEL: Final = 2
+"""What librdkafka says on stderr: less than that brokers refuse connections, which tests make them do."""
+
+_LOOK_SECONDS: Final = 0.05
+
+
+def servers(kafka: Kafka) -> list[str]:
+    """The addresses of a cluster's brokers, however the cluster is named."""
+    return [*Access.to(kafka).servers]
+
+
+def admin_client(kafka: Kafka) -> AdminClient:
+    """A client that is no member of any group, and logs errors only."""
+    return AdminClient({**Access.to(kafka).librdkafka(), "log_level": LOG_LEVEL})
+
+
+def existing_partitions(
+    client: AdminClient | Producer | Kafka, timeout: float = REQUEST_SECONDS
+) -> dict[str, list[TopicPartition]]:
+    """The partitions of every topic, by its name.
+
+    Args:
+        client: Who asks, or the cluster to ask.
+        timeout: In seconds.
+
+    Raises:
+        confluent_kafka.KafkaException: No broker answers.
+    """
+    asking = client if isinstance(client, AdminClient | Producer) else admin_client(client)
+    topics = asking.list_topics(timeout=timeout).topics
+    return {
+        name: [TopicPartition(name, number) for number in sorted(topic.partitions)]
+        for name, topic in topics.items()
+    }
+
+
+def create_topic(
+    kafka: Kafka,
+    partitions: int,
+    *,
+    name: str | None = None,
+    replication: int = 1,
+    timeout: float = 30.0,
+) -> str:
+    """Create a topic and wait until the brokers show it with leaders for all its partitions.
+
+    Args:
+        kafka: The cluster.
+        partitions: How many partitions it gets.
+        name: Its name; a new one by default.
+        replication: How many replicas each partition gets.
+        timeout: In seconds.
+
+    Returns:
+        The topic's name.
+
+    Raises:
+        confluent_kafka.KafkaException: The brokers refuse, for instance because there is such a topic.
+        TimeoutError: They do not show it.
+    """
+    name = f"topic-{uuid.uuid4().hex[:8]}" if name is None else name
+    admin = admin_client(kafka)
+    admin.create_topics([NewTopic(name, partitions, replication)])[name].result(timeout=timeout)
+    _wait_until_shown(admin, name, partitions, timeout)
+    return name
+
+
+def grow_topic(kafka: Kafka, name: str, partitions: int, *, timeout: float = 30.0) -> None:
+    """Give a topic more partitions, and wait until the brokers show them with leaders.
+
+    Args:
+        kafka: The cluster.
+        name: The topic.
+        partitions: How many partitions it has then.
+        timeout: In seconds.
+
+    Raises:
+        confluent_kafka.KafkaException: The brokers refuse, for instance because it has so many already.
+        TimeoutError: They do not show them.
+    """
+    admin = admin_client(kafka)
+    admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=timeout)
+    _wait_until_shown(admin, name, partitions, timeout)
+
+
+def delete_topic(kafka: Kafka, name: str, *, timeout: float = 30.0) -> None:
+    """Delete a topic.
+
+    Raises:
+        confluent_kafka.KafkaException: The brokers refuse, for instance because there is no such topic.
+        TimeoutError: They do not answer.
+    """
+    admin = admin_client(kafka)  # must outlive the answer
+    admin.delete_topics([name])[name].result(timeout=timeout)
+
+
+def _wait_until_shown(admin: AdminClient, name: str, partitions: int, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        topic = admin.list_topics(name, timeout=REQUEST_SECONDS).topics[name]
+        led = [partition for partition in topic.partitions.values() if partition.leader >= 0]
+        if len(led) == partitions:
+            return
+        time.sleep(_LOOK_SECONDS)
+    raise TimeoutError(
+        f"the brokers do not show {partitions} partitions with leaders for {name} in {timeout:g} s"
+    )

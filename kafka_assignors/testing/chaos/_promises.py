@@ -1,0 +1,147 @@
+"""What an assignor promises, whatever happens to its group, held against a timeline."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from kafka_assignors._timelines.events import NO_GENERATION, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from kafka import TopicPartition
+
+    from kafka_assignors._timelines.events import Event
+    from kafka_assignors._timelines.ownership import Overlap
+    from kafka_assignors._timelines.timeline import Timeline
+    from kafka_assignors.testing._groups.stability import Sharing
+
+Balance = Literal["best", "best of equals", "by topic", "none"]
+"""How even loads are: the best that the subscriptions allow; the same where all subscribe alike; of each
+topic within one among its subscribers; or anyhow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What holds of a group with this assignor.
+
+    Attributes:
+        sharing: Whether a partition has one owner, or all subscribers as owners.
+        balance: How even loads are once the group has settled.
+        sticky: Whether no more moves than the best balance wants.
+    """
+
+    sharing: Sharing = "exclusive"
+    balance: Balance = "none"
+    sticky: bool = False
+
+
+EXCLUSIVE: Final = Promise()
+
+PROMISES: Final[Mapping[str, Promise]] = {
+    "range": Promise(balance="by topic"),
+    "roundrobin": Promise(balance="best of equals"),
+    "sticky": Promise(balance="best", sticky=True),
+    "cooperative-sticky": Promise(balance="best", sticky=True),
+    "random": Promise(),
+    "broadcast": Promise(sharing="broadcast"),
+}
+"""Those of this library's assignors, by their names. Of any other one owner of each partition is expected."""
+
+
+def keep(
+    promise: Promise, timeline: Timeline, generation: int, partitions: Collection[TopicPartition], after: int
+) -> None:
+    """Make sure that a promise was kept up to now.
+
+    Args:
+        promise: What was promised.
+        timeline: What happened.
+        generation: In which the group has settled.
+        partitions: All that there are.
+        after: Generations up to this one have been looked at before.
+
+    Raises:
+        AssertionError: It was not; says in which way, and shows where in the timeline.
+    """
+    if promise.sharing == "exclusive":
+        timeline.assert_never_owned_twice("generation")
+        for overlap in without_excuse(timeline):
+            raise AssertionError(
+                f"{name_of(overlap.partition)} was still {overlap.members[0]}'s by its application when"
+                f" {overlap.members[1]} got it, {overlap.start - timeline.begin:.3f} s from the start,"
+                f" for {overlap.seconds:.3f} s, and both were in the group\n"
+                f"{timeline.chart(partitions=[overlap.partition])}"
+            )
+    if promise.sticky:
+        timeline.assert_sticky(after=after)
+    _keep_balance(promise.balance, timeline, generation, partitions)
+
+
+def without_excuse(timeline: Timeline) -> Iterator[Overlap]:
+    """Where two applications had a partition at once though the coordinator had expelled neither.
+
+    A member that is frozen, does not poll or cannot reach the brokers goes on owning by its application's
+    word, and the group gives its partitions to others when it is out. That is nobody's fault. Whether it was
+    out its member id tells, which is never given again: it is known in no generation from then on. A member
+    that has joined and not yet taken its assignment is in the group, whatever its application was told.
+    """
+    newest = _newest_generations(timeline)
+    given: dict[str, list[Event]] = defaultdict(list)
+    for event in timeline.of("assignment", "assigned"):
+        given[event.member].append(event)
+    got = {(one.partition, one.member, one.start): one.generation for one in timeline.ownership("callback")}
+    for overlap in timeline.overlaps("callback"):
+        first, second = overlap.members
+        generation = got[overlap.partition, second, overlap.start]
+        holder = _id_of_holder(given[first], overlap.partition, overlap.start)
+        if newest[holder] >= generation:
+            yield overlap
+
+
+def _newest_generations(timeline: Timeline) -> Mapping[str, int]:
+    """The newest generation in which each member id is known, by its own word or by a leader's list."""
+    newest: dict[str, int] = defaultdict(lambda: NO_GENERATION)
+    for event in timeline.events:
+        for member_id in {_id_of(event), *(event.details.get("claims") or ())}:
+            newest[member_id] = max(newest[member_id], event.generation)
+    return newest
+
+
+def _id_of_holder(given: Sequence[Event], partition: TopicPartition, until: float) -> str:
+    """The member id under which a member was last given a partition that it has by its application's word.
+
+    One that was expelled amid a join may come back under another id and not be told that it lost anything.
+    """
+    return next(
+        _id_of(event) for event in reversed(given) if event.time <= until and partition in event.partitions
+    )
+
+
+def _id_of(event: Event) -> str:
+    """The member id at an event; where it is not told, the member's name has to do."""
+    return event.details.get("member_id") or event.member
+
+
+def _keep_balance(
+    balance: Balance, timeline: Timeline, generation: int, partitions: Collection[TopicPartition]
+) -> None:
+    settled = next(one for one in timeline.rebalances if one.generation == generation)
+    alike = len({*settled.subscriptions.values()}) == 1
+    if balance == "best" or (balance == "best of equals" and alike):
+        timeline.assert_balanced(at=generation, partitions=partitions)
+    if balance == "by topic":
+        # A static member that restarts in a generation is in it once.
+        members = {timeline.identity[name]: name for name in settled.assignments}.values()
+        loads: dict[str, dict[str, int]] = defaultdict(dict)
+        for name in members:
+            for topic in settled.subscriptions[name]:
+                loads[topic][name] = sum(one.topic == topic for one in settled.assignments[name])
+        for topic, found in loads.items():
+            if max(found.values()) - min(found.values()) > 1:
+                raise AssertionError(
+                    f"generation {generation} does not share {topic} out evenly:"
+                    f" {', '.join(f'{name} has {load}' for name, load in found.items())}"
+                )

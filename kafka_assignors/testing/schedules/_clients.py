@@ -1,0 +1,67 @@
+"""What members of a schedule are: which client, with which assignors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+from kafka_assignors import leader
+from kafka_assignors.coordinator._simulator.member import Member
+from kafka_assignors.coordinator._simulator.other_clients import (
+    JavaCooperativeSticky,
+    JavaMember,
+    LibrdkafkaCooperativeSticky,
+    LibrdkafkaMember,
+    UnaidedMember,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+
+    from kafka_assignors.assignors import Assignor
+
+CLIENTS: Final[Mapping[str, type[Member]]] = {
+    "ours": Member,
+    "unaided": UnaidedMember,
+    "kafka-python": UnaidedMember,
+    "java": JavaMember,
+    "librdkafka": LibrdkafkaMember,
+}
+"""What a member can be: kafka-python's consumer with our assignors; the same where they cannot complete its
+joins; with its own assignors; Java's consumer; librdkafka's."""
+
+STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
+    name: assignor for name, assignor in leader.STRATEGIES.items() if not assignor.shared
+}
+"""Strategies under which a partition has one owner."""
+
+_THEIRS: Final[Mapping[tuple[str, str], type[AbstractPartitionAssignor]]] = {
+    ("kafka-python", "cooperative-sticky"): StockCooperativeSticky,
+    ("kafka-python", "range"): RangePartitionAssignor,
+    ("kafka-python", "roundrobin"): RoundRobinPartitionAssignor,
+    ("kafka-python", "sticky"): StickyPartitionAssignor,
+    ("java", "cooperative-sticky"): JavaCooperativeSticky,
+    ("librdkafka", "cooperative-sticky"): LibrdkafkaCooperativeSticky,
+}
+"""Assignors of other clients that decide otherwise than ours; the rest plan as ours do."""
+
+
+def make_client(
+    client: str, strategy: str
+) -> tuple[type[Member], Sequence[Callable[[], AbstractPartitionAssignor]]]:
+    """The behaviour of a member, and what makes its assignors.
+
+    Raises:
+        ValueError: There is no such client or strategy.
+    """
+    if client not in CLIENTS:
+        raise ValueError(f"there is no client {client!r}; choose one of {', '.join(CLIENTS)}")
+    if strategy not in STRATEGIES:
+        raise ValueError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
+    return CLIENTS[client], [_THEIRS.get((client, strategy), STRATEGIES[strategy])]

@@ -1,0 +1,349 @@
+"""Do a schedule to a simulated group, and hold the group to what has to be true at every instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors._timelines.events import Event, name_of
+from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
+from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.other_clients import UnaidedMember
+from kafka_assignors.coordinator._simulator.simulation import Simulation
+from kafka_assignors.testing.schedules._clients import make_client
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafka.structs import TopicPartition
+
+    from kafka_assignors.coordinator._simulator.member import Member
+    from kafka_assignors.testing.schedules._schedule import Kind, Schedule, Step
+
+SESSION_MS: Final = 6000
+HEARTBEAT_MS: Final = 1000
+MAX_POLL_MS: Final = 10_000
+METADATA_MAX_AGE_MS: Final = 500
+
+SETTLING_MS: Final = 120_000
+"""How long a group may take after the last step, until it is at rest and each partition has its owner."""
+
+ROUNDS: Final = 25
+"""How many generations it may take for that."""
+
+_LOOK_MS: Final = 500
+
+_DONE: Final[Mapping[Kind, str]] = {
+    "leave": "leave",
+    "crash": "crash",
+    "freeze": "freeze",
+    "thaw": "thaw",
+    "pause": "pause_polling",
+    "resume": "resume_polling",
+    "cut": "cut",
+    "reconnect": "reconnect",
+}
+"""What a step does to a member: the methods of `Member`."""
+
+
+class BrokenError(AssertionError):
+    """A schedule broke what has to hold; says what, when, and shows the events."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """What a schedule made of a group.
+
+    Attributes:
+        generations: How many there were.
+        settled_ms: How long the group took after the last step.
+        rounds: How many generations it took for that.
+        by_others: How often a leader of another client gave a partition a second owner.
+        owners: Who has each partition in the end.
+    """
+
+    generations: int = 0
+    settled_ms: int = 0
+    rounds: int = 0
+    by_others: int = 0
+    owners: dict[str, str] = field(default_factory=dict)
+
+
+def run(schedule: Schedule) -> Told:
+    """Do a schedule, and hold the group to its invariants.
+
+    At every instant: no partition has two owners by what applications were told (assigned, and not yet
+    revoked or lost). Excused are members that the coordinator has removed, or left behind, since they got it,
+    and those of kafka-python without our help that fell out of the group unheard. When the last step is over
+    and all members run again: each partition that somebody subscribes to gets its one owner, and the group
+    comes to rest, within `SETTLING_MS` and `ROUNDS` generations. What a leader of another client does is
+    counted; it breaks nothing.
+
+    Raises:
+        BrokenError: One of them does not hold.
+    """
+    return _Run(schedule).all()
+
+
+class _Run:
+    """A schedule under way."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._group = Simulation(
+            schedule.topics,
+            [],
+            seed=schedule.seed,
+            broker=BrokerSettings(
+                initial_rebalance_delay_ms=schedule.delay_ms, min_session_timeout_ms=SESSION_MS
+            ),
+            metadata_max_age_ms=METADATA_MAX_AGE_MS,
+            watch=self._watch,
+        )
+        self._group.group.removed = self._remove
+        self._topics = dict(schedule.topics)
+        self._smallest = dict(schedule.topics)  # how many partitions each topic had all the time
+        self._owners: dict[TopicPartition, str] = {}
+        self._forfeited: set[tuple[TopicPartition, str]] = set()
+        self._names: dict[str, str] = {}  # whose a member id is
+        self._removed: set[str] = set()
+        self._planner = ""  # who made the last plan
+        self._told = Told()
+        self._broken = ""
+
+    def all(self) -> Told:
+        """Do all of it."""
+        for step in self._schedule.steps:
+            if step.after_ms:
+                self._group.run(step.after_ms / 1000)
+            self._take(step)
+            self._hold()
+        return self._settle()
+
+    # Steps
+
+    def _take(self, step: Step) -> None:
+        group, member = self._group, self._current(step.target)
+        if step.kind == "join":
+            self._join(step)
+        elif step.kind in {"grow", "create"}:
+            self._smallest[step.target] = min(self._smallest[step.target], self._topics.get(step.target, 0))
+            self._topics[step.target] = step.partitions
+            group.grow(step.target, step.partitions)
+        elif step.kind == "delete":
+            self._topics.pop(step.target, None)
+            group.delete(step.target)
+        elif step.kind == "move coordinator":
+            group.move_coordinator(away=0.2)
+        elif member is not None:
+            self._take_to(member, step)
+
+    def _take_to(self, member: Member, step: Step) -> None:
+        match step.kind:
+            case "subscribe":
+                member.subscribe(step.topics)
+            case "lose answer":
+                member.lose_answers(1)
+            case "restart":
+                self._restart(member)
+            case "leave" | "freeze" | "thaw" if member.frozen != (step.kind == "thaw"):
+                pass  # one that stands still does nothing of that, and one that runs cannot thaw
+            case _:
+                getattr(member, _DONE[step.kind])()
+
+    def _join(self, step: Step) -> None:
+        client, assignors = make_client(step.client, self._schedule.strategy)
+        self._group.join(
+            step.target,
+            topics=step.topics,
+            assignors=assignors,
+            client=client,
+            instance_id=f"instance-{step.target}" if step.static else None,
+            settings=MemberSettings(
+                session_timeout_ms=SESSION_MS,
+                heartbeat_interval_ms=HEARTBEAT_MS,
+                max_poll_interval_ms=MAX_POLL_MS,
+                poll_ms=step.poll_ms,
+                work_ms=step.work_ms,
+                latency_ms=step.latency_ms,
+            ),
+        )
+
+    def _restart(self, member: Member) -> None:
+        joined = next(
+            step
+            for step in self._schedule.steps
+            if step.kind == "join" and step.target == member.name.partition(".")[0]
+        )
+        client, assignors = make_client(joined.client, self._schedule.strategy)
+        self._group.restart(member.name, assignors=assignors, client=client)
+
+    def _current(self, name: str) -> Member | None:
+        """The member that runs under this name, restarted or not."""
+        for member in reversed(self._group.members.values()):
+            if member.name.partition(".")[0] == name:
+                return member if member.running else None
+        return None
+
+    # What has to hold
+
+    def _watch(self, event: Event) -> None:
+        if member_id := event.details.get("member_id"):
+            self._names[member_id] = event.member
+        match event.kind:
+            case "assigned":
+                self._give(event)
+            case "assign":
+                self._planner = event.member
+            case "revoked" | "lost":
+                for partition in event.partitions:
+                    self._let_go(partition, event.member)
+            case "exited":
+                for partition in [one for one, owner in self._owners.items() if owner == event.member]:
+                    self._let_go(partition, event.member)
+            case "assignment" if not self._is_gone(event.member):
+                self._forfeited = {one for one in self._forfeited if one[1] != event.member}
+            case _:
+                pass
+
+    def _give(self, event: Event) -> None:
+        if self._is_gone(event.member):
+            return  # removed while the answer was on its way
+        for partition in event.partitions:
+            before = self._owners.get(partition)
+            if before is None or before == event.member or self._is_excused(partition, before):
+                pass
+            elif not self._is_ours(self._planner):
+                self._told.by_others += 1
+            else:
+                self._broken = self._broken or (
+                    f"{name_of(partition)} has two owners at {event.time:.3f} s: {event.member} was given it"
+                    f" in generation {event.generation}, and {before} has not let go of it"
+                )
+            self._owners[partition] = event.member
+
+    def _is_excused(self, partition: TopicPartition, name: str) -> bool:
+        """Whether a member has a partition by its application's word only."""
+        member = self._group.members[name]
+        unheard = isinstance(member, UnaidedMember) and partition in member.unheard
+        return unheard or (partition, name) in self._forfeited
+
+    def _is_gone(self, name: str) -> bool:
+        """Whether the coordinator does not know a member any more."""
+        member_id = self._group.members[name].member_id
+        return not member_id or member_id in self._removed
+
+    def _let_go(self, partition: TopicPartition, member: str) -> None:
+        if self._owners.get(partition) == member:
+            del self._owners[partition]
+        self._forfeited.discard((partition, member))
+
+    def _remove(self, member_id: str) -> None:
+        """The coordinator removes a member: what that has is no longer its own."""
+        self._removed.add(member_id)
+        name = self._names.get(member_id)
+        if name is not None:
+            self._forfeited |= {(partition, name) for partition in self._group.members[name].held}
+
+    def _hold(self) -> None:
+        if self._broken:
+            raise BrokenError(self._broken + "\n" + self.events())
+
+    def events(self) -> str:
+        """What happened, an event a line."""
+        return "\n".join(f"{event.time:9.3f}  {event}" for event in self._group.timeline.events)
+
+    def _settle(self) -> Told:
+        group = self._group
+        for member in group.members.values():
+            if member.running:
+                self._heal(member)
+        began, generation = group.now, group.group.generation
+        missing = "it does not come to rest"
+        while group.now - began < SETTLING_MS / 1000:
+            group.run(_LOOK_MS / 1000)
+            self._hold()
+            if group.at_rest:
+                missing = self._missing()
+                if not missing:
+                    break
+        rounds = group.group.generation - generation
+        if missing or rounds > ROUNDS:
+            raise BrokenError(
+                f"{rounds} generations and {group.now - began:.1f} s after the last step:"
+                f" {missing or 'that is too many generations'}\n{self.events()}"
+            )
+        told = self._told
+        told.generations, told.rounds = group.group.generation, rounds
+        told.settled_ms = round((group.now - began) * 1000)
+        told.owners = {name_of(partition): owner for partition, owner in sorted(self._owners.items())}
+        return told
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether a member has our assignor."""
+        name = name.partition(".")[0]
+        return all(
+            step.client in {"ours", "unaided"}
+            for step in self._schedule.steps
+            if step.kind == "join" and step.target == name
+        )
+
+    def _is_unnoticed(self, topic: str, running: Sequence[Member]) -> bool:
+        """Whether only static members that changed their subscription want a topic.
+
+        One that restarts with another subscription makes no rebalance (KIP-345).
+        """
+        changed = {step.target for step in self._schedule.steps if step.kind == "subscribe"}
+        return all(
+            member.instance_id is not None and member.name.partition(".")[0] in changed
+            for member in running
+            if topic in member.topics
+        )
+
+    @staticmethod
+    def _heal(member: Member) -> None:
+        """Let a member run, and hear."""
+        member.lose_answers(0)
+        if member.frozen:
+            member.thaw()
+        if member.paused:
+            member.resume_polling()
+        if member.cut_off:
+            member.reconnect()
+        if isinstance(member, UnaidedMember):
+            # kafka-python by itself may never settle if it polls for moments only, and may forget a join.
+            member.settings = replace(member.settings, poll_ms=100, work_ms=0)
+            member.request_rejoin()
+
+    def _missing(self) -> str:
+        """What is not as it should be in a group at rest; empty if all is.
+
+        A leader of another client may keep partitions from everybody: it begins no round if nobody lets go.
+        """
+        if not self._is_ours(self._planner):
+            return ""
+        running = [member for member in self._group.members.values() if member.running]
+        wanted = {topic for member in running for topic in member.topics}
+        owners: dict[tuple[str, int], list[str]] = {
+            (topic, number): []
+            for topic, count in self._topics.items()
+            if topic in wanted
+            for number in range(count)
+        }
+        for member in running:
+            for partition in member.held:
+                if partition in owners:
+                    owners[partition].append(member.name)
+        if any(step.static for step in self._schedule.steps):
+            # After a static leader's restart nobody looks at topics until the next rebalance (JoinGroup v7).
+            owners = {
+                (topic, number): those
+                for (topic, number), those in owners.items()
+                if those or (number < self._smallest[topic] and not self._is_unnoticed(topic, running))
+            }
+        wrong = [
+            f"{topic}-{number} has the owners {those}"
+            for (topic, number), those in owners.items()
+            if len(those) != 1
+        ]
+        return "; ".join(wrong)

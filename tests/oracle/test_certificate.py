@@ -1,0 +1,388 @@
+"""Certificates against an independent solver: they prove what is best, and their witnesses are true."""
+
+import json
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from kafka_assignors._model.group import NOBODY, Group, Member
+from kafka_assignors._model.plan import Goal, Plan, check
+from kafka_assignors.planners import hand_over, plan_broadcast, plan_kip54, plan_range, plan_round_robin
+from kafka_assignors.proofs._certificate import Certificate, Finding
+from kafka_assignors.proofs._load_range import load_range
+from tests.support.oracle import Oracle
+from tests.support.random_groups import random_case
+
+BEST = Goal()
+
+
+def drawn(rng: Random, group: Group, goal: Goal) -> Plan:
+    """Any valid plan."""
+    owner = [rng.choice(group.subscribers[topic]) for topic in group.topic_of.tolist()]
+    return Plan.from_owner(group, np.array(owner, dtype=np.int64), goal)
+
+
+def all_kept(rng: Random, group: Group, goal: Goal) -> Plan:
+    """A plan without a move."""
+    owner = np.where(group.owner == NOBODY, drawn(rng, group, goal).owner, group.owner)
+    return Plan.from_owner(group, owner, goal)
+
+
+def disturbed(rng: Random, plan: Plan) -> Plan:
+    """The plan with one to three partitions given to somebody, or two partitions exchanged."""
+    group, owner = plan.group, plan.owner.copy()
+    for partition in rng.choices(range(group.size), k=rng.randint(1, 3)):
+        owner[partition] = rng.choice(group.subscribers[group.topic_of[partition]])
+    if rng.random() < 0.5:
+        topic = group.topic_of[rng.randrange(group.size)]
+        one, other = rng.choices(group.partitions_of(topic), k=2)
+        owner = plan.owner.copy()
+        owner[[one, other]] = owner[[other, one]]
+    return Plan.from_owner(group, owner, plan.goal)
+
+
+def applied(plan: Plan, finding: Finding) -> Plan:
+    """The plan after the moves of a witness, each of which has to start where the plan has the partition."""
+    group = plan.group
+    names = {group.name_of(partition): partition for partition in range(group.size)}
+    numbers = {member.member_id: number for number, member in enumerate(group.members)}
+    owner = plan.owner.copy()
+    assert len({(move.topic, move.partition) for move in finding.witness}) == len(finding.witness)
+    for move in finding.witness:
+        partition = names[move.topic, move.partition]
+        assert owner[partition] == numbers[move.source]
+        owner[partition] = numbers[move.target]
+    better = Plan.from_owner(group, owner, plan.goal)
+    check(better, group)
+    return better
+
+
+def default_objective(oracle: Oracle, plan: Plan) -> dict[str, object]:
+    """What counts, the first goal first; less is better."""
+    reached = oracle.reached(plan)
+    racks = {"racks": -reached.local} if oracle.racks else {}
+    return {"balance": reached.balance, **racks, "moves": reached.moves}
+
+
+def window_objective(oracle: Oracle, plan: Plan, skew: int) -> dict[str, object]:
+    reached = oracle.reached(plan)
+    racks = {"racks": -reached.local} if oracle.racks else {}
+    outside = sum(
+        max(lowest - load, 0, load - highest)
+        for load, (lowest, highest) in zip(plan.loads.tolist(), oracle.window(skew), strict=True)
+    )
+    return {"window": outside, "moves": reached.moves, **racks, "balance": reached.balance}
+
+
+def first_difference(mine: dict[str, object], best: dict[str, object]) -> str | None:
+    return next((name for name in mine if mine[name] != best[name]), None)
+
+
+def failed(certificate: Certificate) -> Finding | None:
+    """The goal that is missed; those before it are proved, and those behind it not looked at."""
+    states = [finding.proved for finding in certificate.goals]
+    if certificate.optimal:
+        assert states == [True] * len(states)
+        return None
+    place = states.index(False)
+    assert states == [True] * place + [False] + [None] * (len(states) - place - 1)
+    return certificate.goals[place]
+
+
+def some_plans(rng: Random, best: Plan) -> Iterator[Plan]:
+    group, goal = best.group, best.goal
+    yield best
+    if group.size:
+        yield disturbed(rng, best)
+        yield disturbed(rng, plan := disturbed(rng, best))
+        yield disturbed(rng, plan)
+        yield drawn(rng, group, goal)
+        yield all_kept(rng, group, goal)
+        yield Plan.from_owner(group, plan_kip54(group).owner, goal)
+        yield Plan.from_owner(group, plan_range(group).owner, goal)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_first_goal_that_a_plan_misses_is_the_oracles_and_the_witness_reaches_more_of_it(
+    block: int,
+) -> None:
+    wrong = 0
+    for seed in range(1000 * block, 1000 * (block + 1)):
+        group, rng = random_case(seed).group, Random(seed)
+        oracle = Oracle(group)
+        best = default_objective(oracle, best_plan := oracle.plan())
+        for number, plan in enumerate(some_plans(rng, best_plan)):
+            mine = default_objective(oracle, plan)
+            missed = first_difference(mine, best)
+            certificate = plan.certificate()
+            where = f"seed {seed}, plan {number}: {mine}, best {best}\n{certificate}"
+            finding = failed(certificate)
+            assert (finding.name if finding else None) == missed, where
+            assert [finding.name for finding in certificate.goals] == list(mine), where
+            assert [finding.value for finding in certificate.goals] == [
+                -value if name == "racks" and isinstance(value, int) else value
+                for name, value in mine.items()
+            ], where
+            if finding:
+                wrong += 1
+                better = default_objective(oracle, applied(plan, finding))
+                assert first_difference(mine, better) == missed, where
+                assert tuple(better.values()) < tuple(mine.values()), where
+    assert wrong > 1000
+
+
+def test_load_ranges_are_the_oracles() -> None:
+    for seed in range(1500):
+        group, rng = random_case(seed).group, Random(seed)
+        oracle = Oracle(group)
+        expected = oracle.window(0)
+        lowest, highest = load_range(drawn(rng, group, Goal()))
+        assert list(zip(lowest.tolist(), highest.tolist(), strict=True)) == expected, f"seed {seed}"
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_windows_are_checked_as_the_oracle_has_them(block: int) -> None:
+    wrong = 0
+    for seed in range(500 * block, 500 * (block + 1)):
+        group, rng = random_case(seed).group, Random(seed)
+        goal = Goal(max_skew=rng.choice([0, 0, 1, 1, 2, 3, 100]))
+        oracle = Oracle(group, goal)
+        best = window_objective(oracle, best_plan := oracle.plan(), oracle.skew())
+        for number, plan in enumerate(some_plans(rng, best_plan)):
+            mine = window_objective(oracle, plan, oracle.skew())
+            missed = first_difference(mine, best)
+            certificate = plan.certificate()
+            where = f"seed {seed}, {goal}, plan {number}: {mine}, best {best}\n{certificate}"
+            finding = failed(certificate)
+            assert (finding.name if finding else None) == missed, where
+            assert certificate.skew == goal.max_skew
+            assert [bounds[1:] for bounds in certificate.allowed] == oracle.window(oracle.skew()), where
+            if finding:
+                wrong += 1
+                better = window_objective(oracle, applied(plan, finding), oracle.skew())
+                assert first_difference(mine, better) == missed, where
+                assert tuple(better.values()) < tuple(mine.values()), where
+    assert wrong > 500
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_budgets_are_checked_as_the_oracle_has_them(block: int) -> None:
+    wrong: set[str] = set()
+    for seed in range(500 * block, 500 * (block + 1)):
+        group, rng = random_case(seed).group, Random(seed)
+        goal = Goal(max_moves=rng.choice([0, 0, 1, 1, 2, 3, 5]), max_skew=rng.choice([None, None, 0, 1, 2]))
+        oracle = Oracle(group, goal)
+        best_plan = oracle.plan()
+        narrowest = oracle.skew()
+        best = window_objective(oracle, best_plan, narrowest)
+        for number, plan in enumerate(some_plans(rng, best_plan)):
+            certificate = plan.certificate()
+            where = f"seed {seed}, {goal}, plan {number}\n{certificate}"
+            assert certificate.optimal == (window_objective(oracle, plan, narrowest) == best), where
+            finding = failed(certificate)
+            if certificate.optimal:
+                assert certificate.skew == narrowest, where
+            if finding:
+                wrong.add(finding.name)
+                check_budget_witness(oracle, plan, certificate, finding)
+    assert wrong == {"budget", "narrowest window", "moves", "racks", "balance"}
+
+
+def check_budget_witness(oracle: Oracle, plan: Plan, certificate: Certificate, finding: Finding) -> None:
+    skew, budget = certificate.skew, plan.goal.max_moves
+    assert skew is not None
+    assert budget is not None
+    better = applied(plan, finding)
+    if finding.name == "budget":
+        assert better.moves <= budget < plan.moves
+    elif finding.name == "narrowest window":
+        assert better.moves <= budget
+        assert window_objective(oracle, better, skew - 1)["window"] == 0
+    else:
+        mine, other = window_objective(oracle, plan, skew), window_objective(oracle, better, skew)
+        assert first_difference(mine, other) == finding.name
+        assert tuple(other.values()) < tuple(mine.values())
+
+
+@given(st.integers(0, 2**32), st.integers(0, 2**32))
+def test_following_the_witnesses_ends_at_the_best_plan(seed: int, plan_seed: int) -> None:
+    group = random_case(seed).group
+    oracle = Oracle(group)
+    plan = drawn(Random(plan_seed), group, Goal())
+    for _ in range(10 * group.size + 1):
+        finding = failed(plan.certificate())
+        if finding is None:
+            break
+        plan = applied(plan, finding)
+    assert default_objective(oracle, plan) == default_objective(oracle, oracle.plan())
+
+
+CHAIN = Group.of(
+    {"t1": range(6), "t2": range(3)},
+    [
+        Member(member_id="c1", topics=frozenset({"t1"}), claims={"t1": range(6)}, generation=1),
+        Member(member_id="c2", topics=frozenset({"t1", "t2"}), claims={"t2": range(3)}, generation=1),
+        Member(member_id="c3", topics=frozenset({"t2"})),
+    ],
+)
+
+
+def given_to(group: Group, owner: list[int], goal: Goal = BEST) -> Plan:
+    return Plan.from_owner(group, np.array(owner, dtype=np.int64), goal)
+
+
+def test_a_certificate_names_the_whole_chain_of_moves() -> None:
+    plan = given_to(CHAIN, [0, 0, 0, 0, 1, 1, 1, 2, 2])
+    assert str(plan.certificate()).splitlines() == [
+        "not optimal: the first goal that it misses is balance",
+        "1. balance: 2 to 4 partitions a member, sum of load^2 / weight 29 - could be better",
+        "   load^2 / weight would sum up to 27 instead of 29; c1 has 4, c2 has 3, c3 has 2",
+        "   t1-0 could go from c1 to c2",
+        "   t2-0 could go from c2 to c3",
+        "2. moves: 4 of 9 partitions move - not checked",
+        "   not looked at, as balance comes first",
+        "searched 2 kinds of partitions, 14 arcs, 12 rounds",
+    ]
+
+
+def test_a_certificate_says_that_all_is_proved() -> None:
+    plan = given_to(CHAIN, [0, 0, 0, 1, 1, 1, 2, 2, 2])
+    assert str(plan.certificate()).splitlines() == [
+        "optimal: no valid plan does better",
+        "1. balance: 3 to 3 partitions a member, sum of load^2 / weight 27 - proved",
+        "2. moves: 6 of 9 partitions move - proved",
+        "searched 2 kinds of partitions, 14 arcs, 5 rounds",
+    ]
+
+
+def test_a_certificate_states_the_window_and_the_budget() -> None:
+    plan = given_to(CHAIN, [0, 0, 0, 0, 1, 1, 1, 2, 2], Goal(max_moves=3))
+    certificate = plan.certificate()
+    assert certificate.skew == 1
+    assert certificate.allowed == (("c1", 2, 4), ("c2", 2, 4), ("c3", 2, 4))
+    assert str(certificate).splitlines()[1:5] == [
+        "loads may be up to 1 away from best balance: 2 to 4 partitions, each member in its own range",
+        "at most 3 partitions may move, in the narrowest window that allows it",
+        "1. budget: 4 partitions move, 3 may - could be better",
+        "   1 too many; nothing needs to move in a wider window",
+    ]
+
+
+def test_a_swap_of_alike_partitions_that_nobody_needs_is_found() -> None:
+    members = [
+        Member(member_id="k", topics=frozenset("a"), claims={"a": [0, 2]}),
+        Member(member_id="l", topics=frozenset("a"), claims={"a": [1, 3]}),
+    ]
+    plan = given_to(Group.of({"a": range(4)}, members), [1, 0, 0, 1])
+    finding = failed(plan.certificate())
+    assert finding
+    assert (finding.name, finding.value) == ("moves", 2)
+    assert [(move.partition, move.source, move.target) for move in finding.witness] == [
+        (1, "k", "l"),
+        (0, "l", "k"),
+    ]
+
+
+def test_json_holds_plain_types() -> None:
+    members = [
+        Member(member_id="k", topics=frozenset("a"), weight=2),
+        Member(member_id="l", topics=frozenset("a"), weight=3),
+    ]
+    group = Group.of({"a": range(4)}, members)
+    told = given_to(group, [0, 0, 0, 1], Goal(max_skew=0)).certificate().as_json()
+    assert json.loads(json.dumps(told)) == told
+    assert told["optimal"] is False
+    assert told["allowed"] == [
+        {"member": "k", "lowest": 2, "highest": 2},
+        {"member": "l", "lowest": 2, "highest": 2},
+    ]
+    assert told["goals"][0]["witness"] == [{"topic": "a", "partition": 0, "source": "k", "target": "l"}]
+    assert told["goals"][2]["value"] == pytest.approx(9 / 2 + 1 / 3)
+
+
+def test_weights_and_racks_count() -> None:
+    members = [
+        Member(member_id="k", topics=frozenset("a"), rack="east", weight=3),
+        Member(member_id="l", topics=frozenset("a"), rack="west", weight=1),
+    ]
+    racks = {("a", number): frozenset({"west" if number else "east"}) for number in range(4)}
+    group = Group.of({"a": range(4)}, members, racks)
+    assert given_to(group, [0, 0, 0, 1]).certificate().optimal
+    assert getattr(failed(given_to(group, [0, 0, 1, 1]).certificate()), "name", "") == "balance"
+    finding = failed(given_to(group, [1, 0, 0, 0]).certificate())
+    assert finding
+    assert (finding.name, finding.value) == ("racks", 0)
+    assert "2 partitions would be in their rack instead of 0" in finding.reason
+
+
+def test_a_group_without_members_or_partitions_has_a_certificate() -> None:
+    for group in (
+        Group.of({}, []),
+        Group.of({"a": range(3)}, []),
+        Group.of({"a": []}, [Member(member_id="k", topics=frozenset("a"))]),
+    ):
+        for goal in (Goal(), Goal(max_skew=0), Goal(max_moves=0)):
+            assert given_to(group, [], goal).certificate().optimal
+
+
+def test_only_complete_plans_have_certificates() -> None:
+    holding = [
+        Member(member_id="k", topics=frozenset("a"), claims={"a": range(4)}, generation=1, holds=True),
+        Member(member_id="l", topics=frozenset("a")),
+    ]
+    group = Group.of({"a": range(4)}, holding)
+    with pytest.raises(ValueError, match=r"a-2 to nobody; there are certificates only for complete plans"):
+        hand_over(plan_kip54(group)).certificate()
+    with pytest.raises(ValueError, match=r"a-0 away more than once; there are certificates only"):
+        plan_broadcast(group).certificate()
+    with pytest.raises(ValueError, match="which it does not subscribe to"):
+        given_to(CHAIN, [0, 0, 0, 0, 0, 0, 0, 1, 2]).certificate()
+
+
+def test_the_search_for_a_narrower_window_gives_up_rather_than_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = given_to(CHAIN, [0, 0, 0, 0, 0, 1, 1, 1, 2], Goal(max_moves=4))
+    assert getattr(failed(plan.certificate()), "name", "") == "narrowest window"
+    monkeypatch.setattr("kafka_assignors.proofs._certificate._PATIENCE", 0)
+    certificate = plan.certificate()
+    assert not certificate.optimal
+    assert [finding.proved for finding in certificate.goals] == [True, True, None, True]
+    assert str(certificate).startswith("not proved to be optimal")
+    assert "gave up" in str(certificate)
+
+
+def test_a_million_partitions_of_two_kinds_are_checked_in_seconds() -> None:
+    topics = {f"t{number:04}": range(500) for number in range(2000)}
+    names = frozenset(topics)
+    members = [Member(member_id=f"m{number:04}", topics=names) for number in range(1999)]
+    half = Member(member_id="half", topics=frozenset(sorted(names)[:1000]))
+    group = Group.of(topics, [*members, half])
+    # Topics that the last member has not first: everybody gets 500 of what is there in turn.
+    owner = np.empty(group.size, dtype=np.int64)
+    last = next(number for number, member in enumerate(group.members) if member.member_id == "half")
+    others = np.delete(np.arange(2000), last)
+    owner[:500] = last
+    owner[500:] = others[np.arange(group.size - 500) % 1999]
+    certificate = Plan.from_owner(group, owner).certificate()
+    assert certificate.optimal
+    assert certificate.cells == 2
+    owner[0] = others[0]
+    finding = failed(Plan.from_owner(group, owner).certificate())
+    assert finding
+    assert [(move.partition, move.target) for move in finding.witness] == [(0, "half")]
+
+
+@pytest.mark.parametrize("goal", [Goal(), Goal(max_skew=1), Goal(max_moves=50)])
+def test_a_thousand_subscriptions_that_all_differ_are_checked_in_seconds(goal: Goal) -> None:
+    rng = Random(5)
+    topics = {f"t{number:03}": range(rng.randint(50, 150)) for number in range(200)}
+    members = [
+        Member(member_id=f"m{number:04}", topics=frozenset(rng.sample(sorted(topics), 100)))
+        for number in range(1000)
+    ]
+    plan = plan_round_robin(Group.of(topics, members))
+    certificate = Plan.from_owner(plan.group, plan.owner, goal).certificate()
+    assert not certificate.optimal
+    assert certificate.arcs == 202_000

@@ -1,0 +1,478 @@
+"""Cheapest flows: compiled, in Python, and by OR-tools; and plans with and without the compiled modules."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from ortools.graph.python import min_cost_flow
+
+from kafka_assignors.planners import plan_exact
+from kafka_assignors.planners._exact import flow
+from kafka_assignors.planners._exact.flow import UNLIMITED, Network, Sent, send
+from tests.support.networks import array, check_network, copied, told, wide_network
+from tests.support.rebalances import random_rebalance
+
+IN_PYTHON = None
+needs_compiler = pytest.mark.skipif(flow._compiled is None, reason="installed without a compiler")
+each_way = pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(flow._compiled, id="compiled", marks=needs_compiler),
+        pytest.param(IN_PYTHON, id="python"),
+    ],
+)
+
+
+@contextmanager
+def using(way: Any) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow, "_compiled", way)
+        yield
+
+
+def random_network(seed: int) -> Network:
+    """A network that may take all of the supply or not; often with a flow already, that costs nothing."""
+    rng = Random(seed)
+    cells, nodes, density = rng.randint(1, 6), rng.randint(1, 6), rng.choice([0.3, 0.6, 1.0])
+    arcs = [(cell, node) for cell in range(cells) for node in range(nodes) if rng.random() < density]
+    some = rng.choice([2, 8, 10**12])
+    supply = [rng.randint(0, some) for _ in range(cells)]
+    base = [rng.randint(0, some) for _ in range(nodes)]
+    extra = [rng.choice([0, 0, 1, rng.randint(0, some)]) for _ in range(nodes)]
+    pool = rng.choice([0, rng.randint(0, some), sum(supply)])
+    free = [rng.choice([0, 1, rng.randint(0, some), UNLIMITED]) for _ in arcs]
+    high = [rng.choice([0, rng.randint(0, some), UNLIMITED, UNLIMITED]) for _ in arcs]
+    load = [rng.randint(0, each) if rng.random() < 0.3 else 0 for each in base]
+    carried = [0] * len(arcs)
+    if rng.random() < 0.5:
+        for arc in rng.sample(range(len(arcs)), len(arcs)):
+            cell, node = arcs[arc]
+            room = max(base[node] - load[node], 0) or min(pool, base[node] + extra[node] - load[node])
+            amount = rng.randint(0, min(supply[cell], free[arc], high[arc], room))
+            carried[arc] += amount
+            pool -= max(amount - max(base[node] - load[node], 0), 0)
+            load[node] += amount
+            supply[cell] -= amount
+    return Network(
+        starts=np.searchsorted([cell for cell, _ in arcs], np.arange(cells + 1)).astype(np.int64),
+        heads=array([node for _, node in arcs]),
+        supply=array(supply),
+        base=array(base),
+        extra=array(extra),
+        pool=pool,
+        free=array(free),
+        high=array(high),
+        flow=array(carried),
+        load=array(load),
+    )
+
+
+def cost_of(network: Network) -> int:
+    return int(np.maximum(network.flow - network.free, 0).sum())
+
+
+def best(network: Network) -> tuple[int, int]:
+    """The most units that can be carried, and what that many cost at least, by OR-tools."""
+    solver = min_cost_flow.SimpleMinCostFlow()
+    cells, nodes = network.supply.size, network.base.size
+    pool, source, sink = cells + nodes, cells + nodes + 1, cells + nodes + 2
+    limit = 2**45
+    begun = np.bincount(network.tails, weights=network.flow, minlength=cells).astype(np.int64)
+    coming = np.bincount(network.heads, weights=network.flow, minlength=nodes).astype(np.int64)
+    given = network.load - coming
+    for cell in range(cells):
+        solver.add_arc_with_capacity_and_unit_cost(source, cell, int(network.supply[cell] + begun[cell]), 0)
+    for arc, (cell, node) in enumerate(zip(network.tails.tolist(), network.heads.tolist(), strict=True)):
+        high, free = min(int(network.high[arc]), limit), int(network.free[arc])
+        solver.add_arc_with_capacity_and_unit_cost(cell, cells + node, min(free, high), 0)
+        solver.add_arc_with_capacity_and_unit_cost(cell, cells + node, max(high - free, 0), 1)
+    for node in range(nodes):
+        solver.add_arc_with_capacity_and_unit_cost(
+            cells + node, sink, int(network.base[node] - given[node]), 0
+        )
+        solver.add_arc_with_capacity_and_unit_cost(cells + node, pool, int(network.extra[node]), 0)
+    used = int(np.maximum(network.load - network.base, 0).sum())
+    solver.add_arc_with_capacity_and_unit_cost(pool, sink, network.pool + used, 0)
+    total = int(network.supply.sum() + begun.sum())
+    solver.set_node_supply(source, total)
+    solver.set_node_supply(sink, -total)
+    assert solver.solve_max_flow_with_min_cost() == solver.OPTIMAL
+    return solver.maximum_flow(), solver.optimal_cost()
+
+
+def check_dual(network: Network, sent: Sent, seed: int) -> None:
+    """Units take no arc that is longer than the difference of its ends, and leave none that is shorter."""
+    longer = sent.cells[network.tails] - sent.nodes[network.heads]
+    carried, free, high = network.flow, network.free, network.high
+    assert (longer[carried < np.minimum(free, high)] >= 0).all(), seed
+    assert (longer[(carried >= free) & (carried < high)] >= -1).all(), seed
+    assert (longer[(carried > 0) & (carried <= free)] <= 0).all(), seed
+    assert (longer[carried > free] <= -1).all(), seed
+
+
+@needs_compiler
+def test_both_ways_send_the_same() -> None:
+    stuck = 0
+    for seed in range(3_000):
+        network = random_network(seed)
+        results = []
+        for way in (flow._compiled, IN_PYTHON):
+            ticks: list[None] = []
+            mine = copied(network)
+            with using(way):
+                sent = send(mine, lambda ticks=ticks: ticks.append(None))  # type: ignore[misc]
+            results.append((told(mine, sent), len(ticks)))
+        assert results[0] == results[1], seed
+        stuck += results[0][0]["stuck"]
+    assert 500 < stuck < 2_500
+
+
+@each_way
+def test_as_much_is_sent_as_can_be_and_as_cheaply(way: Any) -> None:
+    for seed in range(1_000):
+        network = random_network(seed)
+        most, cost = best(network)
+        mine = copied(network)
+        with using(way):
+            sent = send(mine, lambda: None)
+        assert (int(mine.flow.sum()), cost_of(mine)) == (most, cost), seed
+        assert sent.stuck == (mine.supply.sum() > 0), seed
+
+
+@each_way
+def test_what_is_sent_comes_from_the_supply_and_stays_within_all_limits(way: Any) -> None:
+    for seed in range(1_000):
+        network = random_network(seed)
+        mine = copied(network)
+        with using(way):
+            sent = send(mine, lambda: None)
+        change = mine.flow - network.flow
+        cells, nodes = network.supply.size, network.base.size
+        out = np.bincount(network.tails, weights=change, minlength=cells).astype(np.int64)
+        coming = np.bincount(network.heads, weights=change, minlength=nodes).astype(np.int64)
+        assert (mine.supply >= 0).all(), seed
+        assert (mine.supply == network.supply - out).all(), seed
+        assert (mine.load == network.load + coming).all(), seed
+        assert (mine.load <= network.base + network.extra).all(), seed
+        assert (mine.flow >= 0).all(), seed
+        assert (mine.flow <= network.high).all(), seed
+        before, after = (np.maximum(each.load - each.base, 0).sum() for each in (network, mine))
+        assert mine.pool == network.pool - (after - before), seed
+        assert mine.pool >= 0, seed
+        if not sent.stuck:
+            check_dual(mine, sent, seed)
+
+
+@each_way
+def test_stuck_supply_reaches_only_what_is_full(way: Any) -> None:
+    for seed in range(1_000):
+        network = random_network(seed)
+        with using(way):
+            sent = send(network, lambda: None)
+        if not sent.stuck:
+            continue
+        cells, nodes = sent.cells > 0, sent.nodes > 0
+        assert set(sent.cells.tolist()) | set(sent.nodes.tolist()) | {sent.pool} <= {0, 1}, seed
+        assert cells[network.supply > 0].all(), seed
+        assert (network.load[nodes] >= network.base[nodes]).all(), seed
+        full = (network.load >= network.base + network.extra) | (network.pool == 0)
+        assert full[nodes].all(), seed
+        leaving = cells[network.tails] & ~nodes[network.heads]
+        assert (network.flow[leaving] == network.high[leaving]).all(), seed
+        entering = ~cells[network.tails] & nodes[network.heads]
+        assert (network.flow[entering] == 0).all(), seed
+
+
+def small_network() -> Network:
+    """Two cells, two nodes, three arcs: one unit of the first cell must leave its free arc."""
+    return Network(
+        starts=array([0, 2, 3]),
+        heads=array([0, 1, 0]),
+        supply=array([2, 1]),
+        base=array([2, 1]),
+        extra=array([0, 0]),
+        pool=0,
+        free=array([2, 0, 1]),
+        high=array([5, 5, 5]),
+        flow=array([0, 0, 0]),
+        load=array([0, 0]),
+    )
+
+
+@each_way
+def test_a_small_flow_by_hand(way: Any) -> None:
+    network = small_network()
+    with using(way):
+        sent = send(network, lambda: None)
+    assert network.flow.tolist() == [1, 1, 1]
+    assert network.load.tolist() == [2, 1]
+    assert network.supply.tolist() == [0, 0]
+    assert (sent.stuck, sent.cells.tolist(), sent.nodes.tolist()) == (False, [0, 0], [0, 1])
+
+
+@each_way
+def test_nothing_to_send_asks_for_nothing(way: Any) -> None:
+    network = small_network()
+    network.supply[:] = 0
+    ticks: list[None] = []
+    with using(way):
+        sent = send(network, lambda: ticks.append(None))
+    assert not ticks
+    assert not sent.stuck
+
+
+@each_way
+def test_a_network_without_arcs_or_nodes_is_stuck(way: Any) -> None:
+    nothing = array([])
+    for nodes in ([], [3]):
+        network = Network(
+            starts=array([0, 0]),
+            heads=nothing,
+            supply=array([2]),
+            base=array(nodes),
+            extra=array(nodes),
+            pool=0,
+            free=nothing,
+            high=nothing,
+            flow=nothing,
+            load=array([0] * len(nodes)),
+        )
+        with using(way):
+            sent = send(network, lambda: None)
+        assert (sent.stuck, sent.cells.tolist(), sent.nodes.tolist()) == (True, [1], [0] * len(nodes))
+        assert network.supply.tolist() == [2]
+
+
+@each_way
+@pytest.mark.parametrize("error", [RuntimeError("enough"), KeyboardInterrupt(), StopIteration(3)])
+def test_what_tick_raises_comes_through_as_it_is(way: Any, error: BaseException) -> None:
+    for after in range(3):
+        calls: list[None] = []
+
+        def tick(after: int = after, calls: list[None] = calls) -> None:
+            calls.append(None)
+            if len(calls) > after:
+                raise error
+
+        with using(way), pytest.raises(type(error)) as caught:
+            send(small_network(), tick)
+        assert caught.value is error
+        assert len(calls) == after + 1
+
+
+@each_way
+@pytest.mark.parametrize("options", [{}, {"max_skew": 1}, {"max_moves": 2}])
+def test_a_plan_can_be_given_up_at_any_step(way: Any, options: Any) -> None:
+    class EnoughError(Exception):
+        """It takes too long."""
+
+    group = random_rebalance(10).group
+    with using(way):
+        steps: list[None] = []
+        expected = plan_exact(group, tick=lambda: steps.append(None), **options)
+        assert len(steps) > 5
+        for last in range(len(steps)):
+            left = [None] * last
+
+            def tick(left: list[None] = left) -> None:
+                if not left:
+                    raise EnoughError
+                left.pop()
+
+            with pytest.raises(EnoughError):
+                plan_exact(group, tick=tick, **options)
+        assert plan_exact(group, **options).owner.tolist() == expected.owner.tolist()
+
+
+MOST = 2**62
+SIZES = "the arrays of the network do not fit each other"
+WRONG = [
+    ("starts", [0, 2], SIZES),
+    ("starts", [], SIZES),
+    ("starts", [0, 2, 2], "starts"),
+    ("starts", [0, 2, 4], "starts[2] must be from "),
+    ("starts", [1, 2, 3], "starts"),
+    ("starts", [0, 4, 3], "starts[1] must be from 0 to 3, not 4"),
+    ("starts", [0, -1, 3], "starts[1] must be from 0 to 3, not -1"),
+    ("starts", [0, 2**63 - 1, 3], "starts[1] must be from 0 to 3, not 9223372036854775807"),
+    ("heads", [0, 2, 0], "heads[1] must be from 1 to 1, not 2"),
+    ("heads", [0, -1, 0], "heads[1] must be from 1 to 1, not -1"),
+    ("heads", [0, 0, 0], "heads[1] must be from 1 to 1, not 0"),
+    ("heads", [0, 1], SIZES),
+    ("supply", [2], SIZES),
+    ("supply", [], SIZES),
+    ("supply", [2, -1], f"supply[1] must be from 0 to {MOST}, not -1"),
+    ("supply", [2, 2**63 - 1], f"supply[1] must be from 0 to {MOST}, not 9223372036854775807"),
+    ("supply", [MOST, 1], f"supply and load must come to no more than {MOST} units in all"),
+    ("base", [2], SIZES),
+    ("base", [-1, 0], f"base[0] must be from 0 to {MOST}, not -1"),
+    ("base", [-(2**63), 0], f"base[0] must be from 0 to {MOST}, not -9223372036854775808"),
+    ("extra", [0, 0, 0], SIZES),
+    ("extra", [2**63 - 1, 0], f"extra[0] must be from 0 to {MOST}, not 9223372036854775807"),
+    ("free", [2, 0], SIZES),
+    ("free", [2, 0, MOST + 1], f"free[2] must be from 0 to {MOST}, not {MOST + 1}"),
+    ("free", [-1, -1, -1], f"free[0] must be from 0 to {MOST}, not -1"),
+    ("high", [5, 5, 5, 5], SIZES),
+    ("high", [5, 5, -5], f"high[2] must be from 0 to {MOST}, not -5"),
+    ("flow", [], SIZES),
+    ("flow", [0, 0, -1], "flow[2] must be from 0 to 5, not -1"),
+    ("flow", [0, 6, 0], "flow[1] must be from 0 to 5, not 6"),
+    ("load", [0], SIZES),
+    ("load", [0, -1], f"load[1] must be from 0 to {MOST}, not -1"),
+    ("load", [3, 0], "load[0] must be from 0 to 2, not 3"),
+]
+
+
+@each_way
+@pytest.mark.parametrize(("name", "values", "message"), WRONG)
+def test_arguments_out_of_range_are_refused_by_name_and_value(
+    way: Any, name: str, values: list[int], message: str
+) -> None:
+    network = replace(small_network(), **{name: array(values)})
+    before = copied(network)
+    with using(way), pytest.raises(ValueError, match=re.escape(message)):
+        send(network, lambda: None)
+    for field in fields(network):
+        assert np.array_equal(getattr(network, field.name), getattr(before, field.name))
+
+
+@each_way
+@pytest.mark.parametrize("pool", [-1, MOST + 1, 2**63, -(2**64)])
+def test_a_pool_out_of_range_is_refused(way: Any, pool: int) -> None:
+    network = replace(small_network(), pool=pool)
+    with using(way), pytest.raises(ValueError, match=f"pool must be from 0 to {MOST}, not {pool}"):
+        send(network, lambda: None)
+
+
+def arguments(network: Network) -> list[Any]:
+    """What the compiled module takes, but for distances, pool and tick."""
+    return [getattr(network, field.name) for field in fields(network) if field.name != "pool"]
+
+
+@needs_compiler
+def test_compiled_other_arguments_that_do_not_fit_are_refused() -> None:
+    arrays = arguments(small_network())
+    with pytest.raises(ValueError, match="distance must have 5 entries, not 4"):
+        flow._compiled.send(*arrays, np.zeros(4, dtype=np.int64), 0, lambda: None, 9)
+    distance = np.zeros(5, dtype=np.int64)
+    with pytest.raises(TypeError):
+        flow._compiled.send(*arrays, distance, "pool", lambda: None, 9)
+    with pytest.raises(TypeError):
+        flow._compiled.send(*arrays, distance, 0, None, 9)
+    with pytest.raises(TypeError):
+        flow._compiled.send(*arrays[:-1], None, distance, 0, lambda: None, 9)
+    for kind in (np.float64, np.int32, ">i8"):
+        with pytest.raises(ValueError, match="load must be of int64, not of format"):
+            flow._compiled.send(*arrays[:-1], arrays[-1].astype(kind), distance, 0, lambda: None, 9)
+    distance.flags.writeable = False
+    with pytest.raises((ValueError, BufferError)):
+        flow._compiled.send(*arrays, distance, 0, lambda: None, 9)
+
+
+@needs_compiler
+def test_what_stands_in_the_distances_given_makes_no_difference() -> None:
+    for value in (-1, 5, 2**31, 2**62, 2**63 - 1, -(2**63)):
+        network, distance = small_network(), np.full(5, value)
+        flow._compiled.send(*arguments(network), distance, 0, lambda: None, 9)
+        assert network.flow.tolist() == [1, 1, 1]
+        assert distance.tolist() == [0, 0, 0, 1, 1]
+
+
+@needs_compiler
+def test_arrays_that_a_tick_changes_make_no_difference() -> None:
+    for seed in range(300):
+        network = random_network(seed)
+        expected, mine = copied(network), copied(network)
+        sent = send(expected, lambda: None)
+
+        def tick(mine: Network = mine, seed: int = seed) -> None:
+            for each in arguments(mine):
+                each[:] = Random(seed).choice([-1, 2**31, 2**62, -(2**63)])
+
+        again = send(mine, tick)
+        if not network.supply.any():
+            continue
+        assert (mine.flow.tolist(), mine.load.tolist(), mine.supply.tolist(), mine.pool) == (
+            expected.flow.tolist(),
+            expected.load.tolist(),
+            expected.supply.tolist(),
+            expected.pool,
+        ), seed
+        assert (again.stuck, again.cells.tolist(), again.nodes.tolist(), again.pool) == (
+            sent.stuck,
+            sent.cells.tolist(),
+            sent.nodes.tolist(),
+            sent.pool,
+        ), seed
+
+
+@each_way
+def test_a_network_is_as_it_was_if_tick_raises(way: Any) -> None:
+    class EnoughError(Exception):
+        """It takes too long."""
+
+    for seed in range(300):
+        network, left = random_network(seed), [None] * (seed % 5)
+
+        def tick(left: list[None] = left) -> None:
+            if not left:
+                raise EnoughError
+            left.pop()
+
+        before = copied(network)
+        with using(way):
+            try:
+                send(network, tick)
+            except EnoughError:
+                for name in ("flow", "load", "supply"):
+                    assert np.array_equal(getattr(network, name), getattr(before, name)), seed
+
+
+@given(st.data())
+@settings(max_examples=1000)
+def test_any_numbers_are_refused_or_sent_the_same_both_ways(data: st.DataObject) -> None:
+    check_network(data.draw(st.binary(max_size=200)))
+
+
+@needs_compiler
+def test_a_wide_network_is_sent_the_same_both_ways() -> None:
+    for seed in range(12):
+        network = wide_network(seed)
+        results = []
+        for way in (flow._compiled, IN_PYTHON):
+            mine = copied(network)
+            with using(way):
+                sent = send(mine, lambda: None)
+            results.append(told(mine, sent))
+        assert results[0] == results[1], seed
+
+
+@each_way
+def test_a_long_search_calls_tick_within_its_steps(way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, counts = wide_network(3), []
+    with using(way):
+        for breath in (2**40, 50):
+            monkeypatch.setattr(flow, "_BREATH", breath)
+            monkeypatch.setattr(flow, "_COMPILED_BREATH", breath)
+            steps: list[None] = []
+            send(copied(network), lambda steps=steps: steps.append(None))  # type: ignore[misc]
+            counts.append(len(steps))
+    assert counts[1] > 5 * counts[0] > 0
+
+
+@needs_compiler
+@pytest.mark.parametrize("options", [{}, {"max_skew": 0}, {"max_skew": 2}, {"max_moves": 1}])
+def test_plans_are_the_same_with_and_without_the_compiled_module(options: Any) -> None:
+    for seed in range(1_000):
+        group = random_rebalance(seed).group
+        plans = []
+        for way in (flow._compiled, IN_PYTHON):
+            with using(way):
+                plans.append(plan_exact(group, **options).owner.tolist())
+        assert plans[0] == plans[1], seed

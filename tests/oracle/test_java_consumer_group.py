@@ -1,0 +1,515 @@
+"""The simulator's KIP-848 groups against Kafka's own coordinator, step by step, on random lives.
+
+Each life comes from a seed, which a failure names.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING, Any, get_args
+from uuid import UUID
+
+import pytest
+
+from kafka_assignors._wire.java.orders import hash_order, string_order, uuid_hash
+from kafka_assignors.coordinator._simulator.clock import Clock
+from kafka_assignors.coordinator._simulator.consumer_group import (
+    ConsumerBrokerSettings,
+    ConsumerGroup,
+    EpochTrigger,
+)
+from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, TopicIdPartition
+from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, MemberState, reconcile
+from kafka_assignors.coordinator._simulator.target_assignment import Topic
+from kafka_assignors.testing._brokers.jars import kafka_jars
+from tests.support.java.oracle import JavaOracle
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
+
+STEPS_OF_MEMBERS = 4000
+LIVES = 100
+STEPS = 60
+SESSION_MS = 45_000
+KINDS = (
+    *get_args(EpochTrigger),
+    *get_args(MemberState),
+    "answer FENCED_INSTANCE_ID",
+    "answer FENCED_MEMBER_EPOCH",
+    "answer GROUP_MAX_SIZE_REACHED",
+    "answer INVALID_REQUEST",
+    "answer UNKNOWN_MEMBER_ID",
+    "answer UNRELEASED_INSTANCE_ID",
+    "answer UNSUPPORTED_ASSIGNOR",
+)
+"""What has to come up in the lives."""
+
+NAMES = ("a", "b", "c", "d", "Aa", "BB", "missing")
+"""Aa and BB have one hash."""
+
+
+@pytest.fixture(scope="module")
+def java() -> Iterator[JavaOracle]:
+    with JavaOracle(kafka_jars(progress=True)) as oracle:
+        yield oracle
+
+
+def in_java(topic_id: UUID) -> str:
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+def with_epochs(partitions: Mapping[TopicIdPartition, int]) -> dict[str, dict[str, int]]:
+    shown: dict[str, dict[str, int]] = {}
+    for (topic, partition), epoch in partitions.items():
+        shown.setdefault(in_java(topic), {})[str(partition)] = epoch
+    return shown
+
+
+def as_pairs(partitions: Collection[TopicIdPartition]) -> list[tuple[str, int]]:
+    return sorted((topic.hex, partition) for topic, partition in partitions)
+
+
+def fields_of(member: GroupMember) -> dict[str, Any]:
+    return {
+        "epoch": member.epoch,
+        "previous_epoch": member.previous_epoch,
+        "state": member.state,
+        "rebalance_timeout_ms": member.rebalance_timeout_ms,
+        "topics": sorted(member.topics),
+        "instance_id": member.instance_id,
+        "rack": member.rack,
+        "assigned": with_epochs(member.assigned),
+        "pending_revocation": with_epochs(member.pending_revocation),
+    }
+
+
+def as_java_has(topics: Mapping[str, Topic]) -> dict[str, Any]:
+    return {
+        "topics": {name: topic.partitions for name, topic in topics.items()},
+        "topic_ids": {name: topic.topic_id.hex for name, topic in topics.items()},
+    }
+
+
+# One member's steps -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Case:
+    """A member at any point, likely or not."""
+
+    rng: Random
+    topics: dict[str, Topic] = field(init=False)
+    member: GroupMember = field(init=False)
+
+    def __post_init__(self) -> None:
+        rng = self.rng
+        self.topics = {
+            name: Topic(UUID(int=rng.getrandbits(128)), 4) for name in rng.sample("abc", rng.randint(0, 3))
+        }
+        gone = UUID(int=rng.getrandbits(128))
+        ids = [topic.topic_id for topic in self.topics.values()]
+        every = [TopicIdPartition(topic, number) for topic in [*ids, gone] for number in range(4)]
+        epoch = rng.randint(0, 5)
+        ours = rng.sample(every, rng.randint(0, len(every)))
+        cut = rng.randint(0, len(ours))
+        state: MemberState = rng.choice(get_args(MemberState))
+        pending = {p: rng.randint(0, epoch) for p in ours[cut:] if state == "UNREVOKED_PARTITIONS"}
+        self.member = GroupMember(
+            member_id="m",
+            epoch=epoch,
+            previous_epoch=rng.randint(-1, epoch),
+            state=state,
+            topics=frozenset(rng.sample("abc", rng.randint(0, 3))),
+            assigned={p: rng.randint(0, epoch) for p in ours[:cut]},
+            pending_revocation=pending,
+        )
+        self.target = rng.sample(every, rng.randint(0, len(every)))
+        self.target_epoch = rng.choice([epoch, epoch, epoch + 1, epoch + 3])
+        held = [*self.member.assigned, *pending]
+        self.owned = rng.choice([None, [], held, rng.sample(held, rng.randint(0, len(held)))])
+        self.changed = rng.random() < 0.4
+        free = [partition for partition in every if partition not in held]
+        self.epochs = dict.fromkeys(held, epoch)
+        self.epochs |= {p: rng.randint(-2, 5) for p in rng.sample(free, rng.randint(0, len(free)))}
+
+    @property
+    def request(self) -> dict[str, Any]:
+        def triples(partitions: Mapping[TopicIdPartition, int]) -> list[tuple[str, int, int]]:
+            return [(topic.hex, number, epoch) for (topic, number), epoch in partitions.items()]
+
+        member = self.member
+        return {
+            **as_java_has(self.topics),
+            "member": {
+                "member_id": "m",
+                "epoch": member.epoch,
+                "previous_epoch": member.previous_epoch,
+                "state": member.state,
+                "topics": sorted(member.topics),
+                "assigned": triples(member.assigned),
+                "pending_revocation": triples(member.pending_revocation),
+            },
+            "target": as_pairs(self.target),
+            "target_epoch": self.target_epoch,
+            "owned": None if self.owned is None else as_pairs(self.owned),
+            "subscription_changed": self.changed,
+            "epochs": triples(self.epochs),
+        }
+
+    @property
+    def outcome(self) -> GroupMember:
+        return reconcile(
+            self.member,
+            target=self.target,
+            target_epoch=self.target_epoch,
+            topic_ids={self.topics[name].topic_id for name in self.member.topics & self.topics.keys()},
+            subscription_changed=self.changed,
+            owned=self.owned,
+            is_owned=lambda partition: self.epochs.get(partition, -1) != -1,
+        )
+
+
+def test_a_members_next_step_is_that_of_kafkas_current_assignment_builder(java: JavaOracle) -> None:
+    cases = [Case(Random(seed)) for seed in range(STEPS_OF_MEMBERS)]
+    answers = java.ask("reconcile", [case.request for case in cases])
+    steps: Counter[tuple[str, str]] = Counter()
+    for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
+        assert fields_of(case.outcome) == answer, f"seed {seed}"
+        steps[case.member.state, case.outcome.state] += case.outcome != case.member
+    assert all(
+        steps[before, after] > 30 for before in get_args(MemberState) for after in get_args(MemberState)
+    ), steps
+
+
+# A group's life ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Client:
+    """What a member knows of itself: its last heartbeat's answer may have got lost."""
+
+    member_id: str
+    instance_id: str | None
+    epoch: int = 0
+    owned: frozenset[TopicIdPartition] = frozenset()
+    assigned: frozenset[TopicIdPartition] = frozenset()
+
+
+@dataclass
+class Life:
+    """A group as time goes by, ours; and what Kafka's has to be told to live the same."""
+
+    seed: int
+    rng: Random
+    group: ConsumerGroup
+    clock: Clock
+    names: tuple[str, ...]
+    topics: dict[str, Topic]
+    settings: ConsumerBrokerSettings
+    begun: dict[str, Any]
+    equal: bool
+    assignors: tuple[str | None, ...]
+    clients: list[Client] = field(default_factory=list)
+    away: list[str] = field(default_factory=list)
+    steps: list[tuple[str, Any]] = field(default_factory=list)
+    passed: list[dict[str, Any]] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    known: set[str] = field(default_factory=set)
+
+    @classmethod
+    def begin(cls, seed: int) -> Life:
+        rng = Random(seed)
+        names = NAMES if seed % 4 else (*(f"t{number}" for number in range(30)), *NAMES)
+        topics = {
+            name: Topic(UUID(int=rng.getrandbits(128)), rng.choice([1, 2, 5, 20, 40]))
+            for name in rng.sample(names[:-1], rng.randint(1, len(names) - 1))
+        }
+        settings = ConsumerBrokerSettings(
+            assignment_interval_ms=rng.choice([0, 1000]), max_size=rng.choice([6, 1000, 1000])
+        )
+        clock = Clock()
+        clock.run(1_000_000)
+        group = ConsumerGroup(clock, topics, settings)
+        assignors = rng.choice([(None,), (None,), ("range",), (None, "uniform", "range")])
+        return cls(
+            seed,
+            rng,
+            group,
+            clock,
+            names,
+            topics,
+            settings,
+            as_java_has(topics),
+            rng.random() < 0.6,
+            assignors,
+        )
+
+    def live(self) -> None:
+        most = self.rng.choice([3, 8, 20])
+        acts = (
+            [self.beat] * 12
+            + [self.join] * 3
+            + [self.wait] * 3
+            + [
+                self.leave,
+                self.resubscribe,
+                self.come_back,
+                self.change_topics,
+                self.misbehave,
+            ]
+        )
+        for _ in range(STEPS):
+            act = self.rng.choice(acts)
+            if not self.clients or (act == self.join and len(self.clients) < most):
+                self.join()
+            else:
+                act()
+
+    # What may happen
+
+    def new_id(self) -> str:
+        while True:
+            size = self.rng.choice([2, 3, 22])
+            name = "".join(self.rng.choices(["Aa", "BB", "C#", "x"], k=size))
+            if name not in self.known:
+                self.known.add(name)
+                return name
+
+    def subscription(self) -> frozenset[str]:
+        if self.equal:
+            return frozenset(self.names[: 3 + self.seed % len(self.names)])
+        return frozenset(self.rng.sample(self.names, self.rng.randint(1, len(self.names))))
+
+    def send(self, client: Client, **said: Any) -> ConsumerHeartbeatAnswer:
+        request = ConsumerHeartbeat(member_id=client.member_id, instance_id=client.instance_id, **said)
+        answer = self.group.heartbeat(request)
+        self.errors[answer.error] += 1
+        shown: dict[str, Any] = {"error": answer.error}
+        if not answer.error:
+            assignment = answer.assignment
+            shown |= {
+                "epoch": answer.epoch,
+                "assignment": None
+                if assignment is None
+                else sorted([in_java(topic), number] for topic, number in assignment),
+            }
+        owned = None if request.owned is None else as_pairs(request.owned)
+        topics = None if request.topics is None else sorted(request.topics, key=string_order)
+        told = {name: getattr(request, name) for name in ("member_id", "epoch", "instance_id", "rack")}
+        told |= {"rebalance_timeout_ms": request.rebalance_timeout_ms, "assignor": request.assignor}
+        self.step("heartbeat", {**told, "topics": topics, "owned": owned}, shown)
+        return answer
+
+    def step(self, what: str, argument: Any, answer: dict[str, Any] | None = None) -> None:
+        self.steps.append((what, argument))
+        self.passed.append({"answer": answer, "group": self.shown()})
+
+    def shown(self) -> dict[str, Any] | None:
+        group = self.group
+        if group.epoch == 1 and not group.members:
+            return None
+        return {
+            "epoch": group.epoch,
+            "target_epoch": group.target_epoch,
+            "state": group.state,
+            "targets": {
+                member_id: [
+                    [in_java(topic), hash_order(target[topic], int)]
+                    for topic in hash_order(target, uuid_hash)
+                ]
+                for member_id, target in group.targets.items()
+            },
+            "listed": group.member_ids,
+            "members": {member_id: fields_of(member) for member_id, member in group.members.items()},
+        }
+
+    def join(self) -> None:
+        instance = f"i{len(self.known)}" if self.rng.random() < 0.3 else None
+        client = Client(self.new_id(), instance)
+        self.clients.append(client)
+        self.enter(client)
+
+    def enter(self, client: Client) -> None:
+        """Ask to join, as a new member or after an error."""
+        client.epoch, client.owned, client.assigned = 0, frozenset(), frozenset()
+        answer = self.send(
+            client,
+            epoch=0,
+            rack=self.rng.choice([None, "r1"]),
+            rebalance_timeout_ms=self.rng.choice([5000, 60_000]),
+            topics=self.subscription(),
+            assignor=self.rng.choice(self.assignors),
+            owned=frozenset(),
+        )
+        self.hear(client, answer)
+
+    def hear(self, client: Client, answer: ConsumerHeartbeatAnswer) -> None:
+        if answer.error in {"UNRELEASED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED", "FENCED_INSTANCE_ID"}:
+            self.clients.remove(client)
+        elif answer.error:
+            self.enter(client)
+        elif self.rng.random() < 0.9:  # the answer gets there
+            client.epoch = answer.epoch
+            client.assigned = client.assigned if answer.assignment is None else answer.assignment
+
+    def beat(self) -> None:
+        """A heartbeat; most clients have done by now what they were told to do."""
+        client = self.rng.choice(self.clients)
+        if client.epoch == 0:
+            self.enter(client)
+            return
+        if self.rng.random() < 0.8 or client.owned <= client.assigned:
+            client.owned = client.assigned
+        says = self.rng.random() < 0.8
+        self.hear(client, self.send(client, epoch=client.epoch, owned=client.owned if says else None))
+
+    def wait(self) -> None:
+        milliseconds = self.rng.choice([1, 300, 1000, 3000, 20_000])
+        self.clock.run(self.clock.now + milliseconds)
+        self.step("wait", milliseconds)
+
+    def leave(self) -> None:
+        client = self.clients.pop(self.rng.randrange(len(self.clients)))
+        if client.instance_id is not None and self.rng.random() < 0.8:
+            self.send(client, epoch=-2)
+            self.away.append(client.instance_id)
+        elif self.rng.random() < 0.5:
+            self.send(client, epoch=-1)
+
+    def come_back(self) -> None:
+        """A static member that left is back, or one that did not leave is there twice."""
+        there = [client.instance_id for client in self.clients if client.instance_id is not None]
+        instances = [*self.away] * 5 + there
+        if instances:
+            instance = self.rng.choice(instances)
+            self.away = [other for other in self.away if other != instance]
+            known = [m.member_id for m in self.group.members.values() if m.instance_id == instance]
+            same = bool(known) and self.rng.random() < 0.2  # one process that subscribes again
+            client = Client(known[0] if same else self.new_id(), instance)
+            self.clients.append(client)
+            self.enter(client)
+
+    def resubscribe(self) -> None:
+        client = self.rng.choice(self.clients)
+        if client.epoch == 0:
+            self.enter(client)
+            return
+        self.equal = self.equal and self.rng.random() < 0.8
+        topics = (
+            self.rng.choice([self.subscription(), frozenset()]) if not self.equal else self.subscription()
+        )
+        full = self.rng.random() < 0.3
+        answer = self.send(
+            client,
+            epoch=client.epoch,
+            topics=topics,
+            owned=client.owned if full or self.rng.random() < 0.5 else None,
+            rebalance_timeout_ms=7000 if full else None,
+            assignor=self.rng.choice(self.assignors),
+        )
+        self.hear(client, answer)
+
+    def change_topics(self) -> None:
+        name = self.rng.choice(self.names[:-1])
+        old = self.topics.get(name)
+        if old is None or self.rng.random() < 0.2:
+            # New, or deleted and made anew.
+            self.topics[name] = Topic(UUID(int=self.rng.getrandbits(128)), self.rng.choice([1, 3, 30]))
+        elif self.rng.random() < 0.3 and len(self.topics) > 1:
+            del self.topics[name]
+        else:
+            self.topics[name] = old._replace(partitions=old.partitions + self.rng.randint(1, 9))
+        self.group.change_topics(self.topics)
+        self.step("topics", as_java_has(self.topics))
+
+    def misbehave(self) -> None:
+        """What no good client does."""
+        client = replace(self.rng.choice(self.clients))
+        said: dict[str, Any] = {"epoch": client.epoch or -1, "owned": client.owned}
+        kind = self.rng.randrange(6)
+        if kind == 0:
+            said["epoch"] += self.rng.choice([-1, 1])
+        elif kind == 1:
+            client.member_id = self.rng.choice(["nobody", ""])
+        elif kind == 2:
+            client.instance_id = self.rng.choice(["nobody's", "i1", "", None])
+        elif kind == 3:
+            said["owned"] = frozenset({TopicIdPartition(UUID(int=5), 0)})
+        elif kind == 4:
+            said |= {"epoch": 0, "topics": self.rng.choice([None, frozenset({"a"})])}
+            said |= {"rebalance_timeout_ms": self.rng.choice([None, 7000])}
+        else:
+            said |= self.rng.choice([{"epoch": -3}, {"epoch": -2}, {"assignor": "sticky"}, {"rack": ""}])
+        self.send(client, **said)
+
+
+def check_lives(java: JavaOracle, seeds: range) -> Counter[str]:
+    """Let groups live, ours and Kafka's, and compare every answer and all that is kept after each step."""
+    seen: Counter[str] = Counter()
+    for start in range(seeds.start, seeds.stop, 50):
+        lives = [Life.begin(seed) for seed in range(start, min(start + 50, seeds.stop))]
+        for life in lives:
+            life.live()
+        seen += compare(java, lives)
+    return seen
+
+
+def compare(java: JavaOracle, lives: list[Life]) -> Counter[str]:
+    """Let Kafka's groups live as ours did; what came up how often."""
+    seen: Counter[str] = Counter()
+    asked = [
+        {
+            **life.begun,
+            "settings": {
+                "group.consumer.assignment.interval.ms": str(life.settings.assignment_interval_ms),
+                "group.consumer.max.size": str(life.settings.max_size),
+            },
+            "steps": life.steps,
+        }
+        for life in lives
+    ]
+    for life, answers in zip(lives, java.ask("live_in_coordinator", asked), strict=True):
+        group: dict[str, Any] | None = None
+        for place, (step, ours, answer) in enumerate(zip(life.steps, life.passed, answers, strict=True)):
+            where = f"seed {life.seed}, step {place}: {step}"
+            assert ours["answer"] == answer["answer"], where
+            group = group if answer["group"] == "the same" else answer["group"]
+            assert (ours["group"] is None) == (group is None), where
+            if group is not None:
+                for part in ours["group"]:
+                    assert ours["group"][part] == group[part], where
+                seen.update(member["state"] for member in group["members"].values())
+            seen["steps"] += 1
+        seen.update(f"answer {error}" for error in life.errors.elements())
+        seen.update(cause.trigger for cause in life.group.causes)
+    return seen
+
+
+def test_every_answer_and_all_that_is_kept_is_that_of_kafkas_coordinator(java: JavaOracle) -> None:
+    seen = check_lives(java, range(LIVES))
+    rare = {kind: seen[kind] for kind in KINDS if seen[kind] < LIVES // 50}
+    assert not rare, seen
+    assert seen["steps"] > LIVES * STEPS / 2
+
+
+def test_a_static_member_that_comes_back_otherwise_may_make_the_table_of_members_grow(
+    java: JavaOracle,
+) -> None:
+    """A table of 16 bins is full with 12 members; for an instant the coordinator has one more."""
+    lives = [life for life in map(Life.begin, range(60)) if life.settings.max_size > 12]
+    for life in lives:
+        life.equal = False
+        while len(life.clients) < 12:
+            life.join()
+        statics = [client for client in life.clients if client.instance_id is not None]
+        for client in statics:
+            life.clock.run(life.clock.now + 1000)
+            life.step("wait", 1000)
+            life.send(client, epoch=-2)
+            life.enter(Client(life.new_id(), client.instance_id))
+    assert compare(java, lives)["member changed its subscription"] > len(lives)

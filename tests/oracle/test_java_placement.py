@@ -1,0 +1,281 @@
+"""Our placements against Apache Kafka's own Java classes, on random topics and clusters.
+
+Each case comes from a seed, which a failure names. AdminUtils is gone from Kafka 4, so that two Java machines
+answer: one with Kafka 3.9.1, one with 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_assignors._wire.java.orders import hash_order, spread_hash, string_hash
+from kafka_assignors._wire.java.random import JavaRandom
+from kafka_assignors.placement._explicit import parse_explicit
+from kafka_assignors.placement._generators import alternate, place_rack_aware, place_rack_unaware
+from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._striped import place_striped
+from kafka_assignors.testing._brokers.jars import fetch_jars, kafka_jars
+from tests.support.java.oracle import JavaOracle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafka_assignors.placement._placement import Racks
+
+CASES = 4000
+KAFKA_3_9 = [
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.kafka:kafka-server-common:3.9.1",  # AdminUtils
+    "org.apache.kafka:kafka-tools:3.9.1",  # TopicCommand
+]
+
+# Java orders and hashes strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF.
+ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
+
+# The last divides 2**31 + 1: it tells whether Java draws again from the right number on.
+BOUNDS = (1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1, 715827883)
+
+# Java's exception for what our message begins with.
+EXCEPTIONS = {
+    "partitions": "InvalidPartitionsException",
+    "replication_factor": "InvalidReplicationFactorException",
+    "no brokers": "InvalidReplicationFactorException",
+    "all": "InvalidReplicationFactorException",  # ... are fenced
+    "no rack": "AdminOperationException",
+}
+
+
+@pytest.fixture(scope="module")
+def kafka_3_9() -> Iterator[JavaOracle]:
+    with JavaOracle(fetch_jars(KAFKA_3_9)) as oracle:
+        yield oracle
+
+
+@pytest.fixture(scope="module")
+def kafka_4() -> Iterator[JavaOracle]:
+    with JavaOracle(kafka_jars()) as oracle:
+        yield oracle
+
+
+def outcome(place: Callable[[], dict[int, list[int]]]) -> dict[str, Any]:
+    """Our placement in the form of the worker's answer."""
+    try:
+        return {"placement": {str(partition): replicas for partition, replicas in place().items()}}
+    except PlacementError as error:
+        return {"exception": next(java for ours, java in EXCEPTIONS.items() if str(error).startswith(ours))}
+
+
+def java_seed(rng: Random) -> int:
+    return rng.choice([0, 1, -1, rng.randrange(1000), rng.randrange(-(2**63), 2**63)])
+
+
+def random_racks(rng: Random, scheme: str) -> Racks:
+    """Up to 40 brokers with ids that leave gaps, in no order, sometimes none."""
+    ids = rng.sample(range(200), rng.choice([*range(41), 1, 2, 3, 5, 6, 9]))
+    names = {"".join(rng.choices(ALPHABET, k=rng.randint(1, 4))) for _ in range(rng.randint(1, 40))}
+    names |= set(rng.sample(["AaAa", "AaBB", "BBAa", "BBBB", "AaC#", "BBC#"], rng.randrange(7)))  # one hash
+    racks = rng.sample(sorted(names), len(names))[: rng.randint(1, 40)]
+    match scheme:
+        case "none":
+            return dict.fromkeys(ids)
+        case "equal":
+            return {broker: racks[number % len(racks)] for number, broker in enumerate(ids)}
+        case "lopsided":
+            weights = [2**-number for number in range(len(racks))]
+            return {broker: rng.choices(racks, weights)[0] for broker in ids}
+        case _:
+            return {broker: rng.choice([None, *racks]) for broker in ids}
+
+
+def random_size(rng: Random, brokers: int, fewest: int) -> tuple[int, int]:
+    """Partitions and a replication factor, which may be too few or too many."""
+    partitions = max(fewest, rng.choice([0, 1, 2, rng.randint(1, 4 * brokers + 1), rng.randint(1, 60)]))
+    return partitions, rng.choice([rng.randint(1, max(brokers, 1)), 1, 2, 3, rng.randint(-1, brokers + 1)])
+
+
+def admin_case(seed: int, schemes: list[str]) -> dict[str, Any]:
+    rng = Random(seed)
+    racks = random_racks(rng, rng.choice(schemes))
+    partitions, replication_factor = random_size(rng, len(racks), 0)
+    return {
+        "brokers": list(racks.items()),
+        "partitions": partitions,
+        "replication_factor": replication_factor,
+        "start_index": rng.choice([-1, -1, 0, 2, rng.randrange(100)]),
+        "first_partition": rng.choice([0, 0, 1, len(racks), rng.randrange(200)]),
+        "seed": java_seed(rng),
+    }
+
+
+def settings_of(case: dict[str, Any]) -> dict[str, Any]:
+    start = case["start_index"]
+    return {
+        "start_index": None if start == -1 else start,
+        "first_partition": case["first_partition"],
+        "seed": case["seed"],
+    }
+
+
+def assert_both_kinds(answers: list[dict[str, Any]], exceptions: set[str]) -> None:
+    """The random cases reached placements and every kind of error."""
+    kinds = Counter(answer.get("exception", "placement") for answer in answers)
+    assert kinds.keys() == {"placement", *exceptions}
+    assert kinds["placement"] > CASES // 2, kinds
+
+
+def test_rack_unaware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
+    cases = [admin_case(seed, ["none"]) for seed in range(CASES)]
+    answers = kafka_3_9.ask("assign_replicas", cases)
+    for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
+        brokers = [broker for broker, _ in case["brokers"]]
+        size = case["partitions"], case["replication_factor"]
+        ours = outcome(lambda: place_rack_unaware(*size, brokers, **settings_of(case)))  # noqa: B023 - called now
+        assert ours == answer, f"seed {seed}: {case}"
+    assert_both_kinds(answers, {"InvalidPartitionsException", "InvalidReplicationFactorException"})
+
+
+def test_rack_aware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
+    cases = [
+        admin_case(seed, ["none", "equal", "equal", "lopsided", "lopsided", "some"]) for seed in range(CASES)
+    ]
+    for case in cases:
+        case["brokers"].sort()
+    answers = kafka_3_9.ask("assign_replicas", cases)
+    for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
+        racks = dict(case["brokers"])
+        size = case["partitions"], case["replication_factor"]
+        ours = outcome(lambda: place_rack_aware(*size, racks, **settings_of(case)))  # noqa: B023 - called now
+        assert ours == answer, f"seed {seed}: {case}"
+    exceptions = {
+        "InvalidPartitionsException",
+        "InvalidReplicationFactorException",
+        "AdminOperationException",
+    }
+    assert_both_kinds(answers, exceptions)
+
+
+def test_the_rack_alternated_list_is_javas(kafka_3_9: JavaOracle) -> None:
+    for seed in range(300):
+        rng = Random(seed)
+        racks = random_racks(rng, rng.choice(["equal", "lopsided"]))
+        if racks:  # Java fails on an empty map
+            assert alternate(racks) == kafka_3_9.ask("alternate", racks), f"seed {seed}: {racks}"
+
+
+def test_striped_placements_are_javas(kafka_4: JavaOracle) -> None:
+    cases: list[dict[str, Any]] = []
+    for seed in range(CASES):
+        rng = Random(seed)
+        racks = random_racks(rng, rng.choice(["none", "equal", "lopsided", "some"]))
+        fenced_share = rng.choice([0, 0, 0.1, 0.5, 0.9, 1])
+        partitions, replication_factor = random_size(rng, len(racks), 1)
+        cases.append(
+            {
+                "brokers": [(broker, rack, rng.random() < fenced_share) for broker, rack in racks.items()],
+                "partitions": partitions,
+                "replication_factor": replication_factor,
+                "seed": java_seed(rng),
+            }
+        )
+    answers = kafka_4.ask("place_striped", cases)
+    for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
+        racks = {broker: rack for broker, rack, _ in case["brokers"]}
+        fenced = [broker for broker, _, is_fenced in case["brokers"] if is_fenced]
+        size = case["partitions"], case["replication_factor"]
+        ours = outcome(lambda: place_striped(*size, racks, fenced=fenced, seed=case["seed"]))  # noqa: B023 - now
+        assert ours == answer, f"seed {seed}: {case}"
+    assert_both_kinds(answers, {"InvalidReplicationFactorException"})
+
+
+def test_random_numbers_are_javas(kafka_4: JavaOracle) -> None:
+    for seed in range(300):
+        rng = Random(seed)
+        bounds = [rng.choice([*BOUNDS, rng.randint(1, 100)]) for _ in range(30)]
+        request: dict[str, Any] = {"seed": java_seed(rng), "bounds": bounds, "shuffle": rng.randrange(50)}
+        random = JavaRandom(request["seed"])
+        drawn = [random.next_int(bound) for bound in bounds]
+        shuffled = list(range(request["shuffle"]))
+        random.shuffle(shuffled)
+        assert {"drawn": drawn, "shuffled": shuffled} == kafka_4.ask("random_numbers", request), (
+            f"seed {seed}"
+        )
+
+
+def test_the_order_of_a_hash_map_is_javas(kafka_4: JavaOracle) -> None:
+    for seed in range(500):
+        rng = Random(seed)
+        keys: list[str | None] = [None, *(f"rack-{number}" for number in range(rng.randrange(200)))]
+        keys += ["".join(rng.choices(ALPHABET, k=rng.randint(1, 6))) for _ in range(rng.randrange(200))]
+        rng.shuffle(keys)
+        keys = keys[: rng.randint(0, 200)]
+        assert hash_order(keys, string_hash) == kafka_4.ask("hash_order", keys), f"seed {seed}: {keys}"
+
+
+@pytest.mark.parametrize("colliding", range(2, 11))
+def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, kafka_4: JavaOracle) -> None:
+    """From nine in a bin on, Java enlarges the table early; it makes a tree of the bin at the eleventh."""
+    family: list[str | None] = []
+    family += ["".join(parts) for parts in product(["Aa", "BB"], repeat=4)][:colliding]
+    others = [
+        key
+        for key in (None, *(f"rack-{number}" for number in range(60)))
+        if (spread_hash(string_hash(key)) ^ spread_hash(string_hash(family[0]))) & 15
+    ]
+    for seed in range(50):
+        rng = Random(seed)
+        chosen = rng.sample(others, rng.randint(0, len(others)))
+        keys: list[str | None] = [*chosen[:3], *family, *chosen[3:]]
+        assert hash_order(keys, string_hash) == kafka_4.ask("hash_order", keys), f"seed {seed}: {keys}"
+
+
+def test_explicit_placements_are_read_as_by_kafka_topics(kafka_3_9: JavaOracle) -> None:
+    rng = Random(1)
+    texts = [
+        "",
+        ",",
+        ":",
+        ",,0",
+        "0:1,,1:0",
+        "0,",
+        "0:1:,1:0::,,",
+        "+1",
+        "1_0",
+        "2147483647",
+        "2147483648",
+        "--1",
+    ]
+    for _ in range(CASES):
+        size = rng.randint(1, 4)
+        entries = [
+            ":".join(str(broker) for broker in rng.sample(range(9), size)) for _ in range(rng.randint(1, 4))
+        ]
+        text = ",".join(entries)
+        for _ in range(rng.choice([0, 0, 1, 2])):  # damage
+            place = rng.randrange(len(text) + 1)
+            text = text[:place] + rng.choice([*"0123456789,:-+ x._\t", "\u00a0", ""]) + text[place + 1 :]
+        texts.append(text)
+    answers = kafka_3_9.ask("parse_replica_assignments", texts)
+    exceptions = set()
+    read = refused = 0
+    for text, answer in zip(texts, answers, strict=True):
+        placement = answer.get("placement")
+        if placement is None:
+            exceptions.add(answer["exception"])
+            with pytest.raises(PlacementError):
+                parse_explicit(text)
+        elif not placement or any(not brokers or min(brokers) < 0 for brokers in placement.values()):
+            # Kafka's tool reads these; its brokers do not take them.
+            refused += 1
+            with pytest.raises(PlacementError):
+                parse_explicit(text)
+        else:
+            read += 1
+            assert outcome(lambda: parse_explicit(text)) == answer, repr(text)  # noqa: B023 - called now
+    assert exceptions == {"NumberFormatException", "AdminCommandFailedException", "AdminOperationException"}
+    assert read > CASES // 2
+    assert refused > 10

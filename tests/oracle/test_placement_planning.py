@@ -1,0 +1,322 @@
+"""Plans of replica moves against oracles that are no flows, and what must hold of all of them."""
+
+import builtins
+import math
+from collections import Counter
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._planning.moves import MovePlan, place_balanced, plan_moves
+from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
+from tests.support.placement_oracle import Case, Oracle, Solved, random_case, reached, sets_of
+
+NO_RACKS: dict[int, str | None] = {0: None, 1: None, 2: None}
+SEEDS = st.integers(0, 2**32)
+
+
+def replicas(plan: MovePlan) -> dict[tuple[str, int], list[int]]:
+    return {(topic, p): brokers for topic, of in plan.after.items() for p, brokers in of.items()}
+
+
+def check(seed: int, case: Case, oracle: type[Oracle | Solved]) -> None:
+    after = replicas(case.plan())
+    for problem in filter(None, case.problems()):
+        for key in problem:
+            assert tuple(sorted(after[key])) in sets_of(case, key), f"random_case({seed}): {case}"
+        best = oracle(case, problem).best(after)
+        assert reached(case, problem, after) == best, f"random_case({seed}): {case}"
+
+
+@pytest.mark.parametrize("seeds", [range(750 * block, 750 * (block + 1)) for block in range(4)], ids=str)
+def test_balance_moves_and_leaders_are_those_of_trying_all_placements(seeds: range) -> None:
+    for seed in seeds:
+        check(seed, random_case(seed), Oracle)
+
+
+def test_balance_moves_and_leaders_of_more_partitions_are_those_of_cp_sat() -> None:
+    for seed in range(60):
+        check(seed, random_case(seed, brokers=9, partitions=20), Solved)
+
+
+def test_the_two_oracles_agree() -> None:
+    for seed in range(100):
+        case = random_case(seed)
+        after = replicas(case.plan())
+        for problem in filter(None, case.problems()):
+            found = Oracle(case, problem).best(after)
+            assert found == Solved(case, problem).best(after), f"random_case({seed})"
+
+
+@given(SEEDS)
+@settings(max_examples=200)
+def test_a_plan_is_valid_and_says_what_it_does(seed: int) -> None:
+    case = random_case(seed)
+    plan = case.plan()
+    after = replicas(plan)
+    added: Counter[tuple[str, int]] = Counter()
+    for move in plan.moves:
+        present = case.topics[move.topic][move.partition]
+        now = after[move.topic, move.partition]
+        assert move.target in now
+        assert move.target not in present
+        assert move.source is None or (move.source in present and move.source not in now)
+        assert move.size == (case.sizes[move.topic, move.partition] if case.sizes else None)
+        added[move.topic, move.partition] += 1
+    for topic, partition in case.planned:
+        now, present = after[topic, partition], case.topics[topic][partition]
+        assert len(now) == len(set(now)) == case.factor(topic, partition)
+        assert set(now) <= set(case.allowed)
+        assert added[topic, partition] == len(set(now) - set(present))
+        followers = [broker for broker in present if broker in now[1:]]
+        assert now[1:] == followers + sorted(set(now[1:]) - set(present))
+    sources = [(move.topic, move.partition, move.source) for move in plan.moves if move.source is not None]
+    assert len(set(sources)) == len(sources)
+    assert plan.before == case.topics
+    for topic in case.fixed:
+        assert plan.after[topic] == case.topics[topic]
+    count = Counter(broker for brokers in after.values() for broker in brokers)
+    assert plan.replica_loads == {broker: count[broker] for broker in case.allowed}
+    leaders = Counter(brokers[0] for brokers in after.values())
+    assert plan.leader_loads == {broker: leaders[broker] for broker in case.allowed}
+    assert plan.leaders_changed == sum(after[t, p][0] != case.topics[t][p][0] for t, p in case.planned)
+    forced = sum(
+        min(len(set(brokers) - set(case.topics[t][p])) for brokers in sets_of(case, (t, p)))
+        for t, p in case.planned
+    )
+    assert plan.replicas_forced == forced <= plan.replicas_moved
+
+
+@given(SEEDS, SEEDS)
+@settings(max_examples=200)
+def test_the_order_in_which_arguments_come_does_not_matter(seed: int, order: int) -> None:
+    case = random_case(seed)
+    assert case.shuffled(Random(order)).plan() == case.plan()
+
+
+@given(SEEDS)
+@settings(max_examples=200)
+def test_what_is_planned_is_left_alone_when_planned_again(seed: int) -> None:
+    case = random_case(seed)
+    plan = case.plan()
+    again = Case(
+        topics=plan.after,
+        racks=case.racks,
+        sizes=case.sizes,
+        brokers=case.brokers,
+        fixed=case.fixed,
+        per_topic=case.per_topic,
+    ).plan()
+    assert again.after == plan.after
+    assert again.moves == ()
+
+
+@given(
+    brokers=st.integers(1, 9),
+    factor=st.integers(1, 4),
+    partitions=st.integers(1, 40),
+    crowd=st.integers(1, 9),
+    order=st.randoms(use_true_random=False),
+)
+@settings(max_examples=200)
+def test_leaders_are_balanced_whatever_moves_least_if_replicas_are(
+    brokers: int, factor: int, partitions: int, crowd: int, order: Random
+) -> None:
+    factor = min(factor, brokers)
+    crowd = min(max(crowd, factor), brokers)
+    topic = {p: order.sample(range(crowd), factor) for p in range(partitions)}
+    plan = plan_moves({"t": topic}, dict.fromkeys(range(brokers)))
+    low, high = partitions // brokers, math.ceil(partitions / brokers)
+    assert set(plan.leader_loads.values()) <= {low, high}
+    assert plan.leaders_best
+
+
+def test_moving_less_wins_over_leaders_and_the_plan_says_so() -> None:
+    # Each broker has 3 replicas, but broker 0 has them alone and leads them all.
+    alone = {0: [0], 1: [0], 2: [0]}
+    topics = {"alone": alone, "together": {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}}
+    plan = plan_moves(topics, dict.fromkeys(range(4)))
+    assert plan.moves == ()
+    assert plan.leader_loads == {0: 3, 1: 1, 2: 1, 3: 1}
+    assert (plan.leaders_squares, plan.leaders_bound, plan.leaders_best) == (12, 10, False)
+
+
+def test_moving_less_wins_over_leaders_beside_what_is_fixed() -> None:
+    # Broker 7 would lead the topic's only partition if that moved to it, and replicas would be as balanced.
+    topics = {"fixed": {0: [8, 7], 1: [8, 7]}, "t": {0: [8]}}
+    plan = plan_moves(topics, {7: None, 8: None}, fixed=["fixed"])
+    assert plan.moves == ()
+    assert (plan.leaders_squares, plan.leaders_bound, plan.leaders_best) == (9, 5, False)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "factor", "low", "high"),
+    [
+        ([3, 3, 3], 3, [0, 0, 0], [1, 1, 1]),
+        ([1, 2, 5], 5, [1, 1, 1], [1, 2, 2]),
+        ([1, 2, 5], 6, [1, 2, 2], [1, 2, 3]),
+        ([4], 3, [2], [3]),
+        ([2, 2], 4, [1, 1], [2, 2]),
+    ],
+)
+def test_racks_fill_like_vessels(sizes: list[int], factor: int, low: list[int], high: list[int]) -> None:
+    found = rack_bounds(np.array(sizes), factor)
+    assert [side.tolist() for side in found] == [low, high]
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 30))
+def test_the_least_squares_are_those_of_filling_the_lowest(held: list[int], amount: int) -> None:
+    loads = list(held)
+    for _ in range(amount):
+        loads[loads.index(min(loads))] += 1
+    assert least_squares(np.array(held), amount) == sum(load**2 for load in loads)
+
+
+def test_an_added_broker_gets_its_share_and_nothing_else_moves() -> None:
+    topic = {p: [p % 3, (p + 1) % 3] for p in range(6)}
+    plan = plan_moves({"t": topic}, {**NO_RACKS, 3: None})
+    assert {move.target for move in plan.moves} == {3}
+    assert plan.replicas_moved == 3
+    assert plan.replica_loads == {0: 3, 1: 3, 2: 3, 3: 3}
+    assert sorted(plan.leader_loads.values()) == [1, 1, 2, 2]
+    assert plan.leaders_changed == 1
+    assert plan.bytes_moved is None
+
+
+def test_a_broker_that_is_gone_is_left_and_what_stays_stays() -> None:
+    topic = {p: [p % 3, (p + 1) % 3] for p in range(6)}
+    plan = plan_moves({"t": topic}, {0: None, 1: None})
+    assert all(sorted(brokers) == [0, 1] for brokers in plan.after["t"].values())
+    assert plan.replicas_moved == plan.replicas_forced == 4
+    assert {move.source for move in plan.moves} == {2}
+
+
+def test_few_bytes_move_rather_than_few_replicas() -> None:
+    topic = {0: [0, 1], 1: [0, 1], 2: [0, 1], 3: [0, 1]}
+    sizes = {("t", p): size for p, size in enumerate([1000, 10, 900, 20])}
+    plan = plan_moves({"t": topic}, {**NO_RACKS, 3: None}, sizes=sizes)
+    assert plan.bytes_moved == 2 * (10 + 20)
+    assert Counter(move.partition for move in plan.moves) == {1: 2, 3: 2}
+
+
+def test_sizes_of_terabytes_are_exact() -> None:
+    topic = {p: [0] for p in range(40)}
+    sizes = {("t", p): 2**50 + p for p in range(40)}
+    plan = plan_moves({"t": topic}, {0: None, 1: None}, sizes=sizes)
+    assert plan.bytes_moved == sum(2**50 + p for p in range(20))
+    assert sorted(move.partition for move in plan.moves) == list(range(20))
+
+
+def test_a_source_is_one_of_the_same_rack_if_there_is_one() -> None:
+    racks = {0: "a", 1: "b", 2: "a", 3: "b"}
+    plan = plan_moves({"t": {0: [0, 1]}}, racks, brokers=[2, 3])
+    assert [(move.target, move.source) for move in plan.moves] == [(2, 0), (3, 1)]
+
+
+def test_topics_are_balanced_one_by_one_if_that_is_asked_for() -> None:
+    topics = {"t": {0: [0], 1: [0]}, "u": {0: [1], 1: [1]}}
+    racks: dict[int, str | None] = {0: None, 1: None}
+    assert plan_moves(topics, racks).moves == ()
+    apart = plan_moves(topics, racks, per_topic=True)
+    assert [(move.topic, move.source, move.target) for move in apart.moves] == [("t", 0, 1), ("u", 1, 0)]
+    assert apart.leaders_squares == apart.leaders_bound == 4
+
+
+def test_fixed_topics_count_as_load() -> None:
+    topics = {"t": {0: [0], 1: [0]}, "u": {0: [1], 1: [1]}}
+    racks: dict[int, str | None] = {0: None, 1: None, 2: None}
+    plan = plan_moves(topics, racks, fixed=["u"])
+    assert [(move.topic, move.target) for move in plan.moves] == [("t", 2)]
+
+
+def test_lopsided_racks_are_balanced_as_far_as_racks_allow() -> None:
+    racks = {0: "small", **dict.fromkeys(range(1, 41), "large")}
+    plan = plan_moves({"t": {p: [1, 2] for p in range(400)}}, racks)
+    assert plan.replica_loads == {0: 400, **dict.fromkeys(range(1, 41), 10)}
+    assert plan.leaders_best
+
+
+@given(
+    existing=st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True), max_size=9),
+    count=st.integers(0, 12),
+    factor=st.integers(1, 4),
+    racks=st.lists(st.sampled_from("abc"), min_size=6, max_size=6),
+)
+@settings(max_examples=200)
+def test_new_partitions_fill_up_what_is_there(
+    existing: list[list[int]], count: int, factor: int, racks: list[str]
+) -> None:
+    old = dict(enumerate(existing))
+    of_broker: dict[int, str | None] = dict(enumerate(racks))
+    placed = place_balanced(range(100, 100 + count), factor, of_broker, existing={"t": old})
+    assert list(placed) == list(range(100, 100 + count))
+    # A plan in which old ones are fixed and new ones are anywhere ends up the same, but for moves.
+    topics = {"t": old, "new": {p: list(range(factor)) for p in placed}}
+    plan = plan_moves(topics, of_broker, fixed=["t"])
+    both = Counter(broker for brokers in [*existing, *placed.values()] for broker in brokers)
+    assert sorted(both[broker] for broker in of_broker) == sorted(plan.replica_loads.values())
+
+
+def test_nothing_to_plan_is_no_plan() -> None:
+    plan = plan_moves({}, {})
+    assert (plan.after, plan.moves, plan.leaders_best) == ({}, (), True)
+    assert place_balanced([], 3, NO_RACKS) == {}
+    assert plan_moves({"t": {0: [0]}}, NO_RACKS, fixed=["t"]).moves == ()
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    (
+        {"replication_factor": 4},
+        "t-0 is to have 4 replicas, but at most 3 brokers may hold them (0, 1, 2): allow",
+    ),
+    (
+        {"brokers": [1]},
+        "t-0 is to have 2 replicas, but at most 1 brokers may hold them (1): allow more, or",
+    ),
+    ({"brokers": []}, "t-0 is to have 2 replicas, but at most 0 brokers may hold them (none): allow"),
+    ({"brokers": [1, 2, 8, 7]}, "brokers has 7, 8, and racks does not: add them there"),
+    ({"racks": {0: "a", 2: None, 1: None}}, "1, 2 of 3 brokers have no rack, but the others have one: name"),
+    ({"replication_factor": 0}, "t-0 is to have 0 replicas: give a replication factor of 1 or more"),
+    ({"replication_factor": {"t": -1}}, "t-0 is to have -1 replicas: give a replication factor of 1"),
+    ({"replication_factor": {"x": 1}}, "replication_factor names topic 'x', which is not among the 1 topics"),
+    ({"fixed": ["x"]}, "fixed names topic 'x', which is not among the 1 topics given: add its placement"),
+    (
+        {"fixed": ["t"], "replication_factor": {"t": 3}},
+        "topic 't' is fixed, but replication_factor asks for 3",
+    ),
+    ({"topics": {"t": {5: [1, 2, 1]}}}, "t-5 has replicas on [1, 2, 1], 2 of them on broker 1: name each"),
+    ({"topics": {"t": {5: []}}}, "t-5 is to have 0 replicas"),
+    ({"sizes": {("t", 1): 5}}, "sizes say nothing of t-0: add ('t', 0), or give no sizes"),
+    ({"sizes": {("t", 0): -5}}, "sizes give t-0 -5 bytes: give 0 to 2**62"),
+    ({"sizes": {("t", 0): 2**63}}, f"sizes give t-0 {2**63} bytes: give 0 to 2**62"),
+    (
+        {"sizes": {("t", 0): 2**62}, "racks": {**NO_RACKS, 3: None}},
+        f"t-0 has {2**62} bytes, and among 1 partitions at most ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_an_argument_that_cannot_be_is_named_with_a_way_out(wrong: dict[str, Any], message: str) -> None:
+    arguments = {"topics": {"t": {0: [0, 1]}}, "racks": NO_RACKS, **wrong}
+    topics, racks = arguments.pop("topics"), arguments.pop("racks")
+    with pytest.raises(PlacementError) as raised:
+        plan_moves(topics, racks, **arguments)
+    assert message in str(raised.value)
+
+
+def test_without_or_tools_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.startswith("ortools"):
+            raise ImportError(f"No module named {name!r}")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"pip install 'kafka-assignors\[placement\]'"):
+        plan_moves({"t": {0: [0, 1]}}, NO_RACKS)

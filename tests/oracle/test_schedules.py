@@ -1,0 +1,176 @@
+"""Groups under drawn schedules: nothing has two owners, and in the end everything has one."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_assignors.testing.schedules import (
+    BrokenError,
+    Schedule,
+    Step,
+    broken,
+    draw,
+    every,
+    run,
+    search,
+    shorten,
+)
+from kafka_assignors.testing.schedules.__main__ import main
+from kafka_assignors.testing.schedules._clients import CLIENTS, STRATEGIES
+from tests.support.planted_faults import (
+    FAULTS,
+    PLAIN,
+    claims_only_topics_that_are_subscribed,
+    gives_away_what_is_held,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ENOUGH = 1500
+"""Schedules within which each planted fault shows."""
+
+MIXED = tuple(CLIENTS)
+
+
+def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
+    drawn = (draw(seed, 40, strategy=strategy, clients=clients) for seed in range(count))
+    tally = search(drawn, processes=0)
+    assert tally.schedules == count
+    assert tally.broken == []
+
+
+@pytest.mark.parametrize("clients", [("ours",), PLAIN, MIXED], ids=" ".join)
+def test_no_schedule_gives_a_partition_two_owners_or_none(clients: tuple[str, ...]) -> None:
+    held("cooperative-sticky", clients, 1000)
+
+
+@pytest.mark.parametrize("client", ["ours", "unaided"])
+def test_no_schedule_of_three_members_breaks_their_group(client: str) -> None:
+    schedules = [*every(1, client=client), *every(2, client=client)]
+    assert len({schedule.script() for schedule in schedules}) == len(schedules) == 242
+    assert search(schedules, processes=0).broken == []
+
+
+@pytest.mark.parametrize("strategy", sorted({*STRATEGIES} - {"cooperative-sticky"}))
+def test_no_schedule_breaks_an_eager_group(strategy: str) -> None:
+    held(strategy, ("ours",), 200)
+
+
+@pytest.mark.parametrize("strategy", ["range", "sticky"])
+def test_no_schedule_breaks_an_eager_group_of_several_clients(strategy: str) -> None:
+    held(strategy, MIXED, 200)
+
+
+def test_what_a_leader_of_another_client_gives_away_is_counted_and_breaks_nothing() -> None:
+    """kafka-python's own class claims what its consumer lost, and believes such claims."""
+    told = run(
+        Schedule(
+            strategy="cooperative-sticky",
+            topics={"t": 1, "u": 3},
+            seed=109,
+            steps=(
+                Step(kind="join", target="m1", topics=("t", "u"), client="kafka-python"),
+                Step(after_ms=7, kind="freeze", target="m1"),
+                Step(kind="join", target="m2", topics=("u",), client="kafka-python"),
+                Step(kind="join", target="m3", topics=("t", "u")),
+                Step(kind="lose answer", target="m3"),
+                Step(kind="join", target="m4", topics=("t", "u"), client="kafka-python", latency_ms=5),
+                Step(after_ms=9600, kind="thaw", target="m1"),
+            ),
+        )
+    )
+    assert told.by_others > 0
+
+
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
+def test_each_planted_fault_is_found(plant: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    found = (seed for seed in range(ENOUGH) if broken(draw(seed, 40, clients=FAULTS[plant])))
+    assert next(found, None) is not None
+
+
+def test_a_schedule_that_breaks_a_group_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    gives_away_what_is_held(monkeypatch)
+    drawn = (draw(seed, 40) for seed in range(100))
+    shortest = [shorten(schedule) for schedule in islice(filter(broken, drawn), 3)]
+    assert all("two owners" in broken(schedule) for schedule in shortest)
+    assert all(shorten(schedule) == schedule for schedule in shortest)
+    # One member that has everything, and another that comes; here and there it takes a detour.
+    assert min(len(schedule.steps) for schedule in shortest) <= 3
+    assert max(len(schedule.steps) for schedule in shortest) <= 6
+
+
+def test_a_script_runs_the_same_schedule_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claims_only_topics_that_are_subscribed(monkeypatch)
+    schedule = next(schedule for seed in range(ENOUGH) if broken(schedule := draw(seed, 40, clients=PLAIN)))
+    with pytest.raises(BrokenError) as error:
+        exec(schedule.script(), {})  # noqa: S102 - that is what it is for
+    assert str(error.value) == broken(schedule)
+    monkeypatch.undo()
+    exec(schedule.script(), {})  # noqa: S102
+    assert capsys.readouterr().out.startswith("Told(generations=")
+
+
+def test_the_same_seed_draws_the_same_schedule_and_the_same_life() -> None:
+    first, again, other = (draw(seed, 40, clients=MIXED) for seed in (5, 5, 6))
+    assert first == again != other
+    assert run(first) == run(again)
+
+
+def test_a_slow_static_leader_that_restarts_between_two_rounds_loses_nothing() -> None:
+    """Found by search: its successor gets the assignment back, and has to know that a round is to follow."""
+    told = run(
+        Schedule(
+            strategy="cooperative-sticky",
+            topics={"t": 2},
+            seed=372,
+            steps=(
+                Step(kind="join", target="m1", topics=("t",), static=True),
+                Step(after_ms=120, kind="join", target="m2", topics=("t",)),
+                Step(after_ms=1000, kind="restart", target="m1"),
+            ),
+        )
+    )
+    assert sorted(told.owners) == ["t-0", "t-1"]
+    assert {*told.owners.values()} == {"m1.2", "m2"}
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [({"client": "nobody's"}, 'no client "nobody\'s"'), ({"strategy": "none"}, "no strategy 'none'")],
+)
+def test_what_does_not_exist_is_refused(options: dict[str, str], fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        run(
+            Schedule(
+                strategy=options.get("strategy", "range"),
+                topics={"t": 1},
+                steps=(Step(kind="join", target="m", topics=("t",), client=options.get("client", "ours")),),
+            )
+        )
+
+
+def test_the_command_says_what_it_ran(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--count", "20", "--processes", "0"]) == 0
+    assert capsys.readouterr().out.startswith("20 schedules of up to 40 steps, ")
+    assert main(["--count", "20", "--processes", "0", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["schedules"], found["broken"]) == (20, [])
+
+
+def test_the_command_prints_the_shortest_schedule_that_breaks_a_group(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gives_away_what_is_held(monkeypatch)
+    assert main(["--count", "50", "--processes", "0"]) == 1
+    shown = capsys.readouterr().out
+    assert "broken" in shown.splitlines()[0]
+    assert "schedule = Schedule(" in shown
+    assert "has two owners at" in shown

@@ -1,0 +1,313 @@
+"""`kafka-assignors history` from a dump to a page, on Spark, of groups whose lives were simulated."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_assignors._cli.main import main
+from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_metadata_key
+from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.coordinator import MemberSettings, Simulation
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._log import Topic
+from kafka_assignors.history._session import spark_session
+from tests.support.group_histories import START_US
+from tests.support.kip848_log import Log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kafka_assignors.assignors import Assignor
+
+BEGAN_MS = 1_767_268_800_000  # 2026-01-01 12:00 UTC
+TOPICS = {"orders": 8, "payments": 4}
+DAY = 86_400
+
+
+def life(group_id: str, assignor: type[Assignor]) -> Iterator[dict[str, Any]]:
+    """Three join, one is killed and is started again, one leaves: the records of each generation."""
+    group = Simulation(TOPICS, [assignor], member=MemberSettings(session_timeout_ms=6000))
+    written: list[int] = []
+
+    def go_on() -> Iterator[dict[str, Any]]:
+        while True:
+            stable = group.group.state == "Stable"
+            if stable and group.group.generation not in written:
+                written.append(group.group.generation)
+                value = group.group.record()
+                yield {
+                    "key": base64.b64encode(group_metadata_key(group_id)).decode(),
+                    "value": base64.b64encode(encode_group_metadata(value)).decode(),
+                    "timestamp": BEGAN_MS + round(group.now * 1000),
+                }
+            if stable and all(member.stable for member in group.members.values() if member.running):
+                return
+            group.run(0.05)
+
+    for name in "abc":
+        group.join(name)
+    yield from go_on()
+    group.members["b"].crash()
+    group.run(20)
+    yield from go_on()
+    group.join("b again")
+    group.run(4)
+    yield from go_on()
+    group.members["c"].leave()
+    group.run(4)
+    yield from go_on()
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("history")
+    spark_session("local[2]", settings={"spark.sql.shuffle.partitions": "4"})
+    dump = folder / "dump.jsonl"
+    records = [*life("range-group", RangeAssignor), *life("coop-group", CooperativeStickyAssignor)]
+    bad = {"key": base64.b64encode(b"\0\2\0\1g").decode(), "value": "AAA=", "timestamp": BEGAN_MS}
+    lines = [
+        json.dumps({**record, "partition": 0, "offset": offset})
+        for offset, record in enumerate([*records, bad])
+    ]
+    dump.write_text("\n".join(lines), encoding="utf-8")
+    assert main(["history", "import", str(folder / "archive"), str(dump)]) == 0
+    # The topics as a capture sees them now: one of them grew after all that is in the archive.
+    now = {**TOPICS, "orders": 80}
+    Archive(folder / "archive").add_topics(
+        [Topic(topic=topic, topic_id=f"id of {topic}", partitions=count) for topic, count in now.items()]
+    )
+    return str(folder / "archive")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    capsys.readouterr()
+    assert main(["history", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_metrics_tell_the_groups_and_why_they_rebalanced(
+    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run(capsys, "metrics", archive, "--out", str(tmp_path))
+    assert {(row["group"], row["rebalances"], row["members"]) for row in found} == {
+        ("range-group", 3, 2),
+        ("coop-group", 3, 2),
+    }
+    kinds = {"member gone", "member joined", "member left"}
+    assert all({*row["reasons"]} <= kinds | {"member restarted"} for row in found)
+    rows = pq.read_table(tmp_path / "rebalances").to_pylist()
+    # The hand-over of the cooperative group is no rebalance of its own.
+    assert [row["group"] for row in rows].count("coop-group") == 3
+    assert all(row["moved"] >= row["least_moved"] for row in rows)
+
+
+def test_times_in_json_are_utc_wherever_it_runs(
+    archive: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "America/New_York")
+        time.tzset()
+        found = run(capsys, "metrics", archive, "--group", "range-*")
+    time.tzset()
+    assert [row["since"][:16] for row in found] == ["2026-01-01 12:00"]
+    assert [row["since"][-6:] for row in found] == ["+00:00"]
+
+
+def test_metrics_of_one_group_are_shown_as_a_table(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["history", "metrics", archive, "--group", "range-*"]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["group", "rebalances", "a"]
+    assert row.split()[:2] == ["range-group", "3"]
+
+
+@pytest.fixture(scope="module")
+def modern(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An archive of a group of KIP-848: a and b from the first day on, c from the ninth."""
+    log = Log()
+    log.named("t")
+    log.joined("a")
+    log.joined("b")
+    log.epoch(1)
+    log.assigned(1)
+    log.has("a", 1, "t0 t1")
+    log.has("b", 1, "t2 t3")
+    log.at(8 * DAY)
+    log.joined("c")
+    log.epoch(2)
+    log.assigned(2)
+    log.has("c", 2, "", state=2)
+    log.has("b", 2, "t2 t3")
+    log.at(8 * DAY + 1)
+    log.has("a", 1, "t0", gives="t1", state=1)
+    log.at(8 * DAY + 2)
+    log.has("a", 2, "t0")
+    log.at(8 * DAY + 4)
+    log.has("c", 2, "t1")
+    folder = tmp_path_factory.mktemp("modern")
+    lines = [
+        {
+            "key": base64.b64encode(one.key).decode(),
+            "value": None if one.value is None else base64.b64encode(one.value).decode(),
+            "partition": one.partition,
+            "offset": one.offset,
+            "timestamp": one.time_us // 1000,
+        }
+        for one in log.records
+    ]
+    (folder / "dump.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert main(["history", "import", str(folder / "archive"), str(folder / "dump.jsonl")]) == 0
+    return str(folder / "archive")
+
+
+def day(number: float) -> str:
+    return (datetime.fromtimestamp(START_US / 1e6, UTC) + timedelta(days=number)).isoformat()
+
+
+def test_a_kip848_group_is_measured_from_what_it_was_like_at_since(
+    modern: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (whole,) = run(capsys, "metrics", modern)
+    (found,) = run(capsys, "metrics", modern, "--since", day(1))
+    assert (found["members"], found["seen_members"], found["rebalances"]) == (3, 3, 1)
+    assert (found["moved"], found["unowned_seconds"], found["longest_seconds"]) == (1, 2.0, 4.0)
+    assert found["reasons"] == {"member joined": 1}
+    assert found == whole | {"since": found["since"], "per_day": found["per_day"]}
+    assert found["per_day"] == pytest.approx(1 / 7, rel=1e-3)
+    assert run(capsys, "metrics", modern, "--since", day(9)) == []
+
+
+def test_of_a_kip848_rebalance_that_was_on_at_since_only_time_without_an_owner_counts(
+    modern: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = run(capsys, "metrics", modern, "--since", day(8 + 1.5 / DAY))
+    assert (found["members"], found["seen_members"], found["rebalances"]) == (3, 3, 0)
+    assert (found["moved"], found["unowned_seconds"], found["longest_seconds"]) == (0, 2.0, 0.0)
+    assert found["reasons"] == {"unknown": 1}
+
+
+def test_a_kip848_group_is_replayed_from_what_it_was_like_at_since(
+    modern: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("what-if", modern, "--assignor", "sticky", "--scenario", "as it was")
+    whole = {row["assignor"]: row for row in run(capsys, *asked)}
+    found = {row["assignor"]: row for row in run(capsys, *asked, "--since", day(1))}
+    assert {name: (row["rebalances"], row["moved"], row["failed"]) for name, row in found.items()} == {
+        "actual": (1, 1, 0),
+        "sticky": (1, 1, 0),
+    }
+    assert found == whole
+
+
+def test_a_kip848_group_is_reported_from_what_it_was_like_at_since(
+    modern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "report", modern, str(tmp_path / "page"), "--no-what-if", "--since", day(1))
+    text = (tmp_path / "page").read_text(encoding="utf-8")
+    shown = re.findall(r"<span>(.)/h</span></dt><dd>([^<]+)", text)
+    assert shown == [
+        ("a", "1 to 2 partitions; from 15 Nov 2023 22:13 to the end"),
+        ("b", "2 partitions; from 15 Nov 2023 22:13 to the end"),
+        ("c", "0 to 1 partition; from 22 Nov 2023 22:13 to the end"),
+    ]
+
+
+def test_what_if_compares_with_what_happened(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = run(capsys, "what-if", archive, "--assignor", "range", "--scenario", "as it was")
+    assert {(row["group"], row["assignor"]): (row["moved"], row["failed"]) for row in rows} == {
+        **{(group, how): (12, 0) for group in ("coop-group", "range-group") for how in ("actual", "range")},
+        # Of a group whose only record cannot be read, nothing can be replayed.
+        **{("g", how): (0, 1) for how in ("actual", "range")},
+    }
+
+
+def test_what_if_measures_a_scenario_alone_against_what_happened(
+    archive: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["what-if", archive, "--group", "range-group", "--assignor", "sticky"]
+    capsys.readouterr()
+    assert main(["history", *asked, "--scenario", "static members"]) == 0
+    said, _, *rows, _, _ = capsys.readouterr().out.splitlines()
+    assert said == "range-group: nothing tried would have been better than what happened"
+    assert [row.split()[0] for row in rows] == ["actual", "sticky"]
+
+
+def test_an_assignor_that_there_is_not_is_refused(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "what-if", archive, "--assignor", "rnage"]) == 2
+    assert "kafka-assignors history what-if: there is no assignor 'rnage'" in capsys.readouterr().err
+
+
+def test_tables_are_decoded_and_what_cannot_be_is_counted(
+    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = run(capsys, "tables", archive, str(tmp_path / "tables"))
+    assert counts["read"] == counts["decoded"] + 1
+    assert (counts["rejected"], counts["rows"]["rejected"]) == (1, 1)
+    assert counts["rows"]["records"] == counts["decoded"]
+    (generations,) = (tmp_path / "tables").glob("run-*/generations")
+    rows = pq.read_table(generations).to_pylist()
+    assert {row["protocol"] for row in rows} == {"range", "cooperative-sticky"}
+    assert len(rows) == counts["decoded"]
+
+
+def test_there_is_nothing_to_merge_in_an_archive_of_dumps(
+    archive: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "merge", archive) == {"merged": 0}
+    assert main(["history", "merge", archive]) == 0
+    assert capsys.readouterr().out == f"{archive}: nothing to merge\n"
+
+
+def test_a_report_is_a_page_on_all_groups(
+    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "groups.html"
+    told = run(capsys, "report", archive, str(page), "--assignor", "sticky")
+    text = page.read_text(encoding="utf-8")
+    assert told["bytes"] == len(text.encode())
+    assert text.count("<svg") >= 4  # a strip and a timeline for each group
+    assert "range-group" in text
+    assert "coop-group" in text
+    assert "static members" in text.lower() or "static membership" in text.lower()
+
+
+def test_a_report_on_nothing_is_refused(
+    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["history", "report", archive, str(tmp_path / "x.html"), "--group", "nobody"]) == 2
+    assert capsys.readouterr().err.endswith("there is nothing to report on: no record of a group is meant\n")
+
+
+def test_a_page_in_a_folder_that_is_not_there_is_refused_at_once(
+    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "no" / "x.html"
+    assert main(["history", "report", archive, str(page)]) == 2
+    assert capsys.readouterr().err == (
+        f"kafka-assignors history report: there is no folder for the page {page}: make it, or name another\n"
+    )
+
+
+def test_what_fails_in_spark_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Archive.create(tmp_path)
+    broken = tmp_path / "records" / "source=topic" / "batch=1" / "day=2026-01-01" / "part.parquet"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("no Parquet")
+    assert main(["history", "info", str(tmp_path)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("kafka-assignors history info: ")
+    assert "part.parquet" in line
+
+
+def test_a_folder_that_is_no_archive_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "metrics", str(tmp_path)]) == 2
+    assert "is no archive of groups' history" in capsys.readouterr().err

@@ -1,0 +1,547 @@
+"""The tables of an archive, made by Spark."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_assignors._wire.offsets_topic import (
+    GroupMetadata,
+    RecordError,
+    decode_record,
+    group_metadata_key,
+)
+from kafka_assignors.history._schemas import ARCHIVE, TABLES, TOPICS
+from kafka_assignors.history._snapshots import ArchivedRecord, classic_snapshot
+from kafka_assignors.history._tables import between, fast, files, plain, sink
+from kafka_assignors.history._tables.decoded import CLASSIC
+from kafka_assignors.history._tables.job import (
+    Counts,
+    NoTablesError,
+    TablesBusyError,
+    make_tables,
+    read_counts,
+    read_table,
+)
+from kafka_assignors.history._tables.owners import as_bytes
+from kafka_assignors.history._tables.sources import in_schema
+from kafka_assignors.history._tables.tracker import Tracker
+from tests.support.archives import batch_of, counted, group, member, random_records, row, time_of
+from tests.support.offsets_topic import WRITTEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+Rows = list[dict[str, Any]]
+
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - it takes a second
+
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session: SparkSession = (
+        SparkSession.Builder()
+        .master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.driver.memory", "1g")
+        .config("spark.sql.session.timeZone", "America/New_York")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+def random_rows(seed: int, count: int) -> Rows:
+    """Records of two partitions of the offsets topic, in order."""
+    rng = Random(seed)
+    return [
+        row(key, value, partition=rng.randrange(2), offset=offset)
+        for offset, (key, value) in enumerate(random_records(rng, count))
+    ]
+
+
+def write_archive(folder: Path, parts: Sequence[Rows]) -> str:
+    for number, part in enumerate(parts):
+        path = folder / "records" / "source=topic" / f"batch={number}" / "day=2026-01-01"
+        path.mkdir(parents=True)
+        pq.write_table(pa.Table.from_batches([batch_of(part)]), path / "part.parquet")
+    return str(folder)
+
+
+def contents(out: str, spark: SparkSession, name: str) -> Rows:
+    """A table's rows, sorted."""
+    (folder,) = {
+        Path(path.removeprefix("file://")).parent for path in read_table(spark, out, name).inputFiles()
+    }
+    table = pq.read_table(folder)
+    assert table.schema.names == TABLES[name].names
+    found: Rows = table.cast(TABLES[name]).to_pylist()
+    return sorted(found, key=lambda one: (one["partition"], one["offset"], repr(one)))
+
+
+def everything(out: str, spark: SparkSession) -> dict[str, Rows]:
+    return {name: contents(out, spark, name) for name in TABLES}
+
+
+def expected_moves(rows: Rows) -> Rows:
+    """Out of the snapshots that follow each other."""
+    before: dict[str, Any] = {}
+    moves = []
+    for one in sorted(rows, key=lambda one: (one["partition"], one["offset"])):
+        try:
+            record = decode_record(one["key"], one["value"])
+        except RecordError:
+            continue
+        if not isinstance(record, GroupMetadata):
+            continue
+        if record.value is None:
+            before.pop(record.group_id, None)
+            continue
+        place = ArchivedRecord(one["key"], one["value"], one["partition"], one["offset"], 0, None)
+        now = classic_snapshot(place, record.group_id, record.value)
+        last = before.get(record.group_id, now)
+        before[record.group_id] = now
+        for topic, partition in {*last.owners, *now.owners}:
+            source, target = last.owners.get((topic, partition)), now.owners.get((topic, partition))
+            if source != target:
+                moves.append(
+                    {
+                        "group": now.group,
+                        "partition": now.partition,
+                        "offset": now.offset,
+                        "time": one["timestamp"],
+                        "generation": now.generation,
+                        "topic": topic,
+                        "moved_partition": partition,
+                        "source": source,
+                        "target": target,
+                        "before": last.generation,
+                    }
+                )
+    return sorted(moves, key=lambda move: (move["partition"], move["offset"], repr(move)))
+
+
+def expected_generations(rows: Rows) -> Rows:
+    """The last row of each, with how many there are, and the time of the first."""
+    merged: dict[tuple[str, int], dict[str, Any]] = {}
+    each = plain.decode(batch_of(rows), {}).tables["generations"].cast(TABLES["generations"]).to_pylist()
+    for one in sorted(each, key=lambda one: (one["partition"], one["offset"])):
+        before = merged.get((one["group"], one["generation"]))
+        if before is not None:
+            one["records"] += before["records"]
+            one["first_time"] = min(one["first_time"], before["first_time"])
+        merged[one["group"], one["generation"]] = one
+    return sorted(merged.values(), key=lambda one: (one["partition"], one["offset"], repr(one)))
+
+
+@pytest.fixture(scope="module")
+def whole(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Rows, dict[str, Rows], Counts]:
+    """An archive of one file, its tables by the plain decoder in one task, and their counts."""
+    rows = [*random_rows(1, 300), counted(1, 10_000)]
+    folder = tmp_path_factory.mktemp("whole")
+    archive = spark.read.parquet(write_archive(folder, [rows]) + "/records").coalesce(1)
+    out = str(folder / "tables")
+    counts = make_tables(spark, archive, out, decoder="plain")
+    assert read_counts(out) == counts
+    return rows, everything(out, spark), counts
+
+
+class TestOneTask:
+    def test_what_was_read_is_decoded_or_rejected(self, whole: tuple[Rows, dict[str, Rows], Counts]) -> None:
+        rows, tables, counts = whole
+        assert counts.read == counts.decoded + counts.rejected == len(rows) - 1
+        assert counts.rejected > 20
+        assert counts.rows == {name: len(found) for name, found in tables.items()}
+
+    def test_moves_are_what_snapshots_differ_in(self, whole: tuple[Rows, dict[str, Rows], Counts]) -> None:
+        rows, tables, _ = whole
+        assert len(tables["moves"]) > 500
+        assert tables["moves"] == expected_moves(rows)
+
+    def test_generations_are_the_records_that_tell_them_put_together(
+        self, whole: tuple[Rows, dict[str, Rows], Counts]
+    ) -> None:
+        rows, tables, _ = whole
+        assert tables["generations"] == expected_generations(rows)
+        assert {one["records"] for one in tables["generations"]} > {1, 2}
+
+    def test_rejected_records_are_kept_as_they_were(
+        self, whole: tuple[Rows, dict[str, Rows], Counts]
+    ) -> None:
+        rows, tables, _ = whole
+        at = {(one["partition"], one["offset"]): (one["key"], one["value"]) for one in rows[:-1]}
+        for one in tables["rejected"]:
+            assert (one["key"], one["value"]) == at[one["partition"], one["offset"]]
+
+
+class TestSplits:
+    @pytest.mark.parametrize(
+        ("how", "decoder"),
+        [
+            ("many files", "plain"),
+            ("shuffled files", "auto"),
+            ("shuffled rows", "auto"),
+            ("interleaved", "plain"),
+        ],
+    )
+    def test_however_records_come_to_tasks_the_tables_are_the_same(
+        self,
+        spark: SparkSession,
+        tmp_path: Path,
+        whole: tuple[Rows, dict[str, Rows], Counts],
+        how: str,
+        decoder: str,
+    ) -> None:
+        rows, tables, counts = whole
+        parts = [rows[start : start + 43] for start in range(0, len(rows), 43)]
+        if how == "shuffled files":
+            Random(2).shuffle(parts)
+        elif how == "shuffled rows":
+            mixed = [*rows]
+            Random(3).shuffle(mixed)
+            parts = [mixed[:150], mixed[150:]]
+        elif how == "interleaved":
+            parts = [rows[number::3] for number in range(3)]
+        archive = spark.read.parquet(write_archive(tmp_path, parts) + "/records").repartition(5)
+        if how != "shuffled rows":
+            # One task for each file, and some for two.
+            spark.conf.set("spark.sql.files.openCostInBytes", "1m")
+            spark.conf.set("spark.sql.files.maxPartitionBytes", "2m")
+            archive = spark.read.parquet(str(tmp_path / "records"))
+        out = str(tmp_path / "tables")
+        assert make_tables(spark, archive, out, decoder=decoder) == counts
+        found = everything(out, spark)
+        for name, expected in tables.items():
+            assert found[name] == expected, name
+
+    def test_records_that_were_archived_twice_do_not_move_twice(
+        self, spark: SparkSession, tmp_path: Path, whole: tuple[Rows, dict[str, Rows], Counts]
+    ) -> None:
+        rows, tables, _ = whole
+        out = str(tmp_path / "tables")
+        make_tables(spark, write_archive(tmp_path, [rows, rows[50:120]]), out)
+        assert contents(out, spark, "moves") == tables["moves"]
+
+    def test_a_long_history_of_one_group_is_shared_out(self, spark: SparkSession, tmp_path: Path) -> None:
+        key = group_metadata_key("g")
+        rows = [
+            row(
+                key,
+                group(number, member("a", {"t": [number % 2]}), member("b", {"t": [1 - number % 2]})),
+                offset=number,
+            )
+            for number in range(1, 2001)
+        ]
+        archive = spark.read.parquet(
+            write_archive(tmp_path, [rows[start : start + 250] for start in range(0, 2000, 250)]) + "/records"
+        )
+        spark.conf.set("spark.sql.files.openCostInBytes", "4m")
+        spark.conf.set("spark.sql.files.maxPartitionBytes", "4m")
+        assert archive.rdd.getNumPartitions() == 8
+        out = str(tmp_path / "tables")
+        counts = make_tables(spark, archive, out)
+        assert counts.rows["generations"] == 2000
+        assert counts.rows["moves"] == 2 * 1999
+        assert len(read_table(spark, out, "assignments").inputFiles()) == 8
+        moves = contents(out, spark, "moves")
+        assert {one["before"] + 1 - one["generation"] for one in moves} == {0}
+
+
+def test_a_generation_has_the_row_of_its_last_record(spark: SparkSession, tmp_path: Path) -> None:
+    key = group_metadata_key("g")
+    rows = [
+        row(key, group(4, member("a")), offset=10),
+        row(key, group(5, member("a")), offset=11),
+        row(key, group(5, member("a"), member("b")), offset=12),
+        row(key, group(5, member("b")), offset=13),
+        row(group_metadata_key("h"), group(5, member("c")), offset=14),
+    ]
+    out = str(tmp_path / "tables")
+    make_tables(spark, write_archive(tmp_path, [rows[:3], rows[3:]]), out)
+    found = [
+        (
+            one["group"],
+            one["generation"],
+            one["offset"],
+            one["leader"],
+            one["members"],
+            one["records"],
+            one["first_time"],
+        )
+        for one in contents(out, spark, "generations")
+    ]
+    assert found == [
+        ("g", 4, 10, "a", 1, 1, time_of(10)),
+        ("g", 5, 13, "b", 1, 3, time_of(11)),
+        ("h", 5, 14, "c", 1, 1, time_of(14)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param([[1, 2], [3, 4]], [(1, 1), (2, 1), (3, 1), (4, 1)], id="each once"),
+        pytest.param([[1, 1], [2]], [(1, 2), (2, 1)], id="twice in a task"),
+        pytest.param([[1, 2], [2, 3]], [(1, 1), (2, 2), (3, 1)], id="in two tasks"),
+        pytest.param([[3, 4], [None, 1], [2, 3]], [(1, 1), (2, 1), (3, 2), (4, 1)], id="begun anew"),
+        pytest.param([[3], [None], [2, None, 3]], [(2, 1), (3, 2)], id="begun anew twice"),
+        pytest.param([[None], [None, 1], [2]], [(1, 1), (2, 1)], id="gone at first"),
+    ],
+)
+def test_each_generation_has_one_row_whichever_tasks_saw_it(
+    spark: SparkSession, tmp_path: Path, told: list[list[int | None]], expected: list[tuple[int, int]]
+) -> None:
+    key, offset = group_metadata_key("g"), 0
+    parts: list[Rows] = [[] for _ in told]
+    for part, generations in zip(parts, told, strict=True):
+        for generation in generations:
+            value = None if generation is None else group(generation, member("a"))
+            part += [
+                row(key, value, offset=offset),
+                row(group_metadata_key("h"), group(offset + 1), offset=offset + 1),
+            ]
+            offset += 2
+    spark.conf.set("spark.sql.files.openCostInBytes", "4m")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "4m")
+    out = str(tmp_path / "tables")
+    archive = spark.read.parquet(write_archive(tmp_path, parts) + "/records")
+    assert archive.rdd.getNumPartitions() == len(parts)
+    make_tables(spark, archive, out)
+    rows = contents(out, spark, "generations")
+    found = [(one["generation"], one["records"]) for one in rows if one["group"] == "g"]
+    assert sorted(found) == expected
+    assert rows == expected_generations([one for part in parts for one in part])
+
+
+def test_names_of_topics_come_from_records_and_from_what_the_archive_knows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pairs = {key[:4]: (bytes.fromhex(key), bytes.fromhex(value)) for key, value, _ in WRITTEN}
+    targets, told = row(*pairs["0007"], offset=1), row(*pairs["0004"], offset=2)
+    out = str(tmp_path / "tables")
+    first = write_archive(tmp_path / "first", [[targets], [told]])
+    make_tables(spark, first, out)
+    assert [one["topic"] for one in contents(out, spark, "assignments")] == ["t"]
+    second = write_archive(tmp_path / "second", [[targets]])
+    make_tables(spark, second, out)
+    assert [one["topic"] for one in contents(out, spark, "assignments")] == [None]
+    known = {"topic": "named", "topic_id": TOPIC_ID, "partitions": 4, "seen": time_of(0)}
+    (tmp_path / "second" / "topics").mkdir()
+    pq.write_table(pa.Table.from_pylist([known], schema=TOPICS), tmp_path / "second" / "topics" / "a.parquet")
+    make_tables(spark, second, out)
+    assert [one["topic"] for one in contents(out, spark, "assignments")] == ["named"]
+
+
+def test_an_archive_without_records_has_empty_tables(spark: SparkSession, tmp_path: Path) -> None:
+    out = str(tmp_path / "tables")
+    (tmp_path / "topics").mkdir()
+    counts = make_tables(spark, write_archive(tmp_path, [[counted(1, 7)]]), out)
+    assert counts == Counts(read=0, decoded=0, rejected=0, rows=dict.fromkeys(TABLES, 0))
+    assert everything(out, spark) == {name: [] for name in TABLES}
+    assert read_table(spark, out, "members").count() == 0
+    (tmp_path / "new" / "records").mkdir(parents=True)
+    assert make_tables(spark, str(tmp_path / "new"), out) == counts
+
+
+def test_tables_are_replaced_whole_or_not_at_all(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = group_metadata_key("g")
+    out = str(tmp_path / "tables")
+    make_tables(spark, write_archive(tmp_path / "old", [[row(key, group(1, member("a")))]]), out)
+    before = everything(out, spark)
+    new = write_archive(tmp_path / "new", [[row(key, group(2, member("b")))]])
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kafka_assignors.history._tables.job._write_generations", fail)
+        with pytest.raises(OSError, match="no space left"):
+            make_tables(spark, new, out)
+    assert everything(out, spark) == before
+    assert len(files.folders(out)) == 1
+    make_tables(spark, new, out)
+    assert [one["generation"] for one in contents(out, spark, "records")] == [2]
+    assert len(files.folders(out)) == 1
+
+
+def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    archive = spark.read.parquet(write_archive(tmp_path, [[row(None, b"x")]]) + "/records")
+    broken = archive.selectExpr(
+        "type",
+        "count",
+        "key",
+        "value",
+        "CAST(NULL AS INT) AS partition",
+        "offset",
+        "timestamp",
+        "leader_epoch",
+    )
+    out = tmp_path / "tables"
+    with pytest.raises(Exception, match=r"(?i)null"):
+        make_tables(spark, broken, str(out))
+    assert files.folders(str(out)) == []
+
+
+def test_what_is_not_there_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(NoTablesError, match=r"it has no tables\.json"):
+        read_counts(str(tmp_path))
+    with pytest.raises(ValueError, match="there is no table 'moved', only records, generations"):
+        read_table(spark, str(tmp_path), "moved")
+    with pytest.raises(ValueError, match="there is no decoder 'numba', only 'auto', 'fast' and 'plain'"):
+        make_tables(spark, str(tmp_path), str(tmp_path), decoder="numba")
+
+
+def test_without_a_compiler_the_plain_decoder_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_assignors.history._tables.native._compiled", None)
+    assert not fast.is_compiled()
+    assert sink.choose("auto") == "plain"
+    with pytest.raises(ValueError, match="the fast decoder was not compiled"):
+        sink.choose("fast")
+
+
+def test_steps_are_told_before_they_are_done(spark: SparkSession, tmp_path: Path) -> None:
+    from contextlib import contextmanager  # noqa: PLC0415
+
+    told: list[str] = []
+
+    @contextmanager
+    def watch(what: str) -> Iterator[None]:
+        told.append(what)
+        yield
+
+    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1))]])
+    make_tables(spark, archive, str(tmp_path / "tables"), watch=watch)
+    assert told == [
+        "looking up the names of topics",
+        "decoding records",
+        "joining what tasks saw apart",
+        "putting generations together",
+        "putting moves in order",
+    ]
+
+
+def test_what_else_is_in_the_folder_stays(spark: SparkSession, tmp_path: Path) -> None:
+    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
+    letter = tmp_path / "tables" / "run-2026-report" / "letter.txt"
+    letter.parent.mkdir(parents=True)
+    letter.write_text("dear")
+    for _ in range(2):
+        make_tables(spark, archive, str(tmp_path / "tables"))
+    assert letter.read_text() == "dear"
+    assert len([*(tmp_path / "tables").glob("run-*")]) == 2
+
+
+def test_of_two_runs_into_one_folder_the_one_that_ends_last_says_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
+    out = str(tmp_path / "tables")
+    others: list[Counts] = []
+
+    @contextmanager
+    def watch(step: str) -> Iterator[None]:
+        yield
+        if step == "decoding records":
+            others.append(make_tables(spark, archive, out))
+
+    with pytest.raises(TablesBusyError, match=r"another run has put its tables into .*: run one at a time"):
+        make_tables(spark, archive, out, watch=watch)
+    assert read_counts(out) == others[0]
+    assert read_table(spark, out, "records").count() == 1
+    assert len([*(tmp_path / "tables").glob("run-*")]) == 1
+
+
+def test_what_is_captured_after_the_beginning_is_for_the_next_time(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
+    later = tmp_path / "records" / "source=topic" / "batch=later" / "day=2026-01-01"
+
+    @contextmanager
+    def watch(_: str) -> Iterator[None]:
+        if not later.exists():
+            later.mkdir(parents=True)
+            table = pa.Table.from_batches([batch_of([row(group_metadata_key("h"), group(1), offset=1)])])
+            pq.write_table(table, later / "part.parquet")
+        yield
+
+    assert make_tables(spark, archive, str(tmp_path / "tables"), watch=watch).read == 1
+    assert make_tables(spark, archive, str(tmp_path / "tables")).read == 2
+
+
+def test_a_stream_forgets_quiet_groups_and_hands_on_their_runs() -> None:
+    key = group_metadata_key
+    batch = batch_of(
+        [row(key(f"g{number}"), group(1, member("a", {"t": [0]})), offset=number) for number in range(100)]
+    )
+    tracker = Tracker(most_bytes=10_000)
+    tables, owners = plain.decode(batch, {})
+    assert tracker.add(tables["classic"], owners).num_rows == 0
+    early = tracker.ended().num_rows
+    assert 70 < early < 100
+    tracker.end()
+    assert early + tracker.ended().num_rows == 100
+
+
+def test_of_groups_that_come_whole_no_run_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Tracker] = []
+
+    def tracker() -> Tracker:
+        made.append(Tracker(most_bytes=1000))
+        return made[0]
+
+    monkeypatch.setattr(between, "Tracker", tracker)
+
+    def ordered() -> Iterator[Any]:
+        for number in range(100):
+            batch = batch_of(
+                [
+                    row(
+                        group_metadata_key(f"g{number:02}"),
+                        group(at, member("ab"[at], {"t": [0]})),
+                        offset=2 * number + at,
+                    )
+                    for at in range(2)
+                ]
+            )
+            tables, owners = plain.decode(batch, {})
+            records = tables["classic"].cast(CLASSIC)
+            told = pa.array([as_bytes(one) for one in owners if one is not None], pa.binary())
+            yield records.append_column("owners", told)
+
+    moved = [batch.num_rows for batch in between._in_order(ordered())]
+    assert moved == [1] * 100
+    assert made[0].ended().num_rows == 0
+
+
+def test_archive_rows_are_read_in_any_schema_that_spark_makes_of_them() -> None:
+    batch = batch_of([row(b"\0\2\0\1g", None)])
+    other = pa.RecordBatch.from_arrays(
+        [
+            array.cast(pa.large_binary() if pa.types.is_binary(array.type) else array.type)
+            for array in reversed(batch.columns)
+        ],
+        names=[*reversed(ARCHIVE.names)],
+    )
+    assert in_schema(other, ARCHIVE).equals(batch)

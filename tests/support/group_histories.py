@@ -1,0 +1,231 @@
+"""Histories of groups: by hand, and from the simulator with the records that its coordinator writes."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kafka_assignors._wire.offsets_topic import (
+    GroupMetadataValue,
+    MemberMetadata,
+    encode_group_metadata,
+    group_metadata_key,
+)
+from kafka_assignors.assignors._membership import make_subscription
+from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.simulation import Simulation
+from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, SnapshotMember
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from kafka_assignors.assignors import Assignor
+
+QUICK = MemberSettings(
+    session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000, poll_ms=50
+)
+START_US = 1_700_000_000_000_000
+_STEP = 0.01
+
+
+def partitions_of(text: str) -> frozenset[tuple[str, int]]:
+    """ "t0 t1 u3" as partitions: a topic of one letter and an id each."""
+    return frozenset((one[0], int(one[1:])) for one in text.split())
+
+
+def member(name: str, has: str = "", *, had: str = "", topics: str = "t", **fields: Any) -> SnapshotMember:
+    """A member; dynamic ones are called "name" or "name#id", static ones "=name" or "=name#id"."""
+    bare, _, number = name.lstrip("=").partition("#")
+    claims: dict[str, tuple[int, ...]] = {}
+    for topic, partition in sorted(partitions_of(had)):
+        claims[topic] = (*claims.get(topic, ()), partition)
+    settings: dict[str, Any] = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 60_000}
+    return SnapshotMember(
+        member_id=f"{bare}-{number or 0}",
+        instance_id=bare if name.startswith("=") else None,
+        client_id=bare,
+        host="/h",
+        topics=frozenset(topics),
+        claims=claims,
+        assignment=partitions_of(has),
+        **{**settings, **fields},
+    )
+
+
+def snapshot(
+    generation: int, seconds: float, *members: SnapshotMember, joined: float | None = None, **fields: Any
+) -> Snapshot:
+    """A snapshot so many seconds after the start; `joined` is when all had joined, at once by default."""
+    settings: dict[str, Any] = {"group": "g", "strategy": "sticky" if members else None}
+    state = seconds if joined is None else joined
+    return Snapshot(
+        generation=generation,
+        time_us=START_US + round(seconds * 1e6),
+        state_time_us=START_US + round(state * 1e6),
+        offset=round(seconds * 1000),
+        members=tuple(sorted(members, key=lambda one: (one.identity, one.member_id))),
+        **{**settings, **fields},
+    )
+
+
+class RecordedGroup:
+    """A simulated group whose records are kept as the coordinator writes them."""
+
+    def __init__(self, topics: Mapping[str, int], *assignors: Callable[[], Assignor], **options: Any) -> None:
+        options.setdefault("member", QUICK)
+        self.simulation = Simulation(topics, assignors, **options)
+        self.records: list[ArchivedRecord] = []
+        self.leader_epoch = 0
+        self._last: tuple[object, ...] | None = None
+
+    def run(self, seconds: float) -> None:
+        """Let so much time pass."""
+        until = self.simulation.now + seconds
+        while self.simulation.now < until - 1e-9:
+            self.simulation.run(_STEP)
+            self._look()
+
+    def settle(self, *, timeout: float = 120) -> None:
+        """Let time pass until the group is stable, or empty, and nobody is about to join."""
+        until = self.simulation.now + timeout
+        self.run(0.2)
+        while True:
+            running = [one for one in self.simulation.members.values() if one.running and not one.frozen]
+            group = self.simulation.group
+            state = "Stable" if group.member_ids else "Empty"
+            if group.state == state and all(one.stable for one in running):
+                return
+            assert self.simulation.now < until, f"{group.state} after {timeout} s"
+            self.run(0.1)
+
+    def run_until(self, state: str) -> None:
+        """Let time pass until the coordinator is in that state."""
+        for _ in range(100_000):
+            if self.simulation.group.state == state:
+                return
+            self.simulation.run(0.001)
+            self._look()
+        raise AssertionError(f"never {state}")
+
+    def move_coordinator(self) -> None:
+        """Another broker leads the group's partition from now on."""
+        self.leader_epoch += 1
+        self.simulation.move_coordinator()
+
+    def _look(self) -> None:
+        group = self.simulation.group
+        if group.state not in {"Stable", "Empty"} or not group.generation:
+            return
+        picture = (group.generation, tuple(group.member_ids))
+        if picture != self._last:
+            self._last = picture
+            self.records.append(
+                ArchivedRecord(
+                    key=group_metadata_key("g"),
+                    value=encode_group_metadata(group.record()),
+                    partition=0,
+                    offset=len(self.records),
+                    time_us=round(self.simulation.now * 1000) * 1000,
+                    leader_epoch=self.leader_epoch,
+                )
+            )
+
+
+def random_life(seed: int, assignors: Sequence[type[Assignor]], *, acts: int = 12) -> RecordedGroup:
+    """A group to which anything may happen."""
+    rng = Random(seed)
+    group = RecordedGroup(
+        {"orders": 6, "payments": 2}, rng.choice(assignors), seed=seed, metadata_max_age_ms=1000
+    )
+    simulation = group.simulation
+    simulation.join()
+    partitions = 6
+    for _ in range(acts):
+        running = [name for name, one in simulation.members.items() if one.running]
+        act = rng.choice(["join", "join", "leave", "crash", "restart", "grow", "subscribe"])
+        if act == "join" or not running:
+            simulation.join(instance_id=f"i{len(simulation.members)}" if rng.random() < 0.4 else None)
+        elif act == "leave":
+            simulation.members[rng.choice(running)].leave()
+        elif act == "crash":
+            simulation.members[rng.choice(running)].crash()
+        elif act == "restart":
+            simulation.restart(rng.choice(running), crash=rng.random() < 0.5)
+        elif act == "grow" and partitions < 12:
+            partitions += rng.randint(1, 3)
+            simulation.grow("orders", partitions)
+        elif act == "subscribe":
+            simulation.members[rng.choice(running)].subscribe(
+                rng.choice([["orders"], ["payments"], ["orders", "payments"]])
+            )
+        if rng.random() < 0.6:
+            group.settle()
+        else:
+            group.run(rng.choice([0.1, 0.5, 2]))
+    group.settle()
+    return group
+
+
+def total(values: Iterable[float]) -> float:
+    """A sum that does not depend on the order."""
+    return round(sum(values), 6)
+
+
+def _assignment(topic: str, partitions: Sequence[int]) -> bytes:
+    of_topic = ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=list(partitions))
+    made: bytes = ConsumerProtocolAssignment(
+        version=3, assigned_partitions=[of_topic], user_data=b""
+    ).encode()
+    return made
+
+
+def random_records(seed: int, *, group: str = "g", records: int = 150) -> list[ArchivedRecord]:
+    """Records of a group in which anything stands: hand-overs without end, generations that come again."""
+    rng = Random(seed)
+    made: list[ArchivedRecord] = []
+    generation = now_ms = 0
+    settling, never = rng.random(), rng.random() < 0.4
+    for offset in range(records):
+        if rng.random() < 0.05:
+            settling, never = rng.random(), not never
+        generation += never or rng.random() < 0.9
+        now_ms += rng.choice([1, 500] if never else [1, 500, 3000, 200_000])
+        names = [name for name in "abc" if never or rng.random() < 0.8]
+        given = {name: [p for p in range(6) if p % 3 == ord(name) % 3] for name in names}
+        members = [
+            MemberMetadata(
+                member_id=f"{name}-{rng.randrange(3)}",
+                group_instance_id=name if name != "c" else None,
+                client_id=name,
+                client_host="/h",
+                rebalance_timeout=1000,
+                session_timeout=500,
+                subscription=make_subscription(
+                    ["t"],
+                    owned={}
+                    if not never and rng.random() < settling
+                    else {"t": [*given[name], 99 if never else rng.randrange(6)]},
+                    generation=generation - 1,
+                    rack=None,
+                    user_data=b"",
+                ).encode(),
+                assignment=_assignment("t", given[name][: rng.randint(1, 2)]),
+            )
+            for name in names
+        ]
+        value = GroupMetadataValue(
+            version=3,
+            protocol_type="consumer",
+            generation=generation,
+            protocol="cooperative-sticky" if members else None,
+            leader=members[0].member_id if members else None,
+            current_state_timestamp=now_ms - rng.choice([0, 1]),
+            members=tuple(members),
+        )
+        deleted = rng.random() < 0.01
+        key, data = group_metadata_key(group), None if deleted else encode_group_metadata(value)
+        made.append(ArchivedRecord(key, data, 0, offset, now_ms * 1000, 0))
+        generation = 0 if deleted else generation
+    return made

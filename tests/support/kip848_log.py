@@ -1,0 +1,131 @@
+"""The log of a KIP-848 group, written by hand: records with the bytes that a coordinator writes (all v0)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._wire.offsets_topic import (
+    GroupMetadataValue,
+    encode_group_metadata,
+    group_metadata_key,
+)
+from kafka_assignors._wire.offsets_topic.wire import RecordWriter
+from tests.support.group_histories import START_US, partitions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TOPIC_IDS = {"t": UUID(int=1), "u": UUID(int=2)}
+AWAY = -2
+
+
+class Log:
+    """Records, in their order; times are in seconds."""
+
+    def __init__(self) -> None:
+        self.records: list[ArchivedRecord] = []
+        self.seconds = 0.0
+        self._epoch = 0
+
+    def at(self, seconds: float) -> None:
+        """What follows is written then."""
+        self.seconds = seconds
+
+    def epoch(self, epoch: int | None) -> None:
+        """Type 3, with a hash of the topics; None for a tombstone."""
+        self._write(3, [], None if epoch is None else _int32(epoch) + b"\1\0\x08" + bytes(8))
+
+    def assigned(self, epoch: int | None) -> None:
+        """Type 6, with the time."""
+        self._write(6, [], None if epoch is None else _int32(epoch) + b"\0")
+
+    def joined(
+        self,
+        member: str,
+        *,
+        topics: str = "t",
+        regex: str | None = None,
+        instance_id: str | None = None,
+        assignor: str | None = "uniform",
+        client_id: str | None = None,
+        session_timeout_ms: int | None = None,
+    ) -> None:
+        """Type 5; with a session timeout of a member that uses the classic protocol."""
+        writer = RecordWriter(flexible=True)
+        for text in (instance_id, None, client_id or member, "/h"):
+            writer.text(text)
+        writer.count(len(topics))
+        for topic in topics:
+            writer.text(topic)
+        writer.text(regex)
+        writer.int32(60_000)
+        writer.text(assignor)
+        classic = b"\0" if session_timeout_ms is None else b"\1" + _int32(session_timeout_ms) + b"\1\0"
+        self._write(5, [member], writer.written() + b"\1\0" + bytes([len(classic)]) + classic)
+
+    def has(self, member: str, epoch: int, partitions: str, *, gives: str = "", state: int = 0) -> None:
+        """Type 8: what it keeps, and what it is to let go of."""
+        body = _int32(epoch) + _int32(epoch - 1) + bytes([state])
+        self._write(8, [member], body + _topics(partitions) + _topics(gives) + b"\0")
+
+    def matches(self, regex: str, topics: str) -> None:
+        """Type 16."""
+        writer = RecordWriter(flexible=True)
+        writer.count(len(topics))
+        for topic in topics:
+            writer.text(topic)
+        writer.int64(1)
+        writer.int64(1)
+        writer.no_tags()
+        self._write(16, [regex], writer.written())
+
+    def named(self, topics: str) -> None:
+        """Type 4, as brokers up to 4.0 write it."""
+        writer = RecordWriter(flexible=True)
+        writer.count(len(topics))
+        body = writer.written()
+        for topic in topics:
+            writer = RecordWriter(flexible=True)
+            writer.text(topic)
+            writer.int32(4)
+            writer.count(0)
+            writer.no_tags()
+            body += TOPIC_IDS[topic].bytes + writer.written()
+        self._write(4, [], body + b"\0")
+
+    def gone(self, member: str) -> None:
+        """The tombstones of a member, in Kafka's order."""
+        for kind in (8, 7, 5):
+            self._write(kind, [member], None)
+
+    def classic(self, value: GroupMetadataValue | None) -> None:
+        """A record of a classic group, or its tombstone."""
+        data = None if value is None else encode_group_metadata(value)
+        self._add(group_metadata_key("g"), data)
+
+    def _write(self, kind: int, names: Sequence[str], body: bytes | None) -> None:
+        writer = RecordWriter()
+        writer.int16(kind)
+        for name in ("g", *names):
+            writer.text(name)
+        self._add(writer.written(), None if body is None else b"\0\0" + body)
+
+    def _add(self, key: bytes, value: bytes | None) -> None:
+        time_us = START_US + round(self.seconds * 1e6)
+        self.records.append(ArchivedRecord(key, value, 0, len(self.records), time_us, 0))
+
+
+def _int32(number: int) -> bytes:
+    return number.to_bytes(4, "big", signed=True)
+
+
+def _topics(text: str) -> bytes:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions_of(text)):
+        topics.setdefault(topic, []).append(partition)
+    body = bytes([len(topics) + 1])
+    for topic, ids in topics.items():
+        body += TOPIC_IDS[topic].bytes + bytes([len(ids) + 1]) + b"".join(map(_int32, ids)) + b"\0"
+    return body

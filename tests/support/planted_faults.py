@@ -1,0 +1,125 @@
+"""Faults to plant into the hand-over of partitions, each of which a search of schedules has to find."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kafka_assignors.assignors import (
+    _adapter as adapter,
+    _cooperative_sticky as cooperative_sticky,
+    _hand_over as hand_over,
+)
+from kafka_assignors.coordinator._simulator.member import Member, SimulatedHost
+from kafka_assignors.planners._cooperative import awaited_holders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from kafka_assignors._model.group import Group
+    from kafka_assignors._model.plan import Plan
+
+PLAIN = ("unaided",)
+"""kafka-python's consumer without its joins completed: its members are often late."""
+
+_claim = adapter.Assignor._claim
+_look = adapter._Standing.look
+_awaited = awaited_holders
+
+
+def gives_away_what_is_held(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(hand_over, "awaited_holders", lambda _: np.empty((0, 2), dtype=np.int64))
+
+
+def gives_away_what_is_claimed_without_a_subscription(patch: pytest.MonkeyPatch) -> None:
+    def awaited(plan: Plan) -> Any:
+        pairs = _awaited(plan)
+        topics = plan.group.topic_of[pairs[:, 0]]
+        return pairs[plan.group.subscribes(pairs[:, 1], topics)]
+
+    patch.setattr(hand_over, "awaited_holders", awaited)
+
+
+def believes_no_claim_for_more_than_three_rounds(patch: pytest.MonkeyPatch) -> None:
+    """What the leader did before: strikes, whoever began the round."""
+    strikes: dict[tuple[int, str], int] = {}
+
+    def awaited(plan: Plan) -> Any:
+        pairs = _awaited(plan)
+        ids = plan.group.members.ids
+        struck = {ids[number] for number in pairs[:, 1].tolist()}
+        for name in ids:
+            strikes[0, name] = strikes.get((0, name), 0) + 1 if name in struck else 0
+        believed = [number for number, name in enumerate(ids) if strikes[0, name] <= hand_over.PATIENCE]
+        return pairs[np.isin(pairs[:, 1], believed)]
+
+    patch.setattr(hand_over, "awaited_holders", awaited)
+
+
+def never_begins_another_round(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SimulatedHost, "call_later", lambda *_: lambda: None)
+
+
+def does_not_tell_static_members_that_a_round_follows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cooperative_sticky.CooperativeStickyAssignor, "notes", lambda *_: {})
+
+
+def claims_only_topics_that_are_subscribed(patch: pytest.MonkeyPatch) -> None:
+    def claim(self: Any, host: Any) -> Any:
+        return _claim(self, host).within(host.member.topics)
+
+    patch.setattr(adapter.Assignor, "_claim", claim)
+
+
+def claims_nothing_before_its_assignment_came(patch: pytest.MonkeyPatch) -> None:
+    def claim(self: Any, host: Any) -> Any:
+        made = _claim(self, host)
+        return made if made.generation == host.generation else adapter.Claim(held=made.held)
+
+    patch.setattr(adapter.Assignor, "_claim", claim)
+
+
+def claims_nothing_that_it_kept(patch: pytest.MonkeyPatch) -> None:
+    def look(self: Any, generation: int, partitions: Any, *, chosen: bool) -> None:
+        _look(self, generation, frozenset(list(partitions)[1:]), chosen=chosen)
+
+    patch.setattr(adapter._Standing, "look", look)
+
+
+def forgets_joins(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SimulatedHost, "request_rejoin", lambda _: None)
+
+
+def throws_joins_away(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Member, "complete_joins", lambda _: None)
+
+
+def takes_a_newer_claim_for_a_lie(patch: pytest.MonkeyPatch) -> None:
+    """Of two claims the older one is believed."""
+
+    def settle(self: Any, group: Group, host: Any) -> Group:
+        del self, host
+        claims = group.claims
+        return group.with_claims(replace(claims, generation=-claims.generation))
+
+    patch.setattr(hand_over.HandOver, "settle", settle)
+
+
+FAULTS: dict[Callable[[Any], None], tuple[str, ...]] = {
+    gives_away_what_is_held: ("ours",),
+    gives_away_what_is_claimed_without_a_subscription: PLAIN,
+    believes_no_claim_for_more_than_three_rounds: PLAIN,
+    never_begins_another_round: ("ours", "kafka-python"),
+    does_not_tell_static_members_that_a_round_follows: ("ours",),
+    claims_only_topics_that_are_subscribed: PLAIN,
+    claims_nothing_before_its_assignment_came: PLAIN,
+    claims_nothing_that_it_kept: ("ours",),
+    forgets_joins: ("ours",),
+    throws_joins_away: ("ours",),
+    takes_a_newer_claim_for_a_lie: ("ours", "kafka-python"),
+}
+"""Each fault, and the clients among which it is looked for."""

@@ -1,0 +1,411 @@
+"""Which way a cluster is had, what is refused, and how waiting for brokers ends; no broker is started."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_assignors.testing._brokers import broker as broker_module, cluster, embedded
+from kafka_assignors.testing._brokers.broker import (
+    START_TIMEOUT,
+    Broker,
+    BrokerDiedError,
+    ClusterUnavailableError,
+    wait_until_complete,
+)
+from kafka_assignors.testing._brokers.cluster import Cluster, choose_way, incomplete, kafka_cluster
+from kafka_assignors.testing._brokers.layout import PLAIN, Layout
+from kafka_assignors.testing._brokers.metadata import ClusterState, PartitionState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+NOBODY = "127.0.0.1:1"  # a port on which nothing listens
+
+
+@pytest.fixture(autouse=True)
+def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
+    monkeypatch.delenv("KAFKA_IMAGE", raising=False)
+
+
+class FakeBroker(Broker):
+    """A broker without a process, which does at once what it is told and notes it."""
+
+    def __init__(
+        self, node_id: int = 1, bootstrap: str = NOBODY, text: str = "[INFO] Kafka Server started"
+    ) -> None:
+        super().__init__(node_id, {PLAIN: bootstrap})
+        self.text = text
+        self.dead = False
+        self.done: list[str] = []
+        self.start(wait=False)
+
+    def log(self) -> str:
+        return self.text
+
+    def _launch(self) -> None:
+        self.done.append("launched")
+
+    def _end(self, *, orderly: bool) -> None:
+        self.done.append("stopped" if orderly else "killed")
+
+    def _suspend(self) -> None:
+        self.done.append("suspended")
+
+    def _resume(self) -> None:
+        self.done.append("resumed")
+
+    def _alive(self) -> bool:
+        return not self.dead
+
+
+# Settings ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_a_killed_broker_that_comes_back_is_let_in_well_before_it_gives_up(nodes: int) -> None:
+    settings = cluster.common_settings(nodes)
+    refused = int(settings["broker.session.timeout.ms"])
+    patience = int(settings["initial.broker.registration.timeout.ms"])
+    assert 4 * refused <= patience <= 1000 * START_TIMEOUT
+
+
+# The way ----------------------------------------------------------------------------------------------
+
+
+def test_a_named_cluster_is_taken_before_all_others() -> None:
+    assert choose_way("b:9092", "image", lambda: True) == "given"
+
+
+def test_a_named_image_means_docker_even_if_docker_will_then_fail() -> None:
+    assert choose_way(None, "image", lambda: False) == "docker"
+
+
+def test_docker_is_taken_if_it_has_an_image_and_nothing_is_named() -> None:
+    assert choose_way(None, None, lambda: True) == "docker"
+
+
+def test_without_docker_the_embedded_cluster_is_taken() -> None:
+    assert choose_way("", "", lambda: False) == "embedded"
+
+
+def test_docker_is_not_asked_if_a_cluster_is_named() -> None:
+    def ask() -> bool:
+        raise AssertionError
+
+    assert choose_way("b:9092", None, ask) == "given"
+
+
+def enter(
+    nodes: int = 1,
+    how: cluster.How | None = None,
+    bootstrap: str | None = None,
+    settings: Mapping[str, str | int] | None = None,
+) -> Cluster:
+    with kafka_cluster(nodes, how=how, bootstrap=bootstrap, settings=settings) as running:
+        return running
+
+
+def test_the_servers_named_in_the_environment_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def count(bootstrap: str) -> int:
+        asked.append(bootstrap)
+        return 3
+
+    monkeypatch.setattr(cluster, "count_brokers", count)
+    monkeypatch.setenv("KAFKA_BOOTSTRAP", "a:1, b:2")
+    assert enter() == Cluster(["a:1", "b:2"], nodes=3, how="given")
+    assert asked == ["a:1, b:2"]
+
+
+def test_an_argument_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "count_brokers", lambda _: 1)
+    monkeypatch.setenv("KAFKA_BOOTSTRAP", "a:1")
+    assert enter(bootstrap="b:2").bootstrap_servers == ["b:2"]
+
+
+def test_insisting_on_one_way_goes_before_a_cluster_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP", "a:1")
+    monkeypatch.setattr(embedded, "started_brokers", lambda *_, **__: contextlib.nullcontext([FakeBroker()]))
+    assert enter(how="embedded").how == "embedded"
+
+
+# What is refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nodes", [0, 2, 4])
+def test_only_one_or_three_nodes_are_had(nodes: int) -> None:
+    with pytest.raises(ValueError, match=f"nodes={nodes}: a cluster has 1 or 3"):
+        enter(nodes)
+
+
+def test_naming_a_cluster_and_insisting_on_another_is_refused() -> None:
+    with pytest.raises(ValueError, match="names a running cluster, but how='docker' starts one"):
+        enter(bootstrap="b:1", how="docker")
+
+
+def test_insisting_on_a_given_cluster_without_naming_one_is_an_error() -> None:
+    with pytest.raises(ClusterUnavailableError, match="no running cluster is named: set KAFKA_BOOTSTRAP"):
+        enter(how="given")
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ({"settings": {"a.b": 1}}, r"settings=\['a.b'\]"),
+        ({"security": "tls"}, "security='tls'"),
+        ({"proxied": True}, "proxied=True"),
+        ({"security": "sasl", "proxied": True}, "security='sasl' and proxied=True"),
+    ],
+)
+def test_a_given_cluster_is_as_it_is(wish: Any, told: str) -> None:
+    with (
+        pytest.raises(
+            ClusterUnavailableError, match=f"at {NOBODY} is given, so {told} cannot be had of it: .*embedded"
+        ),
+        kafka_cluster(bootstrap=NOBODY, **wish),
+    ):
+        pass
+
+
+def test_a_level_of_security_that_there_is_not_is_refused() -> None:
+    with (
+        pytest.raises(ValueError, match="security='ssl': must be one of plaintext, tls, sasl, sasl_tls"),
+        kafka_cluster(how="embedded", security="ssl"),  # type: ignore[arg-type]  # what is tested
+    ):
+        pass
+
+
+def test_without_trustme_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trustme", None)
+    with (
+        pytest.raises(ClusterUnavailableError, match=r"pip install 'kafka-assignors\[testing\]', or take"),
+        kafka_cluster(how="embedded", security="tls"),
+    ):
+        pass
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_cluster_without_proxies_has_no_network_to_disturb() -> None:
+    with (
+        kafka_cluster(how="embedded") as running,
+        pytest.raises(ClusterUnavailableError, match=r"start them with kafka_cluster\(..., proxied=True\)"),
+    ):
+        running.network.heal()
+
+
+def test_a_given_cluster_must_answer() -> None:
+    with pytest.raises(ClusterUnavailableError, match=f"no broker answers at {NOBODY}"):
+        enter(bootstrap=NOBODY)
+
+
+def test_a_given_cluster_must_have_the_nodes_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "count_brokers", lambda _: 1)
+    with pytest.raises(ClusterUnavailableError, match="has 1 of the 3 brokers asked for"):
+        enter(3, bootstrap=NOBODY)
+
+
+# Waiting, and death -----------------------------------------------------------------------------------
+
+
+def test_waiting_ends_when_all_have_started_and_see_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"a": iter([set(), {1}, {1, 2}]), "b": iter([{1, 2, 3}])}
+    monkeypatch.setattr(broker_module, "known_by", lambda server: next(answers[server]))
+    wait_until_complete([FakeBroker(1, "a"), FakeBroker(2, "b")])
+    assert [next(answer, None) for answer in answers.values()] == [None, None]
+
+
+def test_waiting_ends_with_the_end_of_the_log_of_a_broker_that_dies() -> None:
+    lines = "\n".join(map(str, range(100)))
+    brokers = [FakeBroker(1, text="still starting"), FakeBroker(2, text=lines)]
+    brokers[1].dead = True
+    with pytest.raises(BrokerDiedError, match="Kafka node 2 has died") as caught:
+        wait_until_complete(brokers)
+    assert str(caught.value).splitlines()[1:] == [str(number) for number in range(70, 100)]
+
+
+def test_waiting_ends_after_the_timeout_with_the_end_of_the_log() -> None:
+    with pytest.raises(ClusterUnavailableError, match=r"node 1 was not ready after 0 s.*\nstill starting"):
+        wait_until_complete([FakeBroker(text="still starting")], timeout=0)
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> FakeBroker:
+    """The only broker of the cluster that is started next."""
+    fake = FakeBroker(text="out of memory")
+
+    @contextlib.contextmanager
+    def started(*_: object, **__: object) -> Iterator[Sequence[FakeBroker]]:
+        yield [fake]
+
+    monkeypatch.setattr(embedded, "started_brokers", started)
+    return fake
+
+
+# Stopped on purpose -----------------------------------------------------------------------------------
+
+
+def test_a_broker_killed_on_purpose_has_not_died() -> None:
+    broker = FakeBroker()
+    broker.dead = True
+    assert broker.has_died()
+    broker.kill()
+    assert not broker.has_died()
+    assert (broker.running, repr(broker)) == (False, "<FakeBroker 1: down>")
+
+
+def test_a_frozen_broker_is_thawed_to_stop_in_order_and_killed_as_it_is() -> None:
+    broker = FakeBroker()
+    broker.freeze()
+    broker.stop()
+    broker.start(wait=False)
+    broker.freeze()
+    broker.kill()
+    assert broker.done == ["launched", "suspended", "resumed", "stopped", "launched", "suspended", "killed"]
+
+
+def test_what_is_down_is_not_stopped_again_nor_frozen() -> None:
+    broker = FakeBroker()
+    broker.kill()
+    broker.stop()
+    broker.kill()
+    with pytest.raises(RuntimeError, match="Kafka node 1 is down: cannot freeze it"):
+        broker.freeze()
+    assert broker.done == ["launched", "killed"]
+
+
+def test_what_runs_is_neither_started_nor_thawed() -> None:
+    broker = FakeBroker()
+    with pytest.raises(RuntimeError, match="Kafka node 1 is running: cannot start it"):
+        broker.start()
+    with pytest.raises(RuntimeError, match="Kafka node 1 is running: cannot thaw it"):
+        broker.thaw()
+
+
+def test_a_start_waits_for_the_peers_that_run_and_for_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two, _ = brokers = [FakeBroker(1, "a"), FakeBroker(2, "b"), FakeBroker(3, "c")]
+    for broker in brokers:
+        broker.peers = brokers
+    asked: list[str] = []
+
+    def known_by(server: str) -> set[int]:
+        asked.append(server)
+        return {1, 3}
+
+    monkeypatch.setattr(broker_module, "known_by", known_by)
+    two.kill()
+    one.restart()
+    assert (one.done, asked) == (["launched", "stopped", "launched"], ["a", "c"])
+
+
+def test_the_brokers_of_a_given_cluster_are_not_ours_to_kill() -> None:
+    with pytest.raises(
+        ClusterUnavailableError,
+        match=r"the cluster at a:1,b:2 is given: not ours to stop or kill\. .*embedded",
+    ):
+        Cluster(["a:1", "b:2"], 2, "given").broker(1)
+
+
+def test_a_broker_is_had_by_its_id_which_must_exist() -> None:
+    brokers = (FakeBroker(1), FakeBroker(2))
+    cluster = Cluster([NOBODY], 2, "embedded", brokers)
+    assert cluster.broker(2) is brokers[1]
+    with pytest.raises(ValueError, match=r"node 3: the cluster has \[1, 2\]"):
+        cluster.broker(3)
+
+
+# Complete ---------------------------------------------------------------------------------------------
+
+
+def view(nodes: Sequence[int], **partition: object) -> ClusterState:
+    known: dict[str, object] = {
+        "topic": "t",
+        "number": 0,
+        "leader": 1,
+        "replicas": (1, 2, 3),
+        "in_sync": frozenset({1, 2, 3}),
+        **partition,
+    }
+    return ClusterState(
+        brokers=dict.fromkeys(nodes, NOBODY),
+        partitions=(PartitionState(**known),),  # type: ignore[arg-type]  # checked by the dataclass's users
+    )
+
+
+@pytest.mark.parametrize(
+    ("views", "wrong"),
+    [
+        ({1: view([1, 2]), 2: view([1, 2])}, []),
+        ({1: view([1, 2]), 2: "refused"}, ["node 2 does not answer: refused"]),
+        ({1: view([1])}, []),
+        ({1: view([1, 3])}, ["node 1 knows the nodes [1, 3] instead of [1]"]),
+        ({1: view([1], leader=3)}, ["node 1 says that t-0 has no leader that runs (3)"]),
+        ({1: view([1], leader=-1)}, ["node 1 says that t-0 has no leader that runs (-1)"]),
+        (
+            {1: view([1, 2], in_sync=frozenset({1})), 2: view([1, 2])},
+            ["node 1 says that t-0 is not in sync on [2]"],
+        ),
+        ({}, ["no broker runs"]),
+    ],
+)
+def test_a_cluster_is_complete_when_all_that_run_agree_and_have_all_they_should(
+    views: Mapping[int, ClusterState | str], wrong: list[str]
+) -> None:
+    assert incomplete(views) == wrong
+
+
+def test_waiting_for_a_complete_cluster_ends_with_what_is_missing() -> None:
+    with pytest.raises(
+        ClusterUnavailableError,
+        match=r"waited 0 s in vain for the cluster to be complete:\n  - node 1 does not answer: .*refused",
+    ):
+        Cluster([NOBODY], 1, "embedded", (FakeBroker(),)).wait_complete(timeout=0)
+
+
+def let_die(broker: FakeBroker, error: Exception | None = None) -> None:
+    with kafka_cluster(how="embedded") as running:
+        assert running.death() is None
+        broker.dead = True
+        if error is not None:
+            raise error
+
+
+def test_a_death_in_the_context_is_an_error_at_its_end(broker: FakeBroker) -> None:
+    with pytest.raises(BrokerDiedError, match=r"Kafka node 1 has died\..*\nout of memory"):
+        let_die(broker)
+
+
+def test_an_error_in_the_context_stays_and_tells_of_the_death(broker: FakeBroker) -> None:
+    with pytest.raises(TimeoutError) as caught:
+        let_die(broker, TimeoutError())
+    assert caught.value.__notes__ == ["Kafka node 1 has died. The end of its log:\nout of memory"]
+
+
+@pytest.mark.usefixtures("broker")
+def test_an_error_in_the_context_of_living_brokers_is_left_alone() -> None:
+    with pytest.raises(TimeoutError) as caught, kafka_cluster(how="embedded"):
+        raise TimeoutError
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_settings_go_before_the_built_in_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: dict[str, str | int] = {}
+
+    def started(layout: Layout, *, progress: bool) -> contextlib.AbstractContextManager[Sequence[FakeBroker]]:
+        assert (layout.nodes, progress) == (3, True)
+        used.update(layout.settings)
+        return contextlib.nullcontext([FakeBroker(node) for node in (1, 2, 3)])
+
+    monkeypatch.setattr(embedded, "started_brokers", started)
+    running = enter(3, how="embedded", settings={"auto.create.topics.enable": "true", "new": 1})
+    assert (running.nodes, running.bootstrap_servers) == (3, [NOBODY] * 3)
+    assert used["auto.create.topics.enable"] == "true"
+    assert used["new"] == 1
+    assert used["offsets.topic.replication.factor"] == 3

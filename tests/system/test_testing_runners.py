@@ -1,0 +1,192 @@
+"""Members' processes, of which none is left over whenever Ctrl-C comes, and their threads."""
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._groups.clients import CommitError
+from kafka_assignors.testing._groups.imports import imported
+from kafka_assignors.testing._groups.runners import ProcessRunner, ThreadRunner
+from kafka_assignors.testing._groups.worker import Worker, WorkerConfig
+
+INTERRUPTED = """
+import os, signal, subprocess, types
+from kafka_assignors.testing._groups import runners
+from tests.system.test_testing_runners import member
+
+made = []
+
+def interrupted(*arguments, **options):
+    made.append(subprocess.Popen(*arguments, **options))
+    os.kill(os.getpid(), signal.SIGINT)
+    return made[0]
+
+runners.subprocess = types.SimpleNamespace(Popen=interrupted, PIPE=subprocess.PIPE)
+runner = member([])
+try:
+    runner.start()
+except KeyboardInterrupt:
+    print("interrupted")
+runner.kill()
+runner.wait()
+print(made[0].returncode)
+"""
+"""A process of its own, as other tests may have changed what this one does on Ctrl-C: a Java machine does."""
+
+
+def config(client: str, **pace: Any) -> WorkerConfig:
+    """That of a member that waits."""
+    return WorkerConfig(
+        access=Access(("127.0.0.1:1",)),
+        group_id="g",
+        name="m",
+        topics=("t",),
+        pattern=None,
+        client=client,
+        assignors=None,
+        held=True,
+        **pace,
+    )
+
+
+def member(told: list[Mapping[str, Any]]) -> ProcessRunner:
+    """The process of a member that waits."""
+    return ProcessRunner(config("kafka-python"), told.append)
+
+
+def test_a_process_whose_start_is_interrupted_is_known_and_ends() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=Path(__file__).parents[2],
+    )
+    assert (done.stdout, done.returncode) == (f"interrupted\n{-signal.SIGKILL}\n", 0), done.stderr
+
+
+def test_a_process_that_cannot_start_is_an_error_that_names_the_member(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    with pytest.raises(RuntimeError, match="m has no process") as caught:
+        member([]).start()
+    assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
+def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tmp_path: Path) -> None:
+    file = tmp_path / "application.py"
+    file.write_text(
+        "import threading\nIMPORTED_BY = threading.get_ident()\ndef run(seat): return None\n",
+        encoding="utf-8",
+    )
+    told: list[Mapping[str, Any]] = []
+    runner = ThreadRunner(config(f"{file}:run"), told.append)
+    runner.start()
+    runner.send({"command": "release"})
+    runner.wait()
+    assert [event["event"] for event in told] == ["started", "closed", "exited"]
+    assert imported(f"{file}:IMPORTED_BY") == threading.get_ident()
+
+
+class Rebalancing:
+    """A client whose commits are refused until it has polled so many times."""
+
+    def __init__(self, polls: int, refusal: str = "RebalanceInProgressError: a rebalance is on") -> None:
+        self.left = polls
+        self.refusal = refusal
+
+    def poll(self, _: float) -> bool:
+        self.left -= 1
+        return False
+
+    def commit(self) -> None:
+        if self.left:
+            raise CommitError(self.refusal)
+
+
+def obey_commit(client: Any, *before: str) -> list[str]:
+    """What a member that is told to commit reports."""
+    told: list[str] = []
+    worker = Worker(config("kafka-python"), lambda kind, **_: told.append(kind))
+    for command in (*before, "commit"):
+        worker._obey(client, {"command": command})
+    return told
+
+
+def test_a_commit_amid_a_rebalance_is_done_when_polls_have_completed_it() -> None:
+    client = Rebalancing(3)
+    assert obey_commit(client) == ["committed"]
+    assert client.left == 0
+
+
+def test_a_commit_that_is_refused_for_another_reason_fails_at_once() -> None:
+    client = Rebalancing(3, "UnknownMemberIdError: who is it")
+    with pytest.raises(CommitError, match="who is it"):
+        obey_commit(client)
+    assert client.left == 3
+
+
+def test_a_member_that_does_not_poll_does_not_do_so_to_commit() -> None:
+    client = Rebalancing(3)
+    with pytest.raises(CommitError, match="a rebalance is on"):
+        obey_commit(client, "pause")
+    assert client.left == 3
+
+
+class Told:
+    """A client that tells what it is asked for, until it is closed."""
+
+    def __init__(self, told: list[str]) -> None:
+        self.told = told
+
+    def poll(self, seconds: float) -> bool:
+        self.told.append(f"poll {seconds:g}")
+        return True
+
+    def commit(self) -> None:
+        self.told.append("commit")
+
+    def close(self) -> None:
+        self.told.append("close")
+
+
+def test_an_application_works_between_its_poll_and_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    worker = Worker(config("kafka-python", poll_ms=50, work_ms=3000), lambda kind, **_: told.append(kind))
+
+    def work(seconds: float) -> None:
+        told.append(f"work {seconds:g}")
+        worker.take({"command": "leave"})  # obeyed when the work is done
+
+    monkeypatch.setattr("kafka_assignors.testing._groups.worker.time.sleep", work)
+    assert worker._loop(cast("Any", Told(told))) == 0
+    assert told == ["poll 0.05", "work 3", "commit", "close", "closed"]
+
+
+@pytest.mark.parametrize("pace", [{"poll_ms": 0}, {"work_ms": -1}])
+def test_a_member_whose_polls_or_work_make_no_sense_is_refused(pace: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"m: poll_ms=.* a poll takes 1 ms at least, work 0 ms"):
+        config("kafka-python", **pace)
+
+
+@pytest.mark.parametrize("failure", ["import no_such_module", "raise SystemExit('no_such_module')"])
+def test_a_member_in_a_thread_whose_module_cannot_be_imported_ends_and_says_why(
+    failure: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "application.py"
+    file.write_text(failure, encoding="utf-8")
+    told: list[Mapping[str, Any]] = []
+    runner = ThreadRunner(config(f"{file}:run"), told.append)
+    runner.start()
+    runner.wait()
+    assert [(event["event"], event["status"]) for event in told] == [("exited", 1)]
+    assert "no_such_module" in runner.log_tail()

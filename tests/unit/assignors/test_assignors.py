@@ -1,0 +1,520 @@
+"""The assignors driven by hand: what they send, what they make of what others send."""
+
+import logging
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors import (
+    Assignor,
+    BroadcastAssignor,
+    CooperativeStickyAssignor,
+    Group,
+    InvalidPlanError,
+    Plan,
+    RandomAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors._wire.user_data import encode_generation, encode_sticky
+from kafka_assignors.assignors._hand_over import PATIENCE
+from kafka_assignors.planners import plan_kip54, plan_range, plan_round_robin
+from tests.support.by_hand import HandGroup, cluster_of, joined, names, partitions_in
+
+ALL = [
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+    CooperativeStickyAssignor,
+    RandomAssignor,
+    BroadcastAssignor,
+]
+STICKY = [StickyAssignor, CooperativeStickyAssignor]
+T = ConsumerProtocolSubscription.TopicPartition
+
+
+def given_to(assignor: Assignor, partitions: list[tuple[str, list[int]]], generation: int) -> None:
+    assignor.on_assignment(ConsumerProtocolAssignment(1, partitions, b""), generation)
+
+
+def assign(assignor: Assignor, topics: dict[str, Any], *members: Any) -> dict[str, str]:
+    assignments = assignor.assign(cluster_of(topics), list(members))
+    return names({member: partitions_in(assignment) for member, assignment in assignments.items()})
+
+
+def owner(subscription_version: int, topics: list[str], owned: dict[str, list[int]], **fields: Any) -> Any:
+    return ConsumerProtocolSubscription(
+        version=subscription_version,
+        topics=topics,
+        user_data=fields.pop("user_data", b""),
+        owned_partitions=[T(topic=topic, partitions=ids) for topic, ids in owned.items()],
+        **fields,
+    )
+
+
+class TestContract:
+    @pytest.mark.parametrize(
+        ("assignor", "name"),
+        [
+            (RangeAssignor, "range"),
+            (RoundRobinAssignor, "roundrobin"),
+            (StickyAssignor, "sticky"),
+            (CooperativeStickyAssignor, "cooperative-sticky"),
+            (RandomAssignor, "random"),
+            (BroadcastAssignor, "broadcast"),
+        ],
+    )
+    def test_wire_names(self, assignor: Any, name: str) -> None:
+        assert assignor.name == name
+        assert assignor().name == name
+
+    @pytest.mark.parametrize("assignor", ALL)
+    def test_only_cooperative_sticky_can_be_cooperative_and_all_can_be_eager(self, assignor: Any) -> None:
+        eager = [RebalanceProtocol.EAGER]
+        both = [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
+        expected = both if assignor is CooperativeStickyAssignor else eager
+        assert assignor().supported_protocols() == expected
+
+    @pytest.mark.parametrize("assignor", ALL)
+    def test_a_group_of_one_gets_everything(self, assignor: Any) -> None:
+        group = HandGroup({"t": range(4), "u": range(2)})
+        group.join("m", assignor())
+        assert names(group.rebalance()) == {"m": "tp0 tp1 tp2 tp3 up0 up1"}
+
+    @pytest.mark.parametrize("assignor", ALL)
+    def test_partition_ids_come_from_the_metadata(self, assignor: Any) -> None:
+        group = HandGroup({"t": [40, 10, 33, 21]})
+        group.join("a", assignor())
+        group.join("b", assignor())
+        assigned = group.rebalance()
+        # By chance one member may have nothing.
+        assert {partition for topics in assigned.values() for partition in topics.get("t", [])} == {
+            10,
+            21,
+            33,
+            40,
+        }
+
+    @pytest.mark.parametrize("assignor", ALL)
+    def test_every_member_gets_an_entry_also_without_topics_or_metadata(
+        self, assignor: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        group = HandGroup({"t": range(2)})
+        group.join("a", assignor(), ["t", "unknown"])
+        group.join("b", assignor(), [])
+        group.join("c", assignor(), ["unknown"])
+        assert names(group.rebalance()) == {"a": "tp0 tp1", "b": "", "c": ""}
+        assert "Leaving out topics without metadata: unknown" in caplog.text
+
+
+class TestConfiguration:
+    @pytest.mark.parametrize("assignor", ALL)
+    def test_an_unknown_option_is_an_error(self, assignor: Any) -> None:
+        with pytest.raises(TypeError, match="flavour"):
+            assignor(flavour="sweet")
+
+    @pytest.mark.parametrize("rack", ["", 5, b"r", "\ud800", "r" * 2**15])
+    @pytest.mark.parametrize("assignor", ALL)
+    def test_a_rack_must_be_a_name(self, assignor: Any, rack: Any) -> None:
+        with pytest.raises(ValueError, match="rack must be a non-empty string"):
+            assignor(rack=rack)
+
+    @pytest.mark.parametrize("assignor", STICKY)
+    def test_an_unknown_planner_is_an_error_that_names_the_known_ones(self, assignor: Any) -> None:
+        with pytest.raises(ValueError, match="no planner 'best'; choose one of exact, kip54"):
+            assignor(planner="best")
+
+    def test_a_planner_may_be_a_function(self) -> None:
+        group = HandGroup({"t": range(4)})
+        group.join("a", StickyAssignor(planner=plan_round_robin))
+        group.join("b", StickyAssignor())
+        assert names(group.rebalance()) == {"a": "tp0 tp2", "b": "tp1 tp3"}
+
+    def test_a_seed_makes_random_plans_repeatable(self) -> None:
+        members = [joined(name, RandomAssignor().metadata({"t"})) for name in "abc"]
+        first, second, other = (
+            assign(RandomAssignor(seed=seed), {"t": range(50)}, *members) for seed in (3, 3, 4)
+        )
+        assert first == second != other
+
+
+class TestMalformedSubscriptions:
+    """What kafka-python's decoder lets pass, `assign` survives."""
+
+    @pytest.mark.parametrize("assignor", ALL)
+    @pytest.mark.parametrize(
+        "raw",
+        [
+            bytes.fromhex("0001 ffffffff ffffffff ffffffff 00000000"),
+            bytes.fromhex("0000 00000002 ffff 0001 74 ffffffff"),
+            bytes.fromhex("0001 00000001 0001 74 ffffffff 00000001 ffff 00000001 00000000"),
+            bytes.fromhex("0001 00000001 0001 74 ffffffff 00000001 0001 74 ffffffff"),
+            bytes.fromhex("7fff 00000001 0001 74 ffffffff 00000000 ffffffff ffff 00112233"),
+        ],
+        ids=["null topics", "null topic", "null owned topic", "null owned partitions", "future version"],
+    )
+    def test_nulls_and_futures_are_survived(self, assignor: Any, raw: bytes) -> None:
+        good = assignor()
+        members = [joined("bad", raw), joined("good", good.metadata({"t"}))]
+        assigned = assign(good, {"t": range(2)}, *members)
+        assert {*assigned["bad"].split(), *assigned["good"].split()} == {"tp0", "tp1"}
+
+    @pytest.mark.parametrize("assignor", ALL)
+    @given(st.integers(0, 3), st.data())
+    def test_damaged_subscriptions_are_survived_if_they_can_be_decoded(
+        self, assignor: Any, version: int, data: st.DataObject
+    ) -> None:
+        user_data = encode_sticky({"t": [0], "u": [1, 2]}, 3)
+        sent = owner(
+            version, ["t", "u"], {"t": [0], "u": [1]}, user_data=user_data, generation_id=3, rack_id="r"
+        )
+        raw = bytearray(sent.encode())
+        for _ in range(data.draw(st.integers(1, 4))):
+            raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(
+                st.sampled_from([0, 1, 2, 127, 128, 255])
+            )
+        try:
+            member = joined("bad", bytes(raw))
+        except (struct.error, ValueError, MemoryError, EOFError, IndexError):
+            return  # kafka-python's to answer for
+        assigned = assign(
+            assignor(), {"t": range(2), "u": range(3)}, member, joined("good", owner(1, ["t"], {}))
+        )
+        given_away = {*assigned["bad"].split(), *assigned["good"].split()}
+        # What a member holds by its damaged word waits until it is let go.
+        held = {"tp0"} if assignor is CooperativeStickyAssignor else set()
+        assert {"tp0", "tp1"} - held <= given_away
+
+
+class TestSubscription:
+    def test_the_first_subscription_is_javas(self) -> None:
+        """Version 3; topics; user data null; nothing owned; generation -1; rack null."""
+        raw = StickyAssignor().metadata({"b", "a"}).encode()
+        assert raw == bytes.fromhex("0003 00000002 0001 61 0001 62 ffffffff 00000000 ffffffff ffff")
+
+    def test_sticky_tells_prior_assignment_and_generation_in_its_user_data(self) -> None:
+        """What Java's StickyAssignor sends in a later join from a rack, byte by byte."""
+        assignor = StickyAssignor(rack="rack-x")
+        given_to(assignor, [("t123456789", [5, 1, 3])], 2)
+        assert assignor.metadata({"t123456789"}).encode() == bytes.fromhex(
+            "0003 00000001 000a 74313233343536373839"
+            "00000024 00000001 000a 74313233343536373839 00000003 00000001 00000003 00000005 00000002"
+            "00000000 00000002 0006 7261636b2d78"
+        )
+
+    def test_cooperative_sticky_tells_owned_partitions_and_its_generation_as_java_does(self) -> None:
+        assignor = CooperativeStickyAssignor()
+        assert assignor.metadata({"t"}).encode() == bytes.fromhex(
+            "0003 00000001 0001 74 00000004 ffffffff 00000000 ffffffff ffff"
+        )
+        given_to(assignor, [("t", [2, 0])], 2)
+        assert assignor.metadata({"t"}).encode() == bytes.fromhex(
+            "0003 00000001 0001 74 00000004 0000000200000001 0001 74 00000002 00000000 00000002 00000002 ffff"
+        )
+
+    @pytest.mark.parametrize("assignor", [RangeAssignor, RoundRobinAssignor, RandomAssignor])
+    def test_others_tell_no_user_data_and_claim_nothing(self, assignor: Any) -> None:
+        member = assignor(rack="r")
+        given_to(member, [("t", [0, 1])], 4)
+        sent = ConsumerProtocolSubscription.decode(member.metadata({"t"}).encode())
+        assert (sent.version, sent.topics, sent.user_data) == (3, ["t"], None)
+        assert (sent.owned_partitions, sent.generation_id, sent.rack_id) == ([], 4, "r")
+
+    @pytest.mark.parametrize("assignor", STICKY)
+    def test_topics_that_are_no_longer_subscribed_are_not_claimed(self, assignor: Any) -> None:
+        group = HandGroup({"t": range(2), "u": range(2)})
+        group.join("a", assignor())
+        group.rebalance()
+        group.join("a", group.assignors["a"], ["u"])
+        group.join("b", assignor())
+        group.rebalance()
+        assert names(group.rebalance()) == {"a": "up0 up1", "b": "tp0 tp1"}
+
+
+class TestClaimsOfOthers:
+    """Whatever another member sends, `assign` plans for the group."""
+
+    TOPICS = {"t": range(4)}  # noqa: RUF012 - never changed
+
+    @pytest.mark.parametrize(
+        "user_data",
+        [
+            encode_sticky({"t": [1, 3]}, 5),
+            encode_sticky({"t": [1, 3]}, 5)[:-4],
+            b"\x00\x01" + encode_sticky({"t": [1, 3]}, 5),
+        ],
+        ids=["java v1", "java v0", "kafka-python"],
+    )
+    def test_sticky_honours_user_data_in_every_layout(self, user_data: bytes) -> None:
+        members = [
+            joined("a", owner(1, ["t"], {})),
+            joined("b", owner(1, ["t"], {}, user_data=user_data)),
+        ]
+        assert assign(StickyAssignor(), self.TOPICS, *members) == {"a": "tp0 tp2", "b": "tp1 tp3"}
+
+    def test_sticky_honours_the_user_data_of_kafka_pythons_own_class(self) -> None:
+        stock = StockSticky()
+        stock.on_assignment(ConsumerProtocolAssignment(1, [("t", [1, 3])], b""), 5)
+        members = [joined("a", owner(1, ["t"], {})), joined("b", stock.metadata({"t"}))]
+        assert assign(StickyAssignor(), self.TOPICS, *members) == {"a": "tp0 tp2", "b": "tp1 tp3"}
+
+    def test_sticky_takes_owned_partitions_where_there_is_no_user_data(self) -> None:
+        members = [
+            joined("a", owner(2, ["t"], {}, generation_id=3)),
+            joined("b", owner(2, ["t"], {"t": [1, 3]}, generation_id=3)),
+        ]
+        assert assign(StickyAssignor(), self.TOPICS, *members) == {"a": "tp0 tp2", "b": "tp1 tp3"}
+
+    def test_a_returning_member_does_not_win_partitions_back_from_a_newer_owner(self) -> None:
+        newer = owner(1, ["t"], {}, user_data=encode_sticky({"t": [0, 1]}, 8))
+        stale = owner(1, ["t"], {}, user_data=encode_sticky({"t": [0, 1]}, 7))
+        other = owner(1, ["t"], {}, user_data=encode_sticky({"t": [2, 3]}, 8))
+        members = [joined("a", stale), joined("b", newer), joined("c", other)]
+        assert assign(StickyAssignor(), {"t": range(6)}, *members) == {
+            "a": "tp4 tp5",
+            "b": "tp0 tp1",
+            "c": "tp2 tp3",
+        }
+
+    @pytest.mark.parametrize(
+        ("version", "user_data", "fields"),
+        [
+            (3, encode_generation(9), {"generation_id": 6}),
+            (1, encode_generation(6), {}),
+            (3, encode_sticky({"t": [0, 1, 2, 3]}, 6), {"generation_id": 6, "rack_id": ""}),
+            (1, encode_sticky({"t": [0, 1, 2, 3]}, 6), {}),
+            (1, b"", {}),
+            (1, b"junk in the user data", {}),
+        ],
+        ids=["java v3", "java v1", "librdkafka v3", "librdkafka v1", "kafka-python", "unreadable user data"],
+    )
+    def test_cooperative_sticky_waits_for_holders_of_every_kind(
+        self, version: int, user_data: bytes, fields: dict[str, Any]
+    ) -> None:
+        holder = owner(version, ["t"], {"t": [0, 1, 2, 3]}, user_data=user_data, **fields)
+        newcomer = owner(3, ["t"], {}, generation_id=-1)
+        members = [joined("a", holder), joined("b", newcomer)]
+        assert assign(CooperativeStickyAssignor(), self.TOPICS, *members) == {"a": "tp0 tp1", "b": ""}
+
+    def test_cooperative_sticky_gives_the_wishes_of_members_that_hold_nothing_without_waiting(self) -> None:
+        """Members that rebalance eagerly tell what they had in the user data, and hold nothing."""
+        eager = owner(3, ["t"], {}, user_data=encode_sticky({"t": [1, 2, 3]}, 6), generation_id=6)
+        newcomer = owner(3, ["t"], {}, generation_id=-1)
+        members = [joined("a", newcomer), joined("b", eager)]
+        assert assign(CooperativeStickyAssignor(), self.TOPICS, *members) == {"a": "tp0 tp3", "b": "tp1 tp2"}
+
+    def test_cooperative_sticky_gives_nothing_away_that_an_unsubscribed_member_still_holds(self) -> None:
+        holder = joined("c02", owner(3, ["u"], {"t": [1]}, generation_id=9))
+        stale = joined("c00", owner(3, ["t"], {"t": [1]}, generation_id=8))
+        newcomer = joined("c00", owner(3, ["t"], {}, generation_id=-1))
+        topics = {"t": range(2), "u": range(1)}
+        for other in (stale, newcomer):
+            assert assign(CooperativeStickyAssignor(), topics, holder, other) == {"c00": "tp0", "c02": "up0"}
+
+    def test_a_wish_of_a_returning_member_waits_for_a_holder_that_tells_no_generation(self) -> None:
+        """kafka-python's own cooperative members tell none."""
+        wish = joined("e", owner(3, ["t"], {}, user_data=encode_sticky({"t": [0, 1]}, 5), generation_id=-1))
+        stock = joined("s", owner(1, ["t"], {"t": [0, 1, 2, 3]}))
+        for members in ([wish, stock], [stock, wish]):
+            assert assign(CooperativeStickyAssignor(), self.TOPICS, *members) == {"e": "", "s": "tp0 tp1"}
+
+    def test_two_holders_of_one_generation_both_let_go(self) -> None:
+        claims = [owner(3, ["t"], {"t": [0, 1]}, generation_id=4) for _ in "ab"]
+        members = [joined("a", claims[0]), joined("b", claims[1])]
+        assert assign(CooperativeStickyAssignor(), self.TOPICS, *members) == {"a": "tp2", "b": "tp3"}
+
+    @pytest.mark.parametrize("assignor", STICKY)
+    @pytest.mark.parametrize(
+        "user_data",
+        [
+            b"\x00",
+            b"\x7f\xff\xff\xff\x00",
+            encode_sticky({"t": [0, 1, 2]}, 9)[:-2],
+            bytes.fromhex("00000001 0002 fffe 00000000 00000001"),
+            b"\xff" * 1_000,
+        ],
+        ids=["short", "absurd count", "truncated", "not utf-8", "noise"],
+    )
+    def test_bad_bytes_mean_no_claims_and_a_warning_that_says_whose_and_why(
+        self, assignor: Any, user_data: bytes, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        bad = owner(3, ["t"], {}, user_data=user_data, generation_id=9)
+        good = assignor()
+        given_to(good, [("t", [2, 3])], 9)
+        members = [joined("bad-member", bad), joined("good", good.metadata({"t"}))]
+        with caplog.at_level(logging.WARNING):
+            assert assign(good, self.TOPICS, *members) == {"bad-member": "tp0 tp1", "good": "tp2 tp3"}
+        assert "bad-member" in caplog.text
+        assert f"{len(user_data)} bytes are no sticky user data" in caplog.text
+
+    @pytest.mark.parametrize("assignor", STICKY)
+    def test_claims_on_what_does_not_exist_are_no_claims(self, assignor: Any) -> None:
+        claims = {"t": [-1, -(2**31), 2**31 - 1, 4, 0, 0], "gone": [0]}
+        ghost = owner(3, ["t"], claims, generation_id=9)
+        if assignor is StickyAssignor:
+            ghost = owner(3, ["t"], {}, user_data=encode_sticky(claims, 9), generation_id=9)
+        members = [joined("a", owner(3, ["t"], {}, generation_id=-1)), joined("b", ghost)]
+        assert assign(assignor(), self.TOPICS, *members) == {"a": "tp1 tp2", "b": "tp0 tp3"}
+
+    @pytest.mark.parametrize("assignor", ALL)
+    @given(
+        st.lists(
+            st.tuples(
+                st.integers(0, 3),
+                st.sets(st.sampled_from(["t", "u", "gone"])),
+                st.binary(max_size=60),
+                st.dictionaries(
+                    st.sampled_from(["t", "u", "gone"]), st.lists(st.integers(-(2**31), 2**31 - 1))
+                ),
+                st.integers(-(2**31), 2**31 - 1),
+                st.none() | st.text(max_size=3),
+            ),
+            max_size=5,
+        )
+    )
+    def test_whatever_members_send_every_subscribed_partition_has_at_most_one_owner(
+        self, assignor: Any, members: list[Any]
+    ) -> None:
+        sent = [
+            joined(
+                f"m{number}",
+                owner(
+                    version, sorted(topics), owned, user_data=data, generation_id=generation, rack_id=rack
+                ).encode(),
+            )
+            for number, (version, topics, data, owned, generation, rack) in enumerate(members)
+        ]
+        assignments = assignor().assign(cluster_of({"t": range(3), "u": [5, 9]}), sent)
+        assert assignments.keys() == {f"m{number}" for number in range(len(members))}
+        given_away: list[tuple[str, int]] = []
+        for number, (_, topics, *_) in enumerate(members):
+            for topic, ids in partitions_in(assignments[f"m{number}"]).items():
+                assert topic in topics
+                given_away += [(topic, partition) for partition in ids]
+        assert set(given_away) <= {("t", 0), ("t", 1), ("t", 2), ("u", 5), ("u", 9)}
+        if assignor is not BroadcastAssignor:
+            assert len(given_away) == len(set(given_away))
+
+
+class TestHandOver:
+    def test_a_partition_changes_hands_in_two_rounds_and_the_rest_never_stops(self) -> None:
+        group = HandGroup({"t": range(6)})
+        group.join("a", CooperativeStickyAssignor())
+        group.join("b", CooperativeStickyAssignor())
+        before = group.rebalance()
+        group.join("c", CooperativeStickyAssignor())
+        first = group.rebalance()
+        assert first["c"] == {}
+        assert all(set(first[m]["t"]) < set(before[m]["t"]) and len(first[m]["t"]) == 2 for m in "ab")
+        second = group.rebalance()
+        assert {m: second[m] for m in "ab"} == {m: first[m] for m in "ab"}
+        assert len(second["c"]["t"]) == 2
+
+    def test_a_member_that_lost_its_claims_on_the_way_cannot_block_a_partition(self) -> None:
+        """kafka-python's own members go on claiming what they no longer have; one more round heals it."""
+        group = HandGroup({"t": range(6)})
+        group.join("ours", CooperativeStickyAssignor())
+        group.join("stock", StockCooperativeSticky())
+        group.rebalance()
+        given_to(group.assignors["ours"], [("t", [0, 1, 2, 3, 4, 5])], 2)
+        group.generation = 2
+        group.rebalance()
+        final = group.rebalance()
+        assert sorted(final["ours"]["t"] + final["stock"]["t"]) == [0, 1, 2, 3, 4, 5]
+        assert len(final["stock"]["t"]) == 3
+
+    def test_a_holder_that_never_lets_go_is_left_with_what_it_claims(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Clinging(CooperativeStickyAssignor):
+            """Claims all partitions whatever it was given."""
+
+            def metadata(self, topics: Any) -> Any:
+                return owner(3, sorted(topics), {"t": [0, 1, 2, 3]}, generation_id=1)
+
+        group = HandGroup({"t": range(4)})
+        group.join("ours", CooperativeStickyAssignor())
+        group.join("clinging", Clinging())
+        for _ in range(PATIENCE):
+            assert names(group.rebalance()) == {"ours": "", "clinging": "tp0 tp1"}
+        assert "Leaving" not in caplog.text
+        final = group.rebalance()
+        assert names(final) == {"ours": "", "clinging": "tp0 tp1 tp2 tp3"}
+        assert "Leaving 2 partitions with members that claim them: told 4 times" in caplog.text
+        assert caplog.text.count("restart them: clinging") == 1
+        # In the next rebalance it is asked again: it may have been slow, and no more.
+        assert names(group.rebalance()) == {"ours": "", "clinging": "tp0 tp1"}
+
+    def test_patience_counts_only_plans_that_reached_the_group(self) -> None:
+        """A SyncGroup that fails tells no holder to let go."""
+        leader = CooperativeStickyAssignor()
+        holder = joined("a", owner(3, ["t"], {"t": [0, 1]}, generation_id=4))
+        newcomer = joined("b", owner(3, ["t"], {}, generation_id=-1))
+        for _ in range(PATIENCE + 1):
+            leader.metadata({"t"})
+            assert assign(leader, {"t": range(2)}, holder, newcomer) == {"a": "tp0", "b": ""}
+
+
+class TestRacks:
+    def test_range_reads_the_racks_of_members_and_replicas(self) -> None:
+        cluster = cluster_of(
+            {"t": range(3)},
+            racks={1: "r0", 2: "r1"},
+            replicas={("t", 0): [1], ("t", 1): [2], ("t", 2): [2]},
+        )
+        members = [
+            joined("a", RangeAssignor(rack="elsewhere").metadata({"t"})),
+            joined("b", RangeAssignor(rack="r1").metadata({"t"})),
+        ]
+        assignments = RangeAssignor().assign(cluster, members)
+        assert partitions_in(assignments["a"]) == {"t": [0]}
+        assert partitions_in(assignments["b"]) == {"t": [1, 2]}
+
+
+class TestWhatLeavesIsChecked:
+    @pytest.mark.parametrize(
+        ("plan", "fault"),
+        [
+            (lambda group: Plan(group, group.owner[:0], group.topic_bounds[:1]), "one entry for each"),
+            (
+                lambda group: Plan.from_owner(group, plan_range(group).owner * 0),
+                "which it does not subscribe to",
+            ),
+            (lambda group: Plan.from_owner(group, plan_range(group).owner * 0 - 1), "t-0 to nobody"),
+            (lambda group: Plan.from_owner(group, plan_range(group).owner[1:]), "owners of shape"),
+            (
+                lambda _: Plan.from_owner(Group.of({}, []), plan_range(Group.of({}, [])).owner),
+                "another group",
+            ),
+        ],
+    )
+    def test_a_wrong_plan_never_leaves(self, plan: Any, fault: str) -> None:
+        group = HandGroup({"t": range(2), "u": range(2)})
+        group.join("a", StickyAssignor(planner=plan), ["t"])
+        group.join("b", StickyAssignor())
+        with pytest.raises(InvalidPlanError, match=fault):
+            group.rebalance()
+
+    def test_an_assignor_of_ones_own_needs_a_name_and_a_plan(self) -> None:
+        class First(Assignor):
+            """Everything to the first member that subscribes."""
+
+            name = "first"
+
+            def plan(self, group: Group) -> Plan:
+                owner = plan_kip54(group).owner
+                for topic, subscribers in enumerate(group.subscribers):
+                    owner[group.topic_of == topic] = subscribers[0]
+                return Plan.from_owner(group, owner)
+
+        group = HandGroup({"t": range(2), "u": range(2)})
+        group.join("a", First(), ["u"])
+        group.join("b", First())
+        assert names(group.rebalance()) == {"a": "up0 up1", "b": "tp0 tp1"}

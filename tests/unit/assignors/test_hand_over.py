@@ -1,0 +1,230 @@
+"""What a leader believes of members' claims, rule by rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors._wire.user_data import UNFINISHED
+from kafka_assignors.assignors._hand_over import PATIENCE
+from kafka_assignors.assignors._host import calls
+from kafka_assignors.assignors._membership import make_subscription
+from kafka_assignors.leader import lead
+from tests.support.by_hand import HandHost
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TOPICS = {"t": range(4)}
+
+
+class Round:
+    """A leader, and rounds of the group that it leads.
+
+    A member is a claim, the generation that it says, and its instance id.
+    """
+
+    def __init__(self) -> None:
+        self.host = HandHost()
+        self.assignor = CooperativeStickyAssignor()
+        self.raw: dict[str, ConsumerProtocolAssignment] = {}
+
+    def __call__(
+        self,
+        generation: int,
+        members: Mapping[str, tuple[list[int], int]],
+        *,
+        static: tuple[str, ...] = (),
+        topics: Mapping[str, list[str]] | None = None,
+        delivered: bool = True,
+    ) -> dict[str, list[int]]:
+        """Lead a round, and get the assignment."""
+        said = [
+            (
+                name,
+                f"instance-{name}" if name in static else None,
+                make_subscription(
+                    (topics or {}).get(name, ["t"]),
+                    owned={"t": claim} if claim else {},
+                    generation=stated,
+                    rack=None,
+                    user_data=None,
+                ).encode(),
+            )
+            for name, (claim, stated) in members.items()
+        ]
+        with calls(self.host):
+            self.assignor.metadata({"t"})
+            self.host.generation = generation
+            encoded = lead(TOPICS, said, self.assignor)
+            self.raw = {name: ConsumerProtocolAssignment.decode(raw) for name, raw in encoded.items()}
+            if delivered:
+                self.assignor.on_assignment(next(iter(self.raw.values())), generation)
+        return {
+            name: sorted(partition for _, partition in assignment.partitions())
+            for name, assignment in self.raw.items()
+        }
+
+    def wait(self) -> float:
+        """Let what was to be done later be done; how long it took."""
+        ((seconds, action),) = self.host.later
+        self.host.later.clear()
+        action(self.host)
+        return seconds
+
+
+def test_what_a_member_claims_is_given_to_nobody_however_often_it_was_told() -> None:
+    """Others began the rounds: it may have thrown its joins away."""
+    round_of = Round()
+    for generation in range(1, 4 * PATIENCE):
+        other = f"other{generation}"
+        given = round_of(generation, {"leader": ([], -1), "slow": ([0, 1, 2, 3], 0), other: ([], -1)})
+        assert given["leader"] == given[other] == []
+
+
+def test_a_leader_begins_rounds_by_itself_and_then_leaves_claims_with_claimants() -> None:
+    round_of = Round()
+    members = {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1)}
+    waits = []
+    for generation in range(1, PATIENCE + 1):
+        assert round_of(generation, members) == {"leader": [], "clinging": [0, 1]}
+        waits.append(round_of.wait())
+        assert round_of.host.rejoins == 2 * generation  # each join is marked as one, too
+    assert waits == [2.0, 4.0, 8.0]
+    assert round_of(PATIENCE + 1, members) == {"leader": [], "clinging": [0, 1, 2, 3]}
+    assert round_of.host.later == []
+
+
+def test_a_round_that_somebody_else_begins_counts_for_nothing() -> None:
+    round_of = Round()
+    members = {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1)}
+    for generation in range(1, PATIENCE + 1):
+        round_of(generation, members)
+        round_of.wait()
+    # The generation in between was another leader's.
+    assert round_of(PATIENCE + 2, members) == {"leader": [], "clinging": [0, 1]}
+
+
+def test_asking_again_in_one_generation_counts_once() -> None:
+    round_of = Round()
+    members = {"leader": ([], -1), "clinging": ([0, 1, 2, 3], -1)}
+    for generation in range(1, PATIENCE + 1):
+        for delivered in (False, True):
+            assert round_of(generation, members, delivered=delivered)["clinging"] == [0, 1]
+        round_of.wait()
+
+
+def test_claims_of_a_topic_without_subscription_are_given_away_in_the_end() -> None:
+    round_of = Round()
+    members = {"leader": ([], -1), "narrow": ([0, 1, 2, 3], 0)}
+    topics = {"narrow": ["u"]}
+    for generation in range(1, PATIENCE + 1):
+        assert round_of(generation, members, topics=topics) == {"leader": [], "narrow": []}
+        round_of.wait()
+    assert round_of(PATIENCE + 1, members, topics=topics)["leader"] == [0, 1, 2, 3]
+
+
+def test_a_liar_who_says_the_last_generation_takes_nothing_from_its_holders() -> None:
+    """The leader knows that its own plan gave them to somebody else."""
+    round_of = Round()
+    assert round_of(1, {"a": ([0, 1], 0), "b": ([2, 3], 0)}) == {"a": [0, 1], "b": [2, 3]}
+    given = round_of(2, {"a": ([0, 1], 1), "b": ([0, 1, 2, 3], 1)})
+    assert given == {"a": [0, 1], "b": [2, 3]}
+    assert round_of.host.later == []
+
+
+def test_a_generation_that_is_yet_to_come_counts_for_nothing() -> None:
+    round_of = Round()
+    given = round_of(5, {"a": ([0, 1], 4), "b": ([0, 1, 2, 3], 2**31 - 1)})
+    assert given == {"a": [0, 1], "b": [2, 3]}
+
+
+def test_a_holder_that_says_the_generation_it_joined_but_did_not_get_is_waited_for() -> None:
+    """Java's consumer does."""
+    round_of = Round()
+    assert round_of(1, {"leader": ([], -1), "java": ([0, 1, 2, 3], 0)})["java"] == [0, 1]
+    given = round_of(2, {"leader": ([], -1), "java": ([0, 1, 2, 3], 1), "new": ([], -1)})
+    assert given["leader"] == given["new"] == []
+
+
+def test_a_static_member_may_still_take_what_the_last_plan_gave_it() -> None:
+    """The coordinator keeps its old subscription while it does not join."""
+    round_of = Round()
+    static = ("s",)
+    assert round_of(1, {"leader": ([], -1), "s": ([], -1)}, static=static) == {
+        "leader": [1, 3],
+        "s": [0, 2],
+    }
+    given = round_of(2, {"leader": ([1, 3], 1), "s": ([], -1), "new": ([], -1)}, static=static)
+    # The newcomer waits for the leader's: what the static member may have is not free.
+    assert given == {"leader": [1], "s": [0, 2], "new": []}
+
+
+def test_static_members_are_told_that_a_round_follows_and_begin_it_if_nobody_does() -> None:
+    round_of = Round()
+    static = ("s",)
+    round_of(1, {"leader": ([], -1), "s": ([0, 1, 2, 3], 0)}, static=static)
+    assert round_of.raw["s"].user_data == UNFINISHED
+    assert not round_of.raw["leader"].user_data
+    follower = CooperativeStickyAssignor()
+    host = HandHost()
+    with calls(host):
+        follower.metadata({"t"})
+        host.generation = 1
+        follower.on_assignment(round_of.raw["s"], 1)
+    ((seconds, action),) = host.later
+    before = host.rejoins
+    action(host)
+    assert (seconds, host.rejoins) == (2.0 * 2**PATIENCE, before + 1)
+    round_of(2, {"leader": ([2, 3], 1), "s": ([0, 1], 1)}, static=static)
+    assert not round_of.raw["s"].user_data
+
+
+@pytest.mark.parametrize("change", ["another generation", "closed"])
+def test_a_round_is_not_begun_when_it_has_become_pointless(change: str) -> None:
+    round_of = Round()
+    round_of(1, {"leader": ([], -1), "slow": ([0, 1, 2, 3], 0)})
+    before = round_of.host.rejoins
+    if change == "closed":
+        round_of.host.closed = True
+    else:
+        round_of.host.generation = 2
+    round_of.wait()
+    assert round_of.host.rejoins == before
+
+
+def test_a_join_calls_off_the_round_that_was_to_begin() -> None:
+    round_of = Round()
+    round_of(1, {"leader": ([], -1), "slow": ([0, 1, 2, 3], 0)})
+    assert len(round_of.host.later) == 1
+    with calls(round_of.host):
+        round_of.assignor.metadata({"t"})
+    assert round_of.host.later == []
+
+
+def test_told_partitions_are_found_again_when_topics_change() -> None:
+    """What the last plan gave is evidence also when numbers of partitions shift."""
+    round_of = Round()
+    assert round_of(1, {"a": ([0, 1], 0), "b": ([2, 3], 0)})["b"] == [2, 3]
+    topics = {"a": ["a", "t"], "b": ["a", "t"]}
+    said = [
+        (
+            name,
+            None,
+            make_subscription(
+                topics[name], owned={"t": claim}, generation=1, rack=None, user_data=None
+            ).encode(),
+        )
+        for name, claim in (("a", [0, 1]), ("b", [0, 1, 2, 3]))
+    ]
+    with calls(round_of.host):
+        round_of.assignor.metadata({"t"})
+        round_of.host.generation = 2
+        encoded = lead({"a": range(2), "t": [0, 1, 3, 7]}, said, round_of.assignor)
+    given = {name: [*ConsumerProtocolAssignment.decode(raw).partitions()] for name, raw in encoded.items()}
+    assert ("t", 0) in given["a"]
+    assert ("t", 1) in given["a"]
+    assert ("t", 3) in given["b"]

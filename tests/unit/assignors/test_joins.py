@@ -1,0 +1,103 @@
+"""Which coordinators have their joins completed; that it works is seen in integration_tests/."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.coordinator.consumer import ConsumerCoordinator
+
+from kafka_assignors.assignors import _client, _joins as joins
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class WithoutTheMethod:
+    """A release that joins in another way."""
+
+
+class WithOtherParameters:
+    """A release whose join takes something."""
+
+    async def _do_join_and_sync_async(self, tries: int) -> bytes:
+        return bytes(tries)
+
+    async def _send_heartbeat_request(self) -> None:
+        """Nothing to do."""
+
+
+class NotAsynchronous:
+    """A release that blocks."""
+
+    def _do_join_and_sync_async(self) -> bytes:
+        return b""
+
+    def _send_heartbeat_request(self) -> None:
+        """Nothing to do."""
+
+
+class WithoutWhatIsAsked:
+    """A release that keeps its state elsewhere."""
+
+    async def _do_join_and_sync_async(self) -> bytes:
+        return b""
+
+    async def _send_heartbeat_request(self) -> None:
+        """Nothing to do."""
+
+
+@pytest.mark.parametrize("kind", [WithoutTheMethod, WithOtherParameters, NotAsynchronous, WithoutWhatIsAsked])
+def test_a_coordinator_that_is_not_as_expected_is_left_as_it_is(kind: Any) -> None:
+    coordinator = kind()
+    joins.complete(coordinator)
+    assert vars(coordinator) == {}
+
+
+def made() -> Any:
+    """A coordinator of this release, with what it has as soon as it is made."""
+    coordinator = object.__new__(ConsumerCoordinator)
+    for name in ("_generation", "_rebalance_protocol", "_subscription", "config", "rejoining", "state"):
+        setattr(coordinator, name, None)
+    return coordinator
+
+
+def test_the_coordinator_of_this_release_is_changed_once() -> None:
+    coordinator = made()
+    joins.complete(coordinator)
+    changed = coordinator._do_join_and_sync_async
+    joins.complete(coordinator)
+    assert coordinator._do_join_and_sync_async is changed
+    assert made()._do_join_and_sync_async.__func__ is ConsumerCoordinator._do_join_and_sync_async
+
+
+def test_it_is_not_kept_alive_by_that() -> None:
+    coordinator = made()
+    joins.complete(coordinator)
+    alive = weakref.ref(coordinator)
+    gc.disable()
+    try:
+        del coordinator
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("version", ["3.0.12", "3.0.13", "3.1.0.dev1", "4.0.0"])
+def test_a_client_that_is_new_enough_is_taken(version: str) -> None:
+    _client.check(version)
+
+
+def test_a_client_that_is_too_old_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka" / "__init__.py").write_text('__version__ = "2.3.3"\n')
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from kafka_assignors import StickyAssignor"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.stderr.splitlines()[-1] == (
+        "ImportError: kafka-assignors needs kafka-python 3.0.12 or newer, and 2.3.3 is installed:"
+        " pip install 'kafka-python>=3.0.12,<4'"
+    )

@@ -1,0 +1,241 @@
+"""A leader on bytes: what it sends, beside what an assignor sends that kafka-python drives."""
+
+import logging
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors import (
+    BroadcastAssignor,
+    CooperativeStickyAssignor,
+    RandomAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors._model.members import NO_GENERATION, Member
+from kafka_assignors._wire import codec
+from kafka_assignors._wire.user_data import encode_generation, encode_sticky
+from kafka_assignors.leader import lead
+from kafka_assignors.planners._exact import flow
+from tests.support.by_hand import cluster_of, joined
+from tests.support.rebalances import RACKS, Rebalance, random_rebalance
+
+Joined = list[tuple[str, str | None, bytes]]
+"""Member id, instance id and subscription."""
+
+ASSIGNORS: list[Any] = [
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+    CooperativeStickyAssignor,
+    BroadcastAssignor,
+]
+NAMES = ["broadcast", "cooperative-sticky", "random", "range", "roundrobin", "sticky"]
+compiled_or_not = pytest.mark.parametrize("compiled", [True, False], ids=["as installed", "in Python"])
+
+
+def sent(
+    topics: set[str] | frozenset[str],
+    owned: Any = None,
+    *,
+    version: int = 3,
+    user_data: bytes | None = None,
+    generation: int = NO_GENERATION,
+    rack: str | None = None,
+) -> bytes:
+    entry = ConsumerProtocolSubscription.TopicPartition
+    raw: bytes = ConsumerProtocolSubscription(
+        version=version,
+        topics=sorted(topics),
+        user_data=user_data,
+        owned_partitions=[entry(topic=topic, partitions=list(ids)) for topic, ids in (owned or {}).items()],
+        generation_id=generation,
+        rack_id=rack,
+    ).encode()
+    return raw
+
+
+def said_by(member: Member, rng: Random) -> bytes:
+    """What a member may send to say this: in any version, in any layout, eager or cooperative."""
+    prior = encode_sticky(member.claims, member.generation, member.weight)
+    told = [
+        None,
+        b"",
+        b"unreadable",
+        prior,
+        prior,
+        prior,
+        encode_sticky(member.claims, member.generation),
+        encode_sticky(member.claims, member.generation)[:-4],
+        b"\0\1" + encode_sticky(member.claims, member.generation),
+        encode_generation(member.generation, member.weight),
+        encode_sticky({}, member.generation),
+    ]
+    return sent(
+        member.topics,
+        member.claims if rng.random() < 0.5 else {},
+        version=rng.choice([0, 1, 2, 3, 3, 3]),
+        user_data=rng.choice(told),
+        generation=member.generation,
+        rack=member.rack,
+    )
+
+
+def told_by(case: Rebalance, rng: Random) -> Joined:
+    return [(member.member_id, member.instance_id, said_by(member, rng)) for member in case.members]
+
+
+def driven(assignor: Any, case: Rebalance, members: Joined) -> dict[str, bytes]:
+    """As kafka-python does it: it decodes, the assignor assigns, it encodes."""
+    cluster = cluster_of(
+        case.topics,
+        racks=dict(enumerate(RACKS)),
+        replicas={
+            partition: [RACKS.index(rack) for rack in racks] for partition, racks in case.racks.items()
+        },
+    )
+    assigned = assignor.assign(
+        cluster, [joined(member_id, raw, instance_id) for member_id, instance_id, raw in members]
+    )
+    return {member_id: assignment.encode() for member_id, assignment in assigned.items()}
+
+
+def partitions_in(assignment: bytes) -> list[tuple[str, int]]:
+    return [(topic, number) for topic, number in ConsumerProtocolAssignment.decode(assignment).partitions()]
+
+
+@pytest.fixture
+def in_python(monkeypatch: pytest.MonkeyPatch, *, compiled: bool) -> None:
+    if not compiled:
+        monkeypatch.setattr(codec, "_compiled", None)
+        monkeypatch.setattr(flow, "_compiled", None)
+
+
+@pytest.mark.usefixtures("in_python")
+@compiled_or_not
+@pytest.mark.parametrize("assignor", ASSIGNORS, ids=lambda assignor: assignor.name)
+def test_a_leader_sends_byte_by_byte_what_an_assignor_in_kafka_python_sends(assignor: Any) -> None:
+    for seed in range(300):
+        case = random_rebalance(seed)
+        members = told_by(case, Random(seed))
+        expected = driven(assignor(), case, members)
+        assert lead(case.topics, members, assignor(), case.racks) == expected, seed
+        assert lead(case.topics, members, assignor.name, case.racks) == expected, seed
+
+
+@pytest.mark.usefixtures("in_python")
+@compiled_or_not
+def test_so_does_a_random_one_with_the_same_seed() -> None:
+    for seed in range(100):
+        case = random_rebalance(seed)
+        members = told_by(case, Random(seed))
+        expected = driven(RandomAssignor(seed=seed), case, members)
+        assert lead(case.topics, members, RandomAssignor(seed=seed), case.racks) == expected, seed
+
+
+@pytest.mark.parametrize("options", [{"max_skew": 1}, {"max_moves": 2}, {"planner": "kip54"}])
+@pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
+def test_options_of_an_assignor_count(assignor: Any, options: dict[str, Any]) -> None:
+    for seed in range(100):
+        case = random_rebalance(seed)
+        members = told_by(case, Random(seed))
+        expected = driven(assignor(**options), case, members)
+        assert lead(case.topics, members, assignor(**options), case.racks) == expected, seed
+
+
+def test_members_and_topics_may_come_in_any_order() -> None:
+    for seed in range(100):
+        rng = Random(seed)
+        case = random_rebalance(seed)
+        members = told_by(case, rng)
+        topics = {name: case.topics[name][::-1] for name in rng.sample(list(case.topics), len(case.topics))}
+        expected = lead(case.topics, members, replica_racks=case.racks)
+        shuffled = rng.sample(members, len(members))
+        assert lead(topics, iter(shuffled), replica_racks=case.racks) == expected, seed
+
+
+@pytest.mark.usefixtures("in_python")
+@compiled_or_not
+@pytest.mark.parametrize("strategy", NAMES)
+def test_nothing_to_give(strategy: str) -> None:
+    nothing = bytes.fromhex("0003 00000000 00000000")
+    assert lead({}, [], strategy) == {}
+    assert lead({"t": range(3)}, [], strategy) == {}
+    without: list[dict[str, list[int]]] = [{}, {"t": []}, {"u": [0]}]
+    for topics in without:
+        members = [("a", None, sent({"t"})), ("b", "i", sent(set()))]
+        assert lead(topics, members, strategy) == {"a": nothing, "b": nothing}
+
+
+@pytest.mark.usefixtures("in_python")
+@compiled_or_not
+@pytest.mark.parametrize("strategy", NAMES)
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"\0", sent({"t"})[:-1], sent({"t"}, version=0)[:7], b"\xff\xff" + sent({"t"})[2:], b"\xff" * 40],
+    ids=["no bytes", "half a version", "cut off", "cut off in a name", "negative version", "noise"],
+)
+def test_an_unreadable_subscription_gets_nothing_and_a_warning(
+    strategy: str, raw: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    members = [("k", None, sent({"t"})), ("broken", None, raw), ("m", None, sent({"t"}))]
+    with caplog.at_level(logging.WARNING):
+        assigned = lead({"t": range(4)}, members, strategy)
+    assert partitions_in(assigned["broken"]) == []
+    shared = 2 if strategy == "broadcast" else 1
+    given_away = sorted(partitions_in(assigned["k"]) + partitions_in(assigned["m"]))
+    assert given_away == sorted([("t", number) for number in range(4)] * shared)
+    assert [record.getMessage() for record in caplog.records] == [
+        "Giving nothing to member broken, whose subscription cannot be read"
+    ]
+
+
+@pytest.mark.usefixtures("in_python")
+@compiled_or_not
+def test_beside_an_unreadable_subscription_all_is_as_if_it_had_no_topics() -> None:
+    for seed in range(200):
+        case = random_rebalance(seed)
+        members = told_by(case, Random(seed))
+        for strategy in ("sticky", "cooperative-sticky"):
+            broken = lead(case.topics, [*members, ("broken", None, b"\0")], strategy, case.racks)
+            silent = lead(case.topics, [*members, ("broken", None, sent(set()))], strategy, case.racks)
+            assert broken == silent, seed
+
+
+def test_an_unknown_strategy_is_an_error_that_names_the_known_ones() -> None:
+    known = "broadcast, cooperative-sticky, random, range, roundrobin, sticky"
+    with pytest.raises(ValueError, match=f"there is no strategy 'best'; choose one of {known}"):
+        lead({}, [], "best")
+
+
+@pytest.mark.parametrize("strategy", NAMES)
+def test_two_members_with_one_id_are_an_error_that_names_it(strategy: str) -> None:
+    members = [(name, None, sent({"t"})) for name in "klk"]
+    with pytest.raises(ValueError, match=r"member ids must differ, but \['k'\] came more than once"):
+        lead({"t": range(3)}, members, strategy)
+
+
+def test_static_members_come_first() -> None:
+    members = [("a", None, sent({"t"})), ("z", "instance", sent({"t"}))]
+    assigned = lead({"t": range(3)}, members, "roundrobin")
+    assert {name: partitions_in(raw) for name, raw in assigned.items()} == {
+        "z": [("t", 0), ("t", 2)],
+        "a": [("t", 1)],
+    }
+
+
+@pytest.mark.parametrize("strategy", [name for name in NAMES if name != "broadcast"])
+@given(st.lists(st.binary(max_size=60) | st.just(sent({"t"}, {"t": [0, 1]}, generation=4)), max_size=5))
+def test_whatever_bytes_come_every_member_has_an_assignment_and_no_partition_two_owners(
+    strategy: str, raw: list[bytes]
+) -> None:
+    members = [(f"m{number}", None, each) for number, each in enumerate(raw)]
+    assigned = lead({"t": range(3)}, members, strategy)
+    assert assigned.keys() == {member_id for member_id, _, _ in members}
+    given_away = [partition for each in assigned.values() for partition in partitions_in(each)]
+    assert len(given_away) == len(set(given_away))
+    assert set(given_away) <= {("t", 0), ("t", 1), ("t", 2)}

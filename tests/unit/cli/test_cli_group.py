@@ -1,0 +1,228 @@
+"""`kafka-assignors group` as far as it needs no cluster: votes, and what is said of a group that was read."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_assignors._cli.group_text import explained_lines
+from kafka_assignors._cli.main import main
+from kafka_assignors._groups.explanation import explain
+from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.coordinator._live import Coordinator, LiveGroup, Noted, read_rebalances
+from kafka_assignors.coordinator._simulator.simulation import Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+
+TOPICS = {"orders": (0, 1, 2, 3), "payments": (0, 1)}
+UNTOLD = "which all members know and most preferred; what else they know, the coordinator does not tell"
+JOINED = [
+    "    A consumer joined: A consumer started, or came back after it had been lost. Normal when you",
+    "    deploy or scale up. If it happens all the time, look for consumers that restart or fall out of",
+    "    the group, and give each its own group.instance.id (static membership).",
+]
+
+
+def live_group(
+    *values: GroupMetadataValue,
+    state: str = "Stable",
+    topics: Mapping[str, tuple[int, ...]] = MappingProxyType(TOPICS),
+) -> LiveGroup:
+    """Values as if they had been written three seconds after one another."""
+    return LiveGroup(
+        group_id="billing",
+        state=state,
+        coordinator=Coordinator(partition=7, partitions=50, broker=2, address="kafka-2:9092"),
+        records=tuple(
+            Noted(time_ms=1_750_000_000_000 + 3000 * number, value=value)
+            for number, value in enumerate(values)
+        ),
+        record_limit=1_048_588,
+        topics=topics,
+        committed=(),
+    )
+
+
+def lines_of(live: LiveGroup) -> list[str]:
+    found = explain(live.group_id, live.records[-1].value, live.topics)
+    return list(explained_lines(live, found, read_rebalances(live)))
+
+
+def test_an_explained_group_reads_like_this() -> None:
+    group = Simulation({"orders": 3, "payments": 1}, [RangeAssignor])
+    group.join("m1")
+    group.run_until_stable()
+    first = group.group.record()
+    group.join("m2", instance_id="two")
+    group.run_until_stable()
+    live = live_group(first, group.group.record(), topics={"orders": (0, 1, 2), "payments": (0,)})
+    assert str(live.coordinator) == "broker 2 (at kafka-2:9092), which leads __consumer_offsets-7"
+    assert lines_of(live) == [
+        "billing: Stable, generation 2",
+        f"coordinator: {live.coordinator}: the hash of the group's id, of 50 partitions",
+        "leader: m1",
+        f"strategy: range, {UNTOLD}",
+        "record: 461 bytes of 1,048,588 that it may have",
+        "generation 2: 2025-06-15 15:06:43 UTC, 3.0 s after the one before",
+        "  two joined",
+        *JOINED,
+        "",
+        "all members subscribe to orders, payments",
+        "member      host        session s  max poll s  had  has  partitions",
+        "m1 (leads)  /127.0.0.1         45         300    -    1  orders 2",
+        "two         /127.0.0.1         45         300    -    3  orders 0 1, payments 0",
+        "",
+        "loads differ by 2: 0 is possible",
+        "in a rebalance now nothing would move",
+        "",
+        "note: loads differ by 2, where 0 is possible",
+        "  a sticky strategy balances over all topics, range topic by topic",
+    ]
+
+
+def test_of_a_hand_over_the_round_before_is_told_too() -> None:
+    group = Simulation({"orders": 4, "payments": 2}, [CooperativeStickyAssignor])
+    values: list[GroupMetadataValue] = []
+
+    def stable(generation: int) -> bool:
+        return group.group.generation == generation and group.group.state == "Stable"
+
+    for generation in (1, 2, 3):
+        if generation < 3:
+            group.join(f"m{generation}")
+        while not stable(generation):
+            group.run(0.05)
+        values.append(group.group.record())
+    lines = lines_of(live_group(*values))
+    begin = lines.index("generation 3: 2025-06-15 15:06:46 UTC, 3.0 s after the one before")
+    assert lines[begin + 1 : begin + 4] == [
+        "  3 partitions that others let go of in the round before got new owners",
+        "generation 2: 2025-06-15 15:06:43 UTC, 3.0 s after the one before",
+        "  m2/127.0.0.1 joined",
+    ]
+    assert lines[begin + 4 : begin + 7] == JOINED
+
+
+def test_a_lone_record_says_that_there_is_none_before() -> None:
+    group = Simulation({"orders": 4, "payments": 2}, [RangeAssignor])
+    group.join("m1")
+    group.run_until_stable()
+    assert lines_of(live_group(group.group.record(), state="PreparingRebalance"))[5:7] == [
+        "a rebalance is on: what follows is from before it",
+        "generation 1: 2025-06-15 15:06:40 UTC; no record of one before it is left in the log",
+    ]
+
+
+def test_members_that_subscribe_to_different_topics_say_to_which() -> None:
+    group = Simulation({"orders": 4, "payments": 2}, [RangeAssignor])
+    group.join("m1")
+    group.join("m2", topics=["payments"])
+    group.run_until_stable()
+    lines = lines_of(live_group(group.group.record()))
+    head = next(line for line in lines if line.startswith("member"))
+    place = head.index("topics")
+    rows = lines[lines.index(head) + 1 :][:2]
+    assert [row[place:].split("  ")[0] for row in rows] == ["orders, payments", "payments"]
+
+
+def test_strategies_are_elected_with_votes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["group", "elect", "a=range,sticky", "b=sticky,range", "c=sticky,range,roundrobin"]) == 0
+    assert capsys.readouterr().out == (
+        "sticky: sticky 2 of 3 votes, range 1 of 3 votes\n"
+        "roundrobin is no candidate: a, b do not know it\n"
+        "leader: a, the first to join\n"
+    )
+    assert main(["group", "elect", "a=range,sticky", "b=sticky", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "strategy": "sticky",
+        "votes": {"sticky": 2},
+        "ballots": {"a": "sticky", "b": "sticky"},
+        "preferences": {"a": ["range", "sticky"], "b": ["sticky"]},
+        "tied": [],
+        "leader": "a",
+    }
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        (["a"], "'a' is not MEMBER=STRATEGY[,...] of a member that was not named before"),
+        (
+            ["a=range", "a=range"],
+            "'a=range' is not MEMBER=STRATEGY[,...] of a member that was not named before",
+        ),
+        (["a=range", "b=sticky"], "no strategy is known to all members: a: range; b: sticky"),
+    ],
+)
+def test_what_cannot_be_elected_is_refused(
+    members: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["group", "elect", *members]) == 2
+    assert capsys.readouterr().err == f"kafka-assignors group elect: {message}\n"
+
+
+def test_the_partition_of_a_group_is_found_without_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["group", "find", "gg"]) == 0
+    assert main(["group", "find", "gg", "--partitions", "7", "--json"]) == 0
+    out = capsys.readouterr().out
+    assert out == '__consumer_offsets-46, of 50\n{\n  "partition": 6,\n  "partitions": 7\n}\n'
+
+
+DESCRIBED = ["group", "what-if", "--members", "3", "--topic", "orders=6", "--topic", "pay=3"]
+
+
+def test_what_a_rolling_restart_would_cost_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*DESCRIBED, "--assignor", "sticky", "--assignor", "kip848-uniform", "--down", "2"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[:4] == [
+        "a rolling restart of 3 members, each closed and 2 s away; 9 partitions; session.timeout.ms 45000",
+        "",
+        "assignor        members  generations  moved  unowned partition-s  longest s  took s",
+        "sticky          dynamic            3      9                 27.6        3.1     9.2",
+    ]
+    # Each of the nine partitions waits for its own member.
+    assert out[4] == "sticky          static             0      0                 18.0        2.0     6.1"
+    assert out[-3:] == [
+        "least time without an owner: sticky, static members",
+        "least partitions moved: sticky, static members",
+        "a partition-second is one partition without an owner for one second",
+    ]
+
+
+def test_what_if_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main([*DESCRIBED, "--assignor", "range", "--crash", "--session-timeout-ms", "10000", "--json"]) == 0
+    )
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["assignor"], row["static"]) for row in rows] == [("range", False), ("range", True)]
+    # A static member comes back when its session is just over, and the others have yet to hear of that.
+    assert [(row["generations"], row["moved"], round(row["longest"], 1)) for row in rows] == [
+        (3, 9, 12.1),
+        (3, 0, 12.1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["billing"], "give GROUP and --bootstrap-servers, or --members and --topic"),
+        (["--members", "3"], "give GROUP and --bootstrap-servers, or --members and --topic"),
+        (["--members", "3", "--topic", "orders"], "'orders' is not NAME=PARTITIONS"),
+        (["--members", "3", "--topic", "orders=0"], "'orders=0' is not NAME=PARTITIONS"),
+    ],
+)
+def test_a_group_that_is_not_described_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status: object = main(["group", "what-if", *arguments])
+    except SystemExit as stop:
+        status = stop.code
+    assert status == 2
+    assert message in capsys.readouterr().err

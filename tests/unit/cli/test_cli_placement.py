@@ -1,0 +1,264 @@
+"""`kafka-assignors placement` on files: what it prints, and what it refuses."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_assignors._cli.main import main
+from kafka_assignors.placement import format_reassignment, parse_reassignment
+
+PAGE = Path(__file__).parents[3] / "docs" / "placement.md"
+
+TOPIC_TEST2 = {0: [2, 0, 1], 1: [0, 1, 2], 2: [1, 2, 0], 3: [2, 1, 0], 4: [0, 2, 1], 5: [1, 0, 2]}
+UNEVEN = {0: [1, 2], 1: [1, 2], 2: [1, 2], 3: [1, 3]}
+
+
+@pytest.fixture
+def placements(tmp_path: Path) -> str:
+    path = tmp_path / "placements.json"
+    path.write_text(format_reassignment({"topic-test2": TOPIC_TEST2, "uneven": UNEVEN}))
+    return str(path)
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    assert main(["placement", *arguments]) == status, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(shown(capsys, *arguments, "--json"))
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["placement", *arguments]) == 2
+    return capsys.readouterr().err
+
+
+def wrong(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(["placement", *arguments])
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_a_described_topic_is_listed_and_judged(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(
+        capsys,
+        "describe",
+        "uneven",
+        "--placements",
+        placements,
+        "--brokers",
+        "1=a,2=b,3=b,4=c",
+        "--min-insync",
+        "2",
+    ) == (
+        "uneven-0: 1, 2\n"
+        "uneven-1: 1, 2\n"
+        "uneven-2: 1, 2\n"
+        "uneven-3: 1, 3\n"
+        "\n"
+        "4 partitions, 8 replicas on 4 brokers: replicas differ by 4, preferred leaders by 4\n"
+        "\n"
+        "broker  rack  replicas  leaders\n"
+        "1          a         4        4\n"
+        "2          b         3        0\n"
+        "3          b         1        0\n"
+        "4          c         0        0\n"
+        "\n"
+        "rack  brokers  replicas  leaders  offline without it  read-only\n"
+        "a           1         4        4                   0          4\n"
+        "b           2         4        0                   0          4\n"
+        "c           1         0        0                   0          0\n"
+        "4 partitions on 2 racks\n"
+    )
+
+
+def test_what_is_lost_with_a_rack_and_who_is_not_up_is_said(
+    placements: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = shown(capsys, "describe", "uneven", "--placements", placements, "--brokers", "1=a,2=a")
+    assert "broker 3 is not up\n" in out
+    assert out.endswith("only on a: uneven-0, uneven-1, uneven-2\n")
+
+
+def test_a_picture_is_drawn(placements: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown(capsys, "describe", "--placements", placements, "--draw", str(tmp_path / "p.svg"))
+    assert "topic-test2, uneven" in (tmp_path / "p.svg").read_text()
+
+
+def test_start_and_shift_are_inferred(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "infer", "topic-test2", "--placements", placements, "--brokers", "0,1,2") == (
+        "topic-test2: rack-unaware fits: start index 2, shift 2 (mod 2)\n"
+        "  brokers 0, 1, 2; a random placement would fit with a chance of at most 1e-04\n"
+        "topic-test2: striped does not: partition 4, [0, 2, 1]:"
+        " does not go on from rack 0, as partitions up to 3 do\n"
+    )
+    document = told(capsys, "infer", "topic-test2", "--placements", placements)
+    (fit,) = document["topic-test2"]["fits"]
+    assert (fit["generator"], fit["steps"][0]["start_index"], fit["steps"][0]["shifts"]) == (
+        "rack-unaware",
+        2,
+        [0],
+    )
+
+
+def test_that_none_fits_is_a_status(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys, "infer", "uneven", "--placements", placements, status=1).endswith(
+        "uneven: none fits\n"
+    )
+
+
+def test_an_expansion_is_shown_only(placements: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = (
+        "expand",
+        "topic-test2",
+        "--partitions",
+        "8",
+        "--placements",
+        placements,
+        "--brokers",
+        "0,1,2",
+    )
+    assert shown(capsys, *arguments) == (
+        "topic-test2-6: 2, 0, 1\n"
+        "topic-test2-7: 0, 1, 2\n"
+        "rack-unaware: start index 2, shift 2 goes on\n"
+        "nothing is changed: --execute does it\n"
+    )
+    document = told(capsys, *arguments)
+    assert document["added"] == {"6": [2, 0, 1], "7": [0, 1, 2]}
+    assert document["executed"] is False
+
+
+def test_a_plan_moves_as_few_replicas_as_possible(
+    placements: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    after, before = tmp_path / "after.json", tmp_path / "before.json"
+    arguments = ("reassign", "uneven", "--placements", placements, "--brokers", "1,2,3,4")
+    out = shown(capsys, *arguments, "--output", str(after), "--rollback", str(before))
+    # 4, 3, 1, 0 replicas become 2, 2, 2, 2.
+    assert "3 replicas to copy, 0 of them whatever the balance; " in out
+    assert "replicas on a broker: 2 to 2, the best possible\n" in out
+    assert "preferred leaders of a broker: 1 to 1, the best possible\n" in out
+    assert out.endswith("nothing is changed: --execute does it\n")
+    assert parse_reassignment(before.read_text()) == {"uneven": UNEVEN}
+    document = told(capsys, *arguments)
+    assert len(document["plan"]["moves"]) == 3
+    assert parse_reassignment(after.read_text()) == {
+        topic: {int(partition): replicas for partition, replicas in placement.items()}
+        for topic, placement in document["after"].items()
+    }
+
+
+def test_brokers_are_left_and_replication_is_changed(
+    placements: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("reassign", "uneven", "--placements", placements, "--brokers", "1,2,3,4")
+    document = told(capsys, *arguments, "--to-brokers", "2,3,4", "--replication-factor", "3")
+    assert {tuple(sorted(replicas)) for replicas in document["after"]["uneven"].values()} == {(2, 3, 4)}
+
+
+def test_a_file_says_where_to_go(placements: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = tmp_path / "wanted.json"
+    wanted.write_text(format_reassignment({"uneven": {3: [2, 3]}}))
+    document = told(capsys, "reassign", "--placements", placements, "--file", str(wanted))
+    assert document["after"] == {"uneven": {"3": [2, 3]}}
+    wanted.write_text(format_reassignment({"uneven": {3: [2, 7]}}))
+    said = refused(capsys, "reassign", "--placements", placements, "--file", str(wanted))
+    assert "partition 3: '2:7' has broker 7, which does not exist" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("describe", "nope"), "has no topic 'nope': it has topic-test2, uneven"),
+        (("expand", "nope", "--partitions", "9"), "there is no topic 'nope'"),
+        (("expand", "uneven", "--partitions", "4"), "uneven has 4 partitions already"),
+        (
+            ("reassign", "--replication-factor", "5"),
+            "is to have 5 replicas, but at most 4 brokers",
+        ),
+        (("reassign", "uneven", "--to-brokers", "1,8"), "brokers has 8, and racks does not"),
+        (("reassign", "--brokers", "1=a,2=b,3"), "3 brokers have no rack, but the others have one"),
+        (("describe", "--draw", "p.txt"), "p.txt is no name for a picture"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    arguments: tuple[str, ...], said: str, placements: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(capsys, *arguments, "--placements", placements)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "cannot read" in refused(capsys, "describe", "--placements", str(tmp_path / "missing"))
+    assert "must be JSON" in refused(capsys, "describe", "--placements", __file__)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("describe",), "say --bootstrap-servers or --placements"),
+        (("describe", "--bootstrap-servers", "h:1", "--placements", "f"), "one of them"),
+        (("describe", "--bootstrap-servers", "h:1", "--brokers", "1"), "--brokers goes with --placements"),
+        (("expand", "t", "--partitions", "2", "--placements", "f", "--execute"), "need --bootstrap-servers"),
+        (("reassign", "--placements", "f", "--cancel"), "--cancel needs --bootstrap-servers"),
+        (
+            ("reassign", "--bootstrap-servers", "h:1", "--cancel", "--execute"),
+            "--cancel goes with topics only",
+        ),
+        (("reassign", "t", "--placements", "f", "--file", "g"), "leave out topics"),
+        (("create", "t"), "say --bootstrap-servers"),
+        (("create", "t", "--bootstrap-servers", "h:1"), "say --partitions and --replication-factor"),
+        (
+            ("create", "t", "--bootstrap-servers", "h:1", "--partitions", "2", "--replica-assignment", "1:2"),
+            "--replica-assignment says all by itself",
+        ),
+        (
+            (
+                *(
+                    "create",
+                    "t",
+                    "--bootstrap-servers",
+                    "h:1",
+                    "--partitions",
+                    "2",
+                    "--replication-factor",
+                    "1",
+                ),
+                *("--generator", "striped", "--shift", "1"),
+            ),
+            "has no --start-index and no --shift",
+        ),
+        (("create", "t", "--bootstrap-servers", "h:1", "--config", "x"), "'x' is not name=value"),
+        (("expand", "t", "--partitions", "0", "--placements", "f"), "0 is too few"),
+        (("describe", "--placements", "f", "--brokers", "one"), "'one' is no whole number"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in wrong(capsys, *arguments)
+
+
+def test_the_page_shows_what_the_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (placements,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    Path("orders.json").write_text(placements)
+    sessions = re.findall(r"```console\n\$ kafka-assignors (.*?)\n(.*?)```", page, re.DOTALL)
+    assert len(sessions) == 4
+    for command, printed in sessions:
+        assert main(shlex.split(command)) == 0
+        assert capsys.readouterr().out == printed
+
+
+def test_the_page_has_an_example_that_runs() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    exec(example, {})  # noqa: S102 - our own page

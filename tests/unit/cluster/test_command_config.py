@@ -1,0 +1,79 @@
+"""Properties files of Kafka's own tools, as settings of kafka-python."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors._cluster.command_config import (
+    CommandConfigError,
+    parse_command_config,
+    read_command_config,
+)
+
+
+def test_a_file_for_tls_and_scram_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").touch()
+    (tmp_path / "client.properties").write_text(
+        "# made by hand\n! also a comment\n\n"
+        "security.protocol=SASL_SSL\nsasl.mechanism = SCRAM-SHA-512\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
+        '    username="bob" password="a \\"quoted\\" = secret";\n'
+        f"ssl.truststore.type=PEM\nssl.truststore.location={tmp_path / 'ca.pem'}\n"
+        "ssl.endpoint.identification.algorithm=\nrequest.timeout.ms=5000\nclient.id=me\n"
+    )
+    assert read_command_config(tmp_path / "client.properties") == {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "bob",
+        "sasl_plain_password": 'a "quoted" = secret',
+        "ssl_cafile": str(tmp_path / "ca.pem"),
+        "ssl_check_hostname": False,
+        "request_timeout_ms": 5000,
+        "client_id": "me",
+    }
+
+
+def test_names_of_librdkafka_are_understood(tmp_path: Path) -> None:
+    for name in ("ca", "cert", "key"):
+        (tmp_path / name).touch()
+    assert parse_command_config(
+        f"ssl.ca.location={tmp_path / 'ca'}\nssl.certificate.location={tmp_path / 'cert'}\n"
+        f"ssl.key.location={tmp_path / 'key'}\nssl.key.password=p\nsasl.username=u\nsasl.password=w\n"
+        "ssl.endpoint.identification.algorithm=https"
+    ) == {
+        "ssl_cafile": str(tmp_path / "ca"),
+        "ssl_certfile": str(tmp_path / "cert"),
+        "ssl_keyfile": str(tmp_path / "key"),
+        "ssl_password": "p",
+        "sasl_plain_username": "u",
+        "sasl_plain_password": "w",
+        "ssl_check_hostname": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("security.protocol", "line 1 of the properties is 'security.protocol', not name=value"),
+        ("security.protocoll=SSL", "'security.protocoll' is not known: known are client.id, "),
+        ("request.timeout.ms=soon", "request.timeout.ms is 'soon', not a number"),
+        ("ssl.truststore.type=JKS", "export the certificates as PEM"),
+        ("ssl.truststore.location=/etc/kafka/store.jks", "export the certificates as PEM"),
+        ("ssl.ca.location=/nowhere/ca.pem", "there is no such file"),
+        ("ssl.endpoint.identification.algorithm=ldap", "not https, none or empty"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_name(text: str, said: str) -> None:
+    with pytest.raises(CommandConfigError, match=said):
+        parse_command_config(text)
+
+
+def test_a_refused_secret_is_not_repeated() -> None:
+    with pytest.raises(CommandConfigError, match="needs username=") as caught:
+        parse_command_config("sasl.jaas.config=Krb5LoginModule required secret=hunter2;")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandConfigError, match=r"cannot read .*missing\.properties"):
+        read_command_config(tmp_path / "missing.properties")

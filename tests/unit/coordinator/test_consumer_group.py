@@ -1,0 +1,616 @@
+"""KIP-848 groups in virtual time: what their coordinator says to members, and what becomes of them."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from kafka import TopicPartition
+
+from kafka_assignors._wire.java.orders import HashKeys
+from kafka_assignors.assignors import CooperativeStickyAssignor
+from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
+from kafka_assignors.coordinator._simulator.clock import Clock
+from kafka_assignors.coordinator._simulator.consumer_group import ConsumerBrokerSettings, ConsumerGroup
+from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
+from kafka_assignors.coordinator._simulator.life import NotStableError
+from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.messages import (
+    JOIN,
+    LEAVE,
+    LEAVE_STATIC,
+    ConsumerHeartbeat,
+    ConsumerHeartbeatAnswer,
+    TopicIdPartition,
+)
+from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, Topic, partitions_of
+from kafka_assignors.coordinator._simulator.what_if import rolling_restart
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
+    from kafka_assignors.coordinator._simulator.target_assignment import Assignor
+
+ORDERS = UUID(int=7)
+PAYMENTS = UUID(int=8)
+QUICK = ConsumerBrokerSettings(session_timeout_ms=6000, heartbeat_interval_ms=300)
+MEMBER = MemberSettings(max_poll_interval_ms=20_000)
+
+
+class Asked:
+    """A coordinator with one group, asked by heartbeats."""
+
+    def __init__(self, partitions: int = 4, **options: Any) -> None:
+        self.clock = Clock()
+        topics = {"orders": Topic(ORDERS, partitions)}
+        broker = ConsumerBrokerSettings(**{"assignment_interval_ms": 0, **options})
+        self.group = ConsumerGroup(self.clock, topics, broker)
+
+    def ask(self, member_id: str, epoch: int, **said: Any) -> ConsumerHeartbeatAnswer:
+        owned = said.pop("owned", None)
+        return self.group.heartbeat(
+            ConsumerHeartbeat(
+                member_id=member_id, epoch=epoch, owned=None if owned is None else orders(*owned), **said
+            )
+        )
+
+    def join(self, member_id: str, *, topics: str = "orders", **said: Any) -> ConsumerHeartbeatAnswer:
+        return self.ask(
+            member_id, JOIN, topics=frozenset(topics.split()), rebalance_timeout_ms=10_000, owned=(), **said
+        )
+
+    @property
+    def state(self) -> str:
+        return self.group.state
+
+    @property
+    def triggers(self) -> list[str]:
+        return [cause.trigger for cause in self.group.causes]
+
+
+def orders(*partitions: int) -> frozenset[TopicIdPartition]:
+    return frozenset(TopicIdPartition(ORDERS, partition) for partition in partitions)
+
+
+def told(epoch: int, *partitions: int) -> ConsumerHeartbeatAnswer:
+    return ConsumerHeartbeatAnswer(epoch=epoch, assignment=orders(*partitions), heartbeat_interval_ms=5000)
+
+
+def nothing_new(epoch: int) -> ConsumerHeartbeatAnswer:
+    return ConsumerHeartbeatAnswer(epoch=epoch, heartbeat_interval_ms=5000)
+
+
+def refused(error: Any) -> ConsumerHeartbeatAnswer:
+    return ConsumerHeartbeatAnswer(error=error)
+
+
+# The coordinator --------------------------------------------------------------------------------------------
+
+
+def test_the_first_member_has_epoch_two_and_everything_at_once() -> None:
+    asked = Asked()
+    assert asked.join("a") == told(2, 0, 1, 2, 3)
+    assert asked.state == "Stable"
+    assert asked.ask("a", 2) == nothing_new(2)
+
+
+def test_a_partition_passes_on_when_its_owner_says_that_it_let_go_of_it() -> None:
+    asked = Asked()
+    asked.join("a")
+    assert asked.join("b") == told(3)
+    assert asked.group.members["b"].state == "UNRELEASED_PARTITIONS"
+    # Asked to let go of two, the member keeps its epoch until it has.
+    assert asked.ask("a", 2, owned=(0, 1, 2, 3)) == told(2, 0, 1)
+    assert asked.group.members["a"].state == "UNREVOKED_PARTITIONS"
+    assert asked.ask("b", 3) == nothing_new(3)
+    assert asked.ask("a", 2) == nothing_new(2)
+    assert asked.ask("a", 2, owned=(0, 1)) == nothing_new(3)
+    assert asked.state == "Reconciling"
+    assert asked.ask("b", 3) == told(3, 2, 3)
+    assert asked.state == "Stable"
+
+
+def test_partition_epochs_are_those_of_who_has_a_partition_or_has_yet_to_let_go_of_it() -> None:
+    asked = Asked()
+    asked.join("a")
+    asked.join("b")
+    asked.ask("a", 2)
+    assert [asked.group.partition_epoch(TopicIdPartition(ORDERS, p)) for p in range(5)] == [2, 2, 2, 2, -1]
+    asked.ask("a", 2, owned=(0, 1))
+    assert [asked.group.partition_epoch(TopicIdPartition(ORDERS, p)) for p in range(4)] == [3, 3, -1, -1]
+
+
+def test_a_new_target_waits_for_the_interval_since_the_last() -> None:
+    asked = Asked(assignment_interval_ms=1000)
+    asked.join("a")
+    assert asked.join("b") == told(2)
+    assert (asked.group.epoch, asked.group.target_epoch, asked.state) == (3, 2, "Assigning")
+    asked.clock.run(999)
+    asked.ask("a", 2)
+    assert asked.group.target_epoch == 2
+    asked.clock.run(1000)
+    assert asked.ask("a", 2) == told(2, 0, 1)
+    assert asked.group.target_epoch == 3
+
+
+def test_who_leaves_makes_an_epoch_and_the_next_heartbeat_its_target() -> None:
+    asked = Asked()
+    asked.join("a")
+    asked.join("b")
+    assert asked.ask("b", LEAVE) == ConsumerHeartbeatAnswer(epoch=LEAVE)
+    assert (asked.group.epoch, asked.group.target_epoch) == (4, 3)
+    assert asked.ask("a", 2) == nothing_new(4)
+    assert asked.group.members["a"].assigned == dict.fromkeys(orders(0, 1, 2, 3), 2)
+    assert asked.ask("a", LEAVE).error == ""
+    assert asked.state == "Empty"
+    assert asked.triggers == ["member joined", "member joined", "member left", "member left"]
+
+
+def test_the_last_answer_may_have_been_lost_but_no_more_than_that() -> None:
+    asked = Asked()
+    asked.join("a")
+    asked.join("b")
+    asked.ask("a", 2, owned=(0, 1, 2, 3))
+    asked.ask("a", 2, owned=(0, 1))
+    assert asked.ask("a", 2, owned=(0,)) == nothing_new(3)
+    assert asked.ask("a", 2, owned=(0, 2)) == refused("FENCED_MEMBER_EPOCH")
+    assert asked.ask("a", 2) == refused("FENCED_MEMBER_EPOCH")
+    assert asked.ask("a", 1, owned=()) == refused("FENCED_MEMBER_EPOCH")
+    assert asked.ask("a", 4) == refused("FENCED_MEMBER_EPOCH")
+
+
+def test_who_is_fenced_joins_again_and_is_told_all_that_it_may_have() -> None:
+    asked = Asked()
+    asked.join("a")
+    assert asked.ask("a", 7) == refused("FENCED_MEMBER_EPOCH")
+    assert asked.join("a") == told(2, 0, 1, 2, 3)
+
+
+def test_who_says_everything_is_told_everything() -> None:
+    asked = Asked()
+    asked.join("a")
+    full = asked.ask("a", 2, topics=frozenset({"orders"}), rebalance_timeout_ms=10_000, owned=(0,))
+    assert full == told(2, 0, 1, 2, 3)
+
+
+def test_a_group_that_never_was_is_not_found_and_one_that_is_empty_is() -> None:
+    asked = Asked()
+    assert asked.ask("a", 2) == refused("GROUP_ID_NOT_FOUND")
+    assert asked.ask("a", LEAVE) == refused("GROUP_ID_NOT_FOUND")
+    asked.join("a")
+    asked.ask("a", LEAVE)
+    assert asked.ask("a", 2) == refused("UNKNOWN_MEMBER_ID")
+
+
+def test_a_full_group_lets_no_one_else_in() -> None:
+    asked = Asked(max_size=1)
+    asked.join("a")
+    assert asked.join("b") == refused("GROUP_MAX_SIZE_REACHED")
+    assert asked.ask("a", 2) == nothing_new(2)
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"member_id": ""}, "INVALID_REQUEST"),
+        ({"rebalance_timeout_ms": None}, "INVALID_REQUEST"),
+        ({"topics": None}, "INVALID_REQUEST"),
+        ({"owned": None}, "INVALID_REQUEST"),
+        ({"owned": orders(0)}, "INVALID_REQUEST"),
+        ({"instance_id": ""}, "INVALID_REQUEST"),
+        ({"rack": ""}, "INVALID_REQUEST"),
+        ({"epoch": -3}, "INVALID_REQUEST"),
+        ({"epoch": LEAVE_STATIC}, "INVALID_REQUEST"),
+        ({"assignor": "sticky"}, "UNSUPPORTED_ASSIGNOR"),
+    ],
+)
+def test_requests_that_make_no_sense_are_refused(said: Mapping[str, Any], error: str) -> None:
+    request: dict[str, Any] = {
+        "member_id": "a",
+        "epoch": JOIN,
+        "topics": frozenset({"orders"}),
+        "owned": frozenset(),
+    }
+    request |= {"rebalance_timeout_ms": 10_000, **said}
+    asked = Asked()
+    assert asked.group.heartbeat(ConsumerHeartbeat(**request)).error == error
+    assert not asked.group.members
+
+
+def test_who_sends_no_heartbeat_is_lost_when_its_session_is_over() -> None:
+    asked = Asked(session_timeout_ms=45_000)
+    asked.join("a")
+    asked.clock.run(30_000)
+    asked.ask("a", 2)
+    asked.clock.run(74_999)
+    assert "a" in asked.group.members
+    asked.clock.run(75_000)
+    assert not asked.group.members
+    assert asked.triggers[-1] == "member lost"
+
+
+def test_who_does_not_let_go_in_time_is_lost_though_it_sends_heartbeats() -> None:
+    asked = Asked()
+    asked.join("a")
+    asked.join("b")
+    asked.ask("a", 2)
+    asked.clock.run(9999)
+    assert asked.ask("a", 2) == nothing_new(2)
+    asked.clock.run(10_000)
+    assert asked.triggers[-1] == "member did not revoke in time"
+    assert asked.ask("a", 2) == refused("UNKNOWN_MEMBER_ID")
+    assert asked.ask("b", 3) == told(4, 0, 1, 2, 3)
+
+
+def test_what_is_no_longer_subscribed_to_is_taken_at_once_without_a_new_target() -> None:
+    asked = Asked(assignment_interval_ms=60_000)
+    asked.group.change_topics({"orders": Topic(ORDERS, 2), "payments": Topic(PAYMENTS, 1)})
+    asked.join("a", topics="orders payments")
+    answer = asked.ask("a", 2, topics=frozenset({"orders"}))
+    assert answer.assignment == orders(0, 1)
+    assert asked.group.members["a"].pending_revocation == {TopicIdPartition(PAYMENTS, 0): 2}
+    assert (asked.group.epoch, asked.group.target_epoch) == (3, 2)
+
+
+def test_topics_that_grow_make_an_epoch_with_the_next_heartbeat_and_other_topics_do_not() -> None:
+    asked = Asked()
+    asked.join("a")
+    asked.group.change_topics({"orders": Topic(ORDERS, 4), "other": Topic(PAYMENTS, 1)})
+    assert asked.ask("a", 2) == nothing_new(2)
+    asked.group.change_topics({"orders": Topic(ORDERS, 5), "other": Topic(PAYMENTS, 1)})
+    assert asked.ask("a", 2) == told(3, 0, 1, 2, 3, 4)
+    assert asked.triggers == ["member joined", "topics changed"]
+
+
+def test_a_topic_that_is_deleted_and_made_anew_is_another() -> None:
+    asked = Asked(partitions=1)
+    asked.join("a")
+    asked.group.change_topics({"orders": Topic(PAYMENTS, 1)})
+    assert asked.ask("a", 2).assignment == frozenset()
+    assert asked.ask("a", 2, owned=()).assignment == frozenset({TopicIdPartition(PAYMENTS, 0)})
+
+
+def test_most_members_decide_on_the_assignor_and_of_equals_the_one_who_asks_alone() -> None:
+    asked = Asked()
+    asked.join("a", assignor="range")
+    asked.join("b", assignor="range")
+    asked.join("c")
+    # Range gives the first member one more, in the order of ids.
+    assert {m: len(partitions_of(t)) for m, t in asked.group.targets.items()} == {"a": 2, "b": 1, "c": 1}
+    asked.join("d", assignor="uniform")
+    asked.ask("b", LEAVE)
+    asked.ask("c", LEAVE)
+    asked.ask("a", 2)
+    assert partitions_of(asked.group.targets["a"]) == orders(0, 1)
+
+
+def test_a_computed_key_is_the_first_of_its_bin_and_the_table_grows_with_the_next() -> None:
+    keys = HashKeys(range(12), int)
+    keys.compute(16)
+    assert list(keys) == [16, *range(12)]
+    keys.compute(16)
+    assert list(keys) == [*range(12), 16]
+    keys.discard(16)
+    keys.add(32)
+    assert list(keys) == [0, 32, *range(1, 12)]
+
+
+# Static members ---------------------------------------------------------------------------------------------
+
+
+def test_a_static_member_that_comes_back_has_what_it_had_and_nobody_else_is_asked() -> None:
+    asked = Asked()
+    asked.join("a", instance_id="i")
+    asked.join("b")
+    asked.ask("a", 2, instance_id="i", owned=(0, 1, 2, 3))
+    asked.ask("a", 2, instance_id="i", owned=(0, 1))
+    asked.ask("b", 3)
+    assert asked.ask("a", LEAVE_STATIC, instance_id="i") == ConsumerHeartbeatAnswer(epoch=LEAVE_STATIC)
+    assert asked.state == "Reconciling"
+    assert asked.join("a2", instance_id="i") == told(3, 0, 1)
+    assert (asked.group.epoch, asked.state) == (3, "Stable")
+    assert asked.ask("b", 3) == nothing_new(3)
+    assert asked.triggers == ["member joined", "member joined"]
+
+
+def test_a_static_member_that_did_not_leave_keeps_its_instance_until_its_session_is_over() -> None:
+    asked = Asked()
+    asked.join("a", instance_id="i")
+    assert asked.join("a2", instance_id="i") == refused("UNRELEASED_INSTANCE_ID")
+    asked.clock.run(45_000)
+    assert asked.join("a2", instance_id="i") == told(4, 0, 1, 2, 3)
+
+
+def test_the_session_of_a_static_member_that_left_goes_on_from_its_last_heartbeat() -> None:
+    asked = Asked()
+    asked.join("a", instance_id="i")
+    asked.clock.run(40_000)
+    asked.ask("a", LEAVE_STATIC, instance_id="i")
+    asked.clock.run(44_999)
+    assert asked.group.members["a"].epoch == LEAVE_STATIC
+    asked.clock.run(45_000)
+    assert not asked.group.members
+
+
+def test_who_uses_anothers_instance_is_fenced() -> None:
+    asked = Asked()
+    asked.join("a", instance_id="i")
+    asked.join("b")
+    assert asked.ask("b", 3, instance_id="i") == refused("FENCED_INSTANCE_ID")
+    assert asked.ask("b", 3, instance_id="j") == refused("UNKNOWN_MEMBER_ID")
+    assert asked.ask("a", LEAVE, instance_id="i").error == ""
+
+
+# Groups in virtual time -------------------------------------------------------------------------------------
+
+
+def simulated(assignor: Assignor | None = None, **options: Any) -> ConsumerGroupSimulation:
+    return ConsumerGroupSimulation(
+        {"orders": 12}, assignor, **{"broker": QUICK, "member": MEMBER, "seed": 7, **options}
+    )
+
+
+def loads(assignments: Mapping[str, frozenset[Any]]) -> dict[str, int]:
+    return {member: len(partitions) for member, partitions in assignments.items()}
+
+
+def triggers(simulation: ConsumerGroupSimulation) -> list[str]:
+    return [cause.trigger for cause in simulation.group.causes]
+
+
+@pytest.mark.parametrize("assignor", ASSIGNORS)
+def test_a_group_lives(assignor: Assignor) -> None:
+    group = simulated(assignor)
+    for name in "abc":
+        group.join(name)
+    assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
+    group.join("d")
+    assert loads(group.run_until_stable()) == {"a": 3, "b": 3, "c": 3, "d": 3}
+    group.members["b"].crash()
+    crashed = group.now
+    assert loads(group.run_until_stable()) == {"a": 4, "c": 4, "d": 4}
+    assert 6 - 0.3 < group.now - crashed < 6 + 2
+    group.members["d"].leave()
+    assert loads(group.run_until_stable()) == {"a": 6, "c": 6}
+    group.grow("orders", 16)
+    assert loads(group.run_until_stable()) == {"a": 8, "c": 8}
+    assert triggers(group) == [*["member joined"] * 4, "member lost", "member left", "topics changed"]
+    group.timeline.assert_never_owned_twice()
+
+
+def test_only_what_moves_is_ever_without_an_owner() -> None:
+    group = simulated()
+    for name in "abc":
+        group.join(name)
+    before = group.run_until_stable()
+    stable = group.now
+    group.join("d")
+    after = group.run_until_stable()
+    gaps = [gap for gap in group.timeline.gaps() if gap.start >= stable]
+    assert {gap.partition for gap in gaps} == after["d"]
+    assert all(after[name] < before[name] for name in "abc")
+
+
+def test_a_member_that_gets_new_ones_waits_for_no_one_who_keeps_what_it_has() -> None:
+    group = simulated()
+    for name in "abc":
+        group.join(name)
+    group.run_until_stable()
+    group.members["a"].pause_polling()
+    group.join("d")
+    group.run(5)
+    # Two have let go of one each; the third does not poll, and holds nobody else up.
+    assert loads({name: member.held for name, member in group.members.items()}) == {
+        "a": 4,
+        "b": 3,
+        "c": 3,
+        "d": 2,
+    }
+    group.members["a"].resume_polling()
+    assert loads(group.run_until_stable()) == {"a": 3, "b": 3, "c": 3, "d": 3}
+    assert "member did not revoke in time" not in triggers(group)
+
+
+def test_a_member_that_does_not_poll_leaves_by_itself_and_comes_back_under_its_id() -> None:
+    group = simulated()
+    for name in "ab":
+        group.join(name)
+    group.run_until_stable()
+    hangs = group.members["b"]
+    hangs.pause_polling()
+    group.run(19)
+    assert triggers(group) == ["member joined"] * 2
+    group.run(3)
+    assert triggers(group)[-1] == "member left"
+    assert loads({"a": group.members["a"].held, "b": hangs.held}) == {"a": 12, "b": 0}
+    member_id = hangs.member_id
+    hangs.resume_polling()
+    assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
+    assert hangs.member_id == member_id
+
+
+def test_a_frozen_member_is_lost_and_comes_back() -> None:
+    group = simulated()
+    for name in "ab":
+        group.join(name)
+    group.run_until_stable()
+    group.members["b"].freeze()
+    group.run(10)
+    assert len(group.members["a"].held) == 12
+    group.members["b"].thaw()
+    assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
+    assert [event.member for event in group.timeline.of("lost")] == ["b"]
+
+
+def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() -> None:
+    group = simulated()
+    for name in "ab":
+        group.join(name, instance_id=f"instance-{name}")
+    group.run_until_stable()
+    group.restart("b", crash=True)
+    group.run(1)
+    assert not group.members["b.2"].running
+    assert group.timeline.of("error")[-1].details["text"] == "UNRELEASED_INSTANCE_ID"
+    group.run(6)
+    group.join("b.3", instance_id="instance-b")
+    assert loads(group.run_until_stable()) == {"a": 6, "b.3": 6}
+
+
+def test_a_changed_subscription_makes_an_epoch() -> None:
+    group = ConsumerGroupSimulation({"orders": 6, "payments": 6}, broker=QUICK)
+    for name in "ab":
+        group.join(name)
+    group.run_until_stable()
+    group.members["b"].subscribe(["payments"])
+    after = group.run_until_stable()
+    assert {partition.topic for partition in after["b"]} == {"payments"}
+    assert triggers(group)[-1] == "member changed its subscription"
+
+
+def test_a_group_that_does_not_come_to_rest_is_said() -> None:
+    group = simulated()
+    group.join("a").freeze()
+    with pytest.raises(NotStableError, match="the group is Empty after 5 s: a not stable"):
+        group.run_until_stable(timeout=5)
+
+
+def test_the_same_seed_gives_the_same_life() -> None:
+    lives = []
+    for seed in (1, 1, 2):
+        group = simulated(seed=seed)
+        for name in "abc":
+            group.join(name)
+        group.run_until_stable()
+        lives.append(([str(event) for event in group.timeline.events], group.members["b"].member_id))
+    assert lives[0] == lives[1]
+    assert lives[0][1] != lives[2][1]
+
+
+def random_life(assignor: Assignor, seed: int) -> ConsumerGroupSimulation:
+    """A group to which all sorts of things happened."""
+    rng = Random(seed)
+    group = simulated(assignor, seed=seed)
+    group.join()
+    for number in range(rng.randint(3, 15)):
+        awake = [member for member in group.members.values() if member.running and not member.frozen]
+        act = rng.choice(["join", "join", "leave", "crash", "freeze", "thaw", "restart", "grow", "pause"])
+        if act == "join" or len(awake) < 2:
+            group.join(instance_id=f"i{len(group.members)}" if rng.random() < 0.3 else None)
+        elif act in {"leave", "crash", "freeze"}:
+            getattr(rng.choice(awake), act)()
+        elif act == "thaw":
+            thaw_all(group)
+        elif act == "restart":
+            group.restart(rng.choice(awake).name, crash=rng.random() < 0.3)
+        elif act == "pause":
+            hang(group, rng.choice(awake), rng.choice([1, 10, 25]))
+        else:
+            group.grow("orders", 13 + number)
+        group.run(rng.choice([0, 0.05, 1, 8]))
+        assert_no_partition_has_two_owners(group)
+    thaw_all(group)
+    group.join()
+    return group
+
+
+def thaw_all(group: ConsumerGroupSimulation) -> None:
+    for member in group.members.values():
+        if member.frozen:
+            member.thaw()
+
+
+def hang(group: ConsumerGroupSimulation, member: ConsumerMember, seconds: float) -> None:
+    member.pause_polling()
+    group.run(seconds)
+    if member.running:
+        member.resume_polling()
+
+
+def assert_no_partition_has_two_owners(group: ConsumerGroupSimulation) -> None:
+    members = group.group.members.values()
+    owned = [p for member in members for p in (*member.assigned, *member.pending_revocation)]
+    assert len(owned) == len(set(owned))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(ASSIGNORS), st.integers(0, 2**32))
+def test_whatever_happens_nothing_has_two_owners_and_in_the_end_members_have_their_targets(
+    assignor: Assignor, seed: int
+) -> None:
+    group = random_life(assignor, seed)
+    group.run(30)
+    after = group.run_until_stable()
+    held = [partition for partitions in after.values() for partition in partitions]
+    assert sorted(held) == [TopicPartition("orders", number) for number in range(len(held))]
+    assert len(held) >= 12
+    assert max(loads(after).values()) - min(loads(after).values()) <= 1
+    for member_id, member in group.group.members.items():
+        assert (member.epoch, member.state) == (group.group.epoch, "STABLE")
+        assert member.assigned.keys() == partitions_of(group.group.targets[member_id])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 30), st.sampled_from(ASSIGNORS), st.integers(0, 2**32))
+def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is_touched(
+    members: int, partitions: int, assignor: Assignor, seed: int
+) -> None:
+    group = ConsumerGroupSimulation({"orders": partitions}, assignor, seed=seed, broker=QUICK)
+    for number in range(members):
+        group.join(f"m{number}", instance_id=f"i{number}")
+    before = group.run_until_stable()
+    epoch, back = group.group.epoch, f"m{seed % members}"
+    group.run((seed % 7) / 10)
+    others = len(group.timeline.of("revoked", "lost", "assigned"))
+    group.restart(back)
+    after = group.run_until_stable()
+    assert after == {(f"{name}.2" if name == back else name): held for name, held in before.items()}
+    assert group.group.epoch == epoch
+    touched = group.timeline.of("revoked", "lost", "assigned")[others:]
+    assert {event.member for event in touched} <= {back, f"{back}.2"}
+
+
+# What if ----------------------------------------------------------------------------------------------------
+
+
+def test_static_members_are_restarted_without_an_epoch() -> None:
+    for assignor in ASSIGNORS:
+        cost = rolling_restart({"orders": 12}, 4, assignor, static=True, broker=QUICK, down_seconds=2)
+        assert (cost.generations, cost.moved) == (0, 0)
+        assert 12 * 2 <= cost.unowned < 12 * 2.3
+
+
+def test_a_restart_of_dynamic_members_makes_two_epochs_each_and_range_moves_more_than_uniform() -> None:
+    uniform, by_range = (
+        rolling_restart({"orders": 12}, 4, assignor, broker=QUICK, down_seconds=2) for assignor in ASSIGNORS
+    )
+    assert uniform.generations == by_range.generations == 4 * 2
+    assert uniform.moved == 2 * 12
+    assert by_range.moved > uniform.moved
+
+
+def test_static_members_that_are_killed_cost_a_session_that_the_classic_protocol_does_not_ask_for() -> None:
+    killed = rolling_restart(
+        {"orders": 12}, 4, "uniform", static=True, crash=True, broker=QUICK, down_seconds=2
+    )
+    classic = rolling_restart(
+        {"orders": 12}, 4, CooperativeStickyAssignor, static=True, crash=True, down_seconds=2
+    )
+    assert (classic.generations, killed.generations) == (0, 4 * 2)
+    assert classic.longest < 2.2
+    assert killed.longest > 6 - 0.3
+
+
+def test_settings_of_the_other_protocols_broker_are_refused() -> None:
+    with pytest.raises(TypeError, match="with 'range' give ConsumerBrokerSettings"):
+        rolling_restart({"orders": 1}, 1, "range", broker=BrokerSettings())
+    with pytest.raises(TypeError, match="with a classic assignor give BrokerSettings"):
+        rolling_restart({"orders": 1}, 1, CooperativeStickyAssignor, broker=QUICK)
+
+
+def test_a_group_that_does_not_let_all_members_in_is_said() -> None:
+    with pytest.raises(NotStableError, match=r"does not let \['m00001'\] in"):
+        rolling_restart({"orders": 1}, 2, "uniform", broker=ConsumerBrokerSettings(max_size=1))

@@ -1,0 +1,349 @@
+"""Groups in virtual time: what makes them rebalance, and what it costs, without Kafka."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from kafka import TopicPartition
+
+from kafka_assignors.assignors import (
+    Assignor,
+    CooperativeStickyAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
+from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.simulation import NotStableError, Simulation
+from kafka_assignors.coordinator._simulator.what_if import rolling_restart
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
+QUICK = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=300, max_poll_interval_ms=20_000)
+
+
+def simulated(assignor: type[Assignor] = CooperativeStickyAssignor, **options: Any) -> Simulation:
+    return Simulation({"orders": 12}, [assignor], **{"member": QUICK, "seed": 7, **options})
+
+
+def loads(assignments: Mapping[str, frozenset[Any]]) -> dict[str, int]:
+    return {member: len(partitions) for member, partitions in assignments.items()}
+
+
+def triggers(simulation: Simulation) -> list[str]:
+    return [cause.trigger for cause in simulation.group.causes]
+
+
+@pytest.mark.parametrize("assignor", ALL)
+def test_a_group_lives_as_on_a_broker(assignor: type[Assignor]) -> None:
+    group = simulated(assignor)
+    for name in "abc":
+        group.join(name)
+    assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
+    # Three seconds for more members than the first, and three more since some came.
+    assert 6 < group.now < 6.2
+    assert group.group.generation == 1
+    group.join("d")
+    assert loads(group.run_until_stable()) == {"a": 3, "b": 3, "c": 3, "d": 3}
+    group.members["b"].crash()
+    crashed = group.now
+    assert loads(group.run_until_stable()) == {"a": 4, "c": 4, "d": 4}
+    assert 6 - 0.3 < group.now - crashed < 6 + 0.6
+    group.members["d"].leave()
+    assert loads(group.run_until_stable()) == {"a": 6, "c": 6}
+    cooperative = assignor is CooperativeStickyAssignor
+    joined, *others = triggers(group)
+    assert joined == "member joined"
+    hand_over = [again for again in others if "joined again" in again]
+    assert bool(hand_over) == cooperative
+    assert [trigger for trigger in others if trigger not in hand_over] == [
+        "member joined",
+        "member lost",
+        "member left",
+    ]
+    group.timeline.assert_never_owned_twice()
+    if assignor in {StickyAssignor, CooperativeStickyAssignor}:
+        group.timeline.assert_sticky()
+
+
+def test_a_static_member_that_comes_back_in_time_is_not_noticed() -> None:
+    group = simulated()
+    for name in "ab":
+        group.join(name, instance_id=f"instance-{name}")
+    before = group.run_until_stable()
+    generation = group.group.generation
+    group.restart("b", crash=True)
+    assert group.run_until_stable() == {"a": before["a"], "b.2": before["b"]}
+    assert group.group.generation == generation
+    assert triggers(group) == ["member joined"]
+
+
+def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
+    group = simulated()
+    for name in "ab":
+        group.join(name, instance_id=f"instance-{name}")
+    before = group.run_until_stable()
+    leader = next(name for name in "ab" if group.members[name].member_id == group.group.leader)
+    group.restart(leader)
+    after = group.run_until_stable()
+    assert after[f"{leader}.2"] == before[leader]
+    assert len(group.timeline.of("assign")) == 1
+
+
+def test_a_static_member_that_does_not_come_back_is_lost() -> None:
+    group = simulated()
+    for name in "ab":
+        group.join(name, instance_id=f"instance-{name}")
+    group.run_until_stable()
+    group.members["b"].leave()
+    assert loads(group.run_until_stable()) == {"a": 12}
+    assert triggers(group) == ["member joined", "member lost"]
+
+
+def test_one_instance_given_to_two_members_ends_the_first() -> None:
+    group = simulated()
+    group.join("a", instance_id="one")
+    group.run_until_stable()
+    group.join("b", instance_id="one")
+    group.run(2)
+    assert not group.members["a"].running
+    assert group.timeline.of("error")[-1].details["text"] == "FENCED_INSTANCE_ID"
+    assert loads(group.run_until_stable()) == {"b": 12}
+
+
+def test_a_frozen_member_is_lost_and_comes_back_as_another() -> None:
+    group = simulated()
+    for name in "ab":
+        group.join(name)
+    group.run_until_stable()
+    frozen = group.members["b"]
+    old_id = frozen.member_id
+    frozen.freeze()
+    group.run(10)
+    assert group.members["a"].held == {TopicPartition("orders", p) for p in range(12)}
+    frozen.thaw()
+    assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
+    assert frozen.member_id != old_id
+    assert [event.member for event in group.timeline.of("lost")] == ["b"]
+    # To the group nothing had two owners; two applications worked on the zombie's partitions.
+    group.timeline.assert_never_owned_twice()
+    assert {overlap.members for overlap in group.timeline.overlaps("callback")} == {("b", "a")}
+
+
+def test_a_member_that_does_not_poll_leaves_by_itself() -> None:
+    group = simulated()
+    for name in "ab":
+        group.join(name)
+    group.run_until_stable()
+    group.members["b"].pause_polling()
+    group.run(19)
+    assert triggers(group) == ["member joined"]
+    group.run(3)
+    assert triggers(group)[-1] == "member left"
+    assert len(group.members["a"].held) == 12
+    group.members["b"].resume_polling()
+    assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
+
+
+def test_a_member_that_does_not_poll_in_a_rebalance_is_left_behind() -> None:
+    group = simulated()
+    for name in "ab":
+        group.join(name)
+    group.run_until_stable()
+    group.members["b"].pause_polling()
+    group.join("c")
+    group.run(19)
+    assert group.group.state == "PreparingRebalance"
+    group.run(3)
+    assert loads({name: group.members[name].held for name in "ac"}) == {"a": 6, "c": 6}
+
+
+def test_new_partitions_are_the_leaders_to_find() -> None:
+    group = simulated(metadata_max_age_ms=5000)
+    for name in "ab":
+        group.join(name)
+    group.run_until_stable()
+    group.grow("orders", 16)
+    group.run(4)
+    assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
+    group.run(2)
+    assert loads(group.run_until_stable()) == {"a": 8, "b": 8}
+    assert triggers(group) == ["member joined", "leader joined again"]
+
+
+def test_a_changed_subscription_makes_a_round() -> None:
+    group = Simulation({"orders": 6, "payments": 6}, [CooperativeStickyAssignor], member=QUICK)
+    for name in "ab":
+        group.join(name)
+    group.run_until_stable()
+    group.members["b"].subscribe(["payments"])
+    after = group.run_until_stable()
+    assert {partition.topic for partition in after["b"]} == {"payments"}
+    assert "joined again" in triggers(group)[1]
+
+
+@pytest.mark.parametrize("assignor", ALL)
+def test_a_group_at_rest_does_not_notice_that_its_coordinator_moved(assignor: type[Assignor]) -> None:
+    group = simulated(assignor)
+    group.join("a")
+    group.join("b", instance_id="inst-b")
+    before = group.run_until_stable()
+    group.move_coordinator(away=2)
+    group.run(30)
+    assert group.run_until_stable() == before
+    assert (group.group.generation, triggers(group)) == (1, ["member joined"])
+    # The new coordinator knows static members, too.
+    group.restart("b")
+    group.run_until_stable()
+    assert group.group.generation == 1
+
+
+@pytest.mark.parametrize("assignor", ALL)
+def test_a_rebalance_is_begun_anew_when_the_coordinator_moves_in_it(assignor: type[Assignor]) -> None:
+    slow = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=3000)
+    group = simulated(assignor, member=slow)
+    group.join("a")
+    group.join("b")
+    group.run_until_stable()
+    group.join("c")
+    group.run(0.1)
+    # a and b have not heard of the rebalance, and c has never been in a generation: it comes as new again.
+    assert group.group.state == "PreparingRebalance"
+    group.move_coordinator()
+    assert (group.group.state, group.group.generation) == ("Stable", 1)
+    for state in ("PreparingRebalance", "CompletingRebalance"):
+        while group.group.state != state:
+            group.run(0.001)
+    # All have joined, and the leader's assignment is cut off.
+    group.move_coordinator()
+    after = group.run_until_stable()
+    assert loads(after) == {"a": 4, "b": 4, "c": 4}
+    assert triggers(group)[:4] == ["member joined", "member joined", "member joined", "coordinator moved"]
+    group.timeline.assert_never_owned_twice()
+
+
+def test_members_without_a_common_strategy_are_refused() -> None:
+    group = simulated(RangeAssignor)
+    group.join("a")
+    group.run_until_stable()
+    group.join("b", assignors=[StickyAssignor])
+    group.run(2)
+    assert not group.members["b"].running
+    assert group.timeline.of("error")[-1].details["text"] == "INCONSISTENT_GROUP_PROTOCOL"
+
+
+def test_an_eager_round_stops_everyone_and_a_cooperative_one_only_what_moves() -> None:
+    pauses = {}
+    for assignor in (StickyAssignor, CooperativeStickyAssignor):
+        group = simulated(assignor)
+        for name in "abc":
+            group.join(name)
+        group.run_until_stable()
+        group.join("d")
+        group.run_until_stable()
+        pauses[assignor.name] = {gap.partition for gap in group.timeline.gaps("callback")}
+    assert len(pauses["sticky"]) == 12
+    assert len(pauses["cooperative-sticky"]) == 3
+
+
+def test_a_session_that_the_broker_does_not_allow_ends_the_member() -> None:
+    group = simulated(broker=BrokerSettings(min_session_timeout_ms=10_000))
+    group.join("a")
+    group.run(1)
+    assert group.timeline.of("error")[-1].details["text"] == "INVALID_SESSION_TIMEOUT"
+
+
+def test_a_group_that_does_not_come_to_rest_is_said() -> None:
+    group = simulated()
+    group.join("a").freeze()
+    with pytest.raises(NotStableError, match="the group is Empty after 5 s: a not stable"):
+        group.run_until_stable(timeout=5)
+
+
+def test_the_same_seed_gives_the_same_life() -> None:
+    lives = []
+    for seed in (1, 1, 2):
+        group = simulated(seed=seed)
+        for name in "abc":
+            group.join(name)
+        group.run_until_stable()
+        group.members["a"].crash()
+        group.run_until_stable()
+        lives.append(
+            (group.now, [str(event) for event in group.timeline.events], group.members["b"].member_id)
+        )
+    assert lives[0] == lives[1]
+    assert lives[0][2] != lives[2][2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(ALL), st.integers(0, 2**32))
+def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
+    assignor: type[Assignor], seed: int
+) -> None:
+    rng = Random(seed)
+    group = simulated(assignor, seed=seed, metadata_max_age_ms=2000)
+    group.join()
+    frozen: set[str] = set()
+    partitions = 12
+    for _ in range(rng.randint(3, 15)):
+        running = [name for name, member in group.members.items() if member.running and name not in frozen]
+        act = rng.choice(["join", "join", "leave", "crash", "freeze", "thaw", "restart", "grow", "move"])
+        if act == "join" or len(running) < 2:
+            group.join(instance_id=f"i{len(group.members)}" if rng.random() < 0.3 else None)
+        elif act in {"leave", "crash", "freeze"}:
+            getattr(group.members[rng.choice(running)], act)()
+            if act == "freeze":
+                frozen = {name for name, member in group.members.items() if member.frozen}
+        elif act == "thaw" and frozen:
+            group.members[frozen.pop()].thaw()
+        elif act == "restart":
+            group.restart(rng.choice(running), crash=rng.random() < 0.5)
+        elif act == "grow":
+            partitions += 1
+            group.grow("orders", partitions)
+        elif act == "move":
+            group.move_coordinator(away=rng.choice([0.1, 2]))
+        group.run(rng.choice([0, 0.05, 1, 8]))
+    for name in frozen:
+        group.members[name].thaw()
+    group.run(30)
+    after = group.run_until_stable()
+    timeline = group.timeline
+    timeline.assert_never_owned_twice()
+    assert sum(loads(after).values()) == partitions
+    spread = loads(after).values()
+    assert max(spread) - min(spread) <= 1
+
+
+def test_static_members_are_restarted_without_a_rebalance() -> None:
+    dynamic = rolling_restart({"orders": 12}, 4, CooperativeStickyAssignor, member=QUICK, down_seconds=2)
+    static = rolling_restart(
+        {"orders": 12}, 4, CooperativeStickyAssignor, member=QUICK, down_seconds=2, static=True
+    )
+    assert (static.generations, static.moved) == (0, 0)
+    # Each of the 12 partitions waits for its owner.
+    assert 12 * 2 <= static.unowned < 12 * 2.2
+    assert static.longest < 2.2
+    # One generation for each that leaves, two for each that comes back and gets what others had.
+    assert dynamic.generations == 4 * 3
+    # What a member leaves moves to others, and as much back to the one in its place.
+    assert dynamic.moved == 2 * 12
+
+
+def test_an_eager_restart_takes_everything_from_everyone() -> None:
+    eager = rolling_restart({"orders": 12}, 4, StickyAssignor, member=QUICK, down_seconds=2)
+    assert eager.generations == 4 * 2
+    assert eager.moved == 2 * 12
+
+
+def test_members_that_are_killed_keep_their_partitions_for_a_session() -> None:
+    killed = rolling_restart({"orders": 12}, 4, StickyAssignor, member=QUICK, down_seconds=2, crash=True)
+    # A session ends so long after the last heartbeat.
+    assert 6 - 0.3 <= killed.longest < 7

@@ -1,0 +1,197 @@
+"""What is said of a group by its record, and why it rebalanced by two of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_assignors._groups.explanation import Explanation, explain
+from kafka_assignors._groups.reasons import find_changes
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, classic_snapshot
+from kafka_assignors._wire.user_data import encode_sticky
+from kafka_assignors.assignors import (
+    Assignor,
+    CooperativeStickyAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.assignors._membership import make_subscription
+from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.simulation import Simulation
+
+if TYPE_CHECKING:
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+
+QUICK = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=300)
+TOPICS = {"orders": range(8), "payments": range(4)}
+
+
+def simulated(assignor: type[Assignor], members: int = 3, **topics: int) -> Simulation:
+    group = Simulation(topics or {"orders": 8, "payments": 4}, [assignor], member=QUICK)
+    for number in range(members):
+        group.join(f"m{number + 1}")
+    group.run_until_stable()
+    return group
+
+
+def kinds(found: Explanation) -> list[str]:
+    return [problem.kind for problem in found.problems]
+
+
+def snapshot(value: GroupMetadataValue) -> Snapshot:
+    record = ArchivedRecord(key=b"", value=b"", partition=0, offset=0, time_us=0, leader_epoch=None)
+    return classic_snapshot(record, "g", value)
+
+
+def changed(value: GroupMetadataValue, place: int, **fields: Any) -> GroupMetadataValue:
+    members = list(value.members)
+    members[place] = replace(members[place], **fields)
+    return replace(value, members=tuple(members))
+
+
+def test_a_group_at_rest_has_no_problems() -> None:
+    group = simulated(CooperativeStickyAssignor)
+    found = explain("g", group.group.record(), TOPICS)
+    assert found.problems == ()
+    assert (found.generation, found.strategy) == (1, "cooperative-sticky")
+    assert [account.client_id for account in found.members] == ["m1", "m2", "m3"]
+    assert [account.leads for account in found.members].count(True) == 1
+    assert sorted(found.loads.values()) == [4, 4, 4]
+    assert (found.imbalance, found.best_imbalance, found.would_move) == (0, 0, ())
+    assert {account.session_timeout_ms for account in found.members} == {6000}
+    assert 500 < found.record_bytes < found.record_limit
+
+
+def test_what_would_move_is_said_by_the_groups_own_strategy() -> None:
+    group = simulated(StickyAssignor, 2, orders=6)
+    record = group.group.record()
+    found = explain("g", record, {"orders": range(8)})
+    assert [(move.partition, move.source) for move in found.would_move] == [(6, None), (7, None)]
+    assert kinds(found)[0] == "no owner"
+    assert found.problems[0].text == "nobody has orders-6, orders-7"
+
+
+def test_range_is_told_to_be_uneven_and_eager() -> None:
+    group = simulated(RangeAssignor, 3, a=4, b=4, c=4)
+    found = explain("g", group.group.record(), dict.fromkeys("abc", range(4)))
+    assert (found.imbalance, found.best_imbalance) == (3, 0)
+    assert kinds(found) == ["uneven", "eager"]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "severity", "advice"),
+    [(2, "note", "there are 2 partitions for 3 members")],
+)
+def test_members_without_partitions_are_named(partitions: int, severity: str, advice: str) -> None:
+    group = simulated(CooperativeStickyAssignor, 3, orders=partitions)
+    (problem,) = explain("g", group.group.record(), {"orders": range(partitions)}).problems
+    assert (problem.kind, problem.severity, problem.advice) == ("nothing to do", severity, advice)
+
+
+def test_topics_that_are_missing_or_unread_are_named() -> None:
+    group = simulated(CooperativeStickyAssignor)
+    found = explain(
+        "g", group.group.record(), {"orders": range(8), "old": range(2)}, committed=["old", "orders"]
+    )
+    texts = {problem.kind: problem.text for problem in found.problems}
+    assert texts["missing topic"] == "members subscribe to topics that do not exist: payments"
+    assert texts["unread topic"] == "the group has offsets of old, to which no member subscribes"
+
+
+def test_two_owners_are_an_error_unless_it_is_broadcast() -> None:
+    record = simulated(StickyAssignor, 2, orders=4).group.record()
+    doubled = changed(record, 0, assignment=record.members[1].assignment)
+    assert "two owners" in kinds(explain("g", doubled, {"orders": range(4)}))
+    shared = replace(doubled, protocol="broadcast")
+    assert "two owners" not in kinds(explain("g", shared, {"orders": range(4)}))
+
+
+def test_claims_of_one_generation_on_one_partition_are_told() -> None:
+    record = simulated(StickyAssignor, 2, orders=4).group.record()
+    data = encode_sticky({"orders": [1]}, 5)
+    said = make_subscription(["orders"], owned={}, generation=5, rack="a", user_data=data).encode()
+    both = changed(changed(record, 0, subscription=said), 1, subscription=said)
+    found = explain("g", both, {"orders": range(4)})
+    (problem,) = [problem for problem in found.problems if problem.kind == "double claim"]
+    assert problem.text == "m1 and m2 said that they had orders-1 in one generation"
+    assert {account.rack for account in found.members} == {"a"}
+    assert {account.claimed_generation for account in found.members} == {5}
+
+
+def test_a_member_that_cannot_be_read_is_named() -> None:
+    record = changed(simulated(StickyAssignor, 2, orders=4).group.record(), 0, subscription=b"\x00")
+    found = explain("g", record, {"orders": range(4)})
+    assert found.problems[0].kind == "unreadable member"
+    assert record.members[0].client_id in found.problems[0].text
+
+
+def test_timeouts_that_do_not_fit_each_other_are_told() -> None:
+    record = changed(simulated(CooperativeStickyAssignor).group.record(), 0, rebalance_timeout=3000)
+    assert kinds(explain("g", record, TOPICS)) == ["timeouts"]
+    record = changed(simulated(CooperativeStickyAssignor).group.record(), 0, session_timeout=45_000)
+    (problem,) = explain("g", record, TOPICS).problems
+    assert problem.text == "members have session timeouts from 6000 to 45000 ms"
+
+
+def test_a_record_near_its_limit_is_told() -> None:
+    record = simulated(CooperativeStickyAssignor).group.record()
+    size = explain("g", record, TOPICS).record_bytes
+    near = explain("g", record, TOPICS, record_limit=size)
+    assert [(problem.kind, problem.severity) for problem in near.problems] == [("record size", "warning")]
+    over = explain("g", record, TOPICS, record_limit=size - 1)
+    assert over.problems[0].severity == "error"
+
+
+def test_an_empty_group_is_explained() -> None:
+    record = replace(simulated(StickyAssignor).group.record(), members=(), protocol=None, leader=None)
+    found = explain("g", record, TOPICS, committed=["orders"])
+    assert (found.members, found.loads, found.problems) == ((), {}, ())
+
+
+def test_why_a_group_rebalanced_is_told_apart() -> None:
+    group = Simulation(
+        {"orders": 8, "payments": 4}, [CooperativeStickyAssignor], member=QUICK, metadata_max_age_ms=1000
+    )
+    records = []
+
+    def step(act: Any) -> list[str]:
+        act()
+        group.run(2)
+        group.run_until_stable()
+        records.append(snapshot(group.group.record()))
+        return [] if len(records) < 2 else [change.kind for change in find_changes(records[-2], records[-1])]
+
+    step(lambda: [group.join("a"), group.join("b", instance_id="one")])
+    assert step(lambda: group.join("c", topics=["orders"])) == ["member joined"]
+    assert step(group.members["c"].crash) == ["member gone"]
+    assert step(lambda: group.members["a"].subscribe(["orders"])) == ["subscription changed"]
+    assert step(lambda: group.grow("orders", 9)) == ["topics changed"]
+    assert step(lambda: group.restart("b")) == ["static member came back"]
+    assert step(lambda: None) == ["unknown"]
+
+
+def test_changes_are_told_in_words() -> None:
+    group = simulated(RoundRobinAssignor, 2)
+    before = snapshot(group.group.record())
+    group.join("m3")
+    group.members["m1"].subscribe(["orders"])
+    group.run_until_stable()
+    texts = {change.text for change in find_changes(before, snapshot(group.group.record()))}
+    assert texts == {"m3/127.0.0.1 joined", "m1/127.0.0.1 no longer subscribes to payments"}
+
+
+def test_the_second_round_of_a_hand_over_is_told() -> None:
+    group = simulated(CooperativeStickyAssignor, 2)
+    group.join("m3")
+    first = None
+    while first is None:
+        group.run(0.05)
+        if group.group.generation == 2 and group.group.state == "Stable":
+            first = snapshot(group.group.record())
+    group.run_until_stable()
+    (change,) = find_changes(first, snapshot(group.group.record()))
+    assert change.kind == "hand-over of a cooperative rebalance"
+    assert change.text.startswith("4 partitions that others let go of")

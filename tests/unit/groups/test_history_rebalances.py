@@ -1,0 +1,571 @@
+"""Rebalances found in the snapshots of a group: what they were, why, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kafka_assignors._groups.activity import Activity, find_group
+from kafka_assignors._groups.best import Best, find_best
+from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, RebalanceFinder, find_rebalances
+from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors.assignors import (
+    Assignor,
+    CooperativeStickyAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors.history._pieces import Part, measure_part
+from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, read_snapshots
+from tests.support.group_histories import (
+    START_US,
+    RecordedGroup,
+    member,
+    random_life,
+    random_records,
+    snapshot,
+    total,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
+
+
+def only(*snapshots: Snapshot) -> Rebalance:
+    (found,) = find_rebalances(snapshots)
+    return found
+
+
+def kinds(rebalance: Rebalance) -> list[str]:
+    return [reason.kind for reason in rebalance.reasons]
+
+
+def coop(generation: int, seconds: float, *members: object, **fields: object) -> Snapshot:
+    return snapshot(generation, seconds, *members, strategy="cooperative-sticky", **fields)  # type: ignore[arg-type]
+
+
+def test_a_join_is_counted_and_compared_with_the_best() -> None:
+    found = only(
+        snapshot(1, 0, member("a", "t0 t1 t2 t3")),
+        snapshot(2, 10, member("a", "t0"), member("b", "t1 t2 t3"), joined=8),
+    )
+    assert (found.first_generation, found.generation, found.seconds) == (2, 2, 2.0)
+    assert (found.began.timestamp(), found.ended.timestamp()) == (START_US / 1e6 + 8, START_US / 1e6 + 10)
+    assert (found.members, found.joined, found.gone, found.returned) == (2, 1, 0, 0)
+    assert (found.partitions, found.moved, found.least_moved) == (4, 3, 2)
+    assert (found.imbalance, found.best_imbalance) == (2, 0)
+    assert [(move.topic, move.partition, move.source, move.target) for move in found.moves] == [
+        ("t", 1, "a-0", "b-0"),
+        ("t", 2, "a-0", "b-0"),
+        ("t", 3, "a-0", "b-0"),
+    ]
+    assert [(reason.kind, reason.member) for reason in found.reasons] == [("member joined", "b/h")]
+    assert found.unowned_seconds == 8.0  # an eager group stands still for two seconds
+
+
+def test_the_first_snapshot_is_what_was_before() -> None:
+    assert find_rebalances([snapshot(1, 0, member("a", "t0"))]) == []
+    assert find_rebalances([]) == []
+    assert find_group([]) is None
+
+
+def test_a_group_without_members_rebalances_when_some_come() -> None:
+    found = find_rebalances(
+        [
+            snapshot(0, 0),
+            snapshot(1, 3, member("a", "t0 t1")),
+            snapshot(2, 9),
+            replace(snapshot(2, 90), offset=5),
+            snapshot(3, 99, member("a", "t0 t1")),
+        ]
+    )
+    assert [(one.generation, one.members, one.moved, one.least_moved) for one in found] == [
+        (1, 1, 0, 0),
+        (2, 0, 0, 0),
+        (3, 1, 0, 0),
+    ]
+    assert [one.strategy for one in found] == ["sticky", None, "sticky"]
+    assert [one.unowned_seconds for one in found] == [0.0, 0.0, 0.0]
+
+
+def test_a_deleted_group_may_begin_with_the_generation_that_it_ended_with() -> None:
+    lives = [snapshot(1, 0, member("a", "t0")), snapshot(1, 5), snapshot(1, 9, member("b", "t0"))]
+    # A tombstone has the number of the generation that it ended.
+    assert [(one.generation, one.members) for one in find_rebalances(lives)] == [(1, 1)]
+
+
+def test_a_hand_over_is_one_rebalance() -> None:
+    found = only(
+        coop(1, 0, member("a", "t0 t1 t2 t3")),
+        coop(2, 10, member("a", "t0 t1", had="t0 t1 t2 t3"), member("b"), joined=9.5),
+        coop(3, 13, member("a", "t0 t1", had="t0 t1"), member("b", "t2 t3"), joined=12.9),
+    )
+    assert (found.first_generation, found.generation, kinds(found)) == (2, 3, ["member joined"])
+    assert (found.seconds, found.moved, found.least_moved) == (3.5, 2, 2)
+    assert found.unowned_seconds == 6.0  # two partitions from one record to the other
+
+
+def test_a_join_within_a_hand_over_is_told_too() -> None:
+    found = only(
+        coop(1, 0, member("a", "t0 t1 t2")),
+        coop(2, 10, member("a", "t0 t1", had="t0 t1 t2"), member("b")),
+        coop(3, 11, member("a", "t0", had="t0 t1"), member("b", "t2"), member("c")),
+        coop(4, 12, member("a", "t0", had="t0"), member("b", "t2", had="t2"), member("c", "t1")),
+    )
+    assert (found.first_generation, found.generation) == (2, 4)
+    assert [(reason.kind, reason.member) for reason in found.reasons] == [
+        ("member joined", "b/h"),
+        ("member joined", "c/h"),
+    ]
+    assert (found.joined, found.moved, found.unowned_seconds) == (2, 2, 2.0)
+
+
+def test_a_hand_over_that_comes_late_is_still_one_if_it_gives_the_partitions_away() -> None:
+    stuck = [
+        coop(1, 0, member("a", "t0 t1 t2")),
+        coop(2, 10, member("a", "t0", had="t0 t1 t2"), member("b", "")),
+    ]
+    (late,) = find_rebalances([*stuck, coop(3, 1000, member("a", "t0", had="t0"), member("b", "t1 t2"))])
+    assert (late.generation, late.seconds, late.unowned_seconds) == (3, 990.0, 1980.0)
+    other = coop(3, 1000, member("a", "t0", had="t0"), member("b", ""), member("c", ""))
+    assert [one.generation for one in find_rebalances([*stuck, other])] == [2, 3]
+    assert [one.generation for one in find_rebalances(stuck)] == [2]
+
+
+def test_a_topic_that_comes_back_late_is_another_one() -> None:
+    found = find_rebalances(
+        [
+            coop(1, 0, member("a", "t0 u0", topics="tu")),
+            coop(2, 10, member("a", "t0", had="t0 u0", topics="tu")),
+            coop(3, 9000, member("a", "t0 u0", had="t0", topics="tu")),
+        ]
+    )
+    assert [(one.generation, kinds(one), one.unowned_seconds) for one in found] == [
+        (2, ["topics changed"], 0.0),
+        (3, ["topics changed"], 0.0),
+    ]
+    assert [one.reasons[0].text for one in found] == ["u has 1 fewer partition", "u has 1 more partition"]
+
+
+def test_a_watcher_does_not_wait_for_a_hand_over_for_ever() -> None:
+    finder = RebalanceFinder()
+    for one in (
+        coop(1, 0, member("a", "t0 t1")),
+        coop(2, 10, member("a", "t0", had="t0 t1"), member("b")),
+    ):
+        assert list(finder.add(one)) == []
+    assert list(finder.give_up(START_US + 69_000_000)) == []
+    (found,) = finder.give_up(START_US + 71_000_000)
+    assert found.generation == 2
+    assert list(finder.finish()) == []
+
+
+def test_no_hand_over_is_endless() -> None:
+    life = [coop(1, 0, member("a", "t0 t1"), member("b"))]
+    life += [
+        coop(2 + number, 1 + number, member("a", "t0", had="t0 t1"), member("b")) for number in range(20)
+    ]
+    found = find_rebalances(life)
+    spans = [(one.first_generation, one.generation) for one in found]
+    assert spans == [(2, 2 + LONGEST_HAND_OVER), (19, 19), (20, 20), (21, 21)]
+
+
+def test_a_static_member_that_comes_back_is_no_rebalance() -> None:
+    life = [
+        snapshot(1, 0, member("=a", "t0"), member("=b", "t1")),
+        snapshot(1, 50, member("=a#2", "t0"), member("=b", "t1"), joined=0),
+        snapshot(2, 60, member("=a#3", "t0"), member("=b", "t1")),
+    ]
+    (found,) = find_rebalances(life)
+    assert (found.generation, found.returned, found.joined, found.gone, found.moved) == (2, 1, 0, 0, 0)
+    activity = find_group(life)
+    assert activity is not None
+    assert (activity.rebalances, activity.reasons) == (1, {"static member came back": 2})
+    assert activity.seen == {"a", "b"}
+
+
+def test_a_static_member_that_is_lost_leaves_its_partitions_for_a_session() -> None:
+    before = snapshot(1, 0, member("=a", "t0 t1"), member("b", "t2"))
+    lost = snapshot(2, 31, member("b", "t0 t1 t2"), joined=30)
+    found = only(before, lost)
+    assert (kinds(found), found.unowned_seconds) == (["member lost"], 2 * 10.0 + 3 * 1.0)
+    removed = only(before, snapshot(2, 5, member("b", "t0 t1 t2")))
+    assert (kinds(removed), removed.unowned_seconds) == (["member removed"], 0.0)
+
+
+def test_a_member_that_is_gone_too_soon_was_not_lost() -> None:
+    before = snapshot(1, 0, member("a", "t0"), member("b", "t1"))
+    assert kinds(only(before, snapshot(2, 9.9, member("b", "t0 t1")))) == ["member left"]
+    assert kinds(only(before, snapshot(2, 10, member("b", "t0 t1")))) == ["member gone"]
+
+
+def test_a_restart_is_told_by_client_and_host() -> None:
+    before = snapshot(1, 0, member("a", "t0"), member("b", "t1"))
+    again = only(before, snapshot(2, 30, member("a#2", "t0"), member("b", "t1")))
+    assert (kinds(again), again.joined, again.gone, again.moved) == (["member restarted"], 1, 1, 1)
+    assert again.least_moved == 1
+    same = only(before, snapshot(2, 30, member("a#2", "t0", had="t0"), member("b", "t1")))
+    assert kinds(same) == ["member lost"]
+
+
+def test_what_else_may_have_changed_is_told_apart() -> None:
+    before = snapshot(1, 0, member("a", "t0 u0", topics="tu"), leader_epoch=1)
+
+    def reasons(**fields: object) -> list[str]:
+        return kinds(only(before, replace(snapshot(2, 90, before.members[0], leader_epoch=1), **fields)))  # type: ignore[arg-type]
+
+    assert reasons() == ["unknown"]
+    assert reasons(leader_epoch=2) == ["coordinator moved"]
+    assert reasons(leader_epoch=None) == ["unknown"]
+    assert reasons(strategy="range") == ["strategy changed"]
+    assert reasons(members=(member("a", "t0", topics="t"),)) == ["subscription changed"]
+    assert reasons(members=(member("a", "t0 t1 u0", topics="tu"),)) == ["topics changed"]
+    assert reasons(members=(member("a", "t0", topics="tu"),), leader_epoch=2) == ["topics changed"]
+
+
+def test_workers_of_kafka_connect_rebalance_without_partitions() -> None:
+    found = only(
+        snapshot(1, 0, member("w1", topics=""), protocol_type="connect", strategy="sessioned"),
+        snapshot(
+            2,
+            9,
+            member("w1", topics=""),
+            member("w2", topics=""),
+            protocol_type="connect",
+            strategy="sessioned",
+        ),
+    )
+    assert (found.members, found.joined, found.partitions, found.moved) == (2, 1, 0, 0)
+    assert (found.least_moved, found.best_imbalance) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [member("a", "t0"), member("b", "t0")],
+        [member("a", "t0", topics=""), member("b", "t1")],
+    ],
+    ids=["two owners", "unreadable"],
+)
+def test_the_best_is_not_told_where_it_cannot_be(members: list[object]) -> None:
+    found = only(snapshot(1, 0, member("a", "t0")), snapshot(2, 9, *members))  # type: ignore[arg-type]
+    assert (found.least_moved, found.best_imbalance) == (None, None)
+
+
+def test_partitions_that_nobody_ever_had_count_if_the_cluster_named_them() -> None:
+    life = [
+        snapshot(1, 0, member("a", "t0 t1")),
+        snapshot(2, 9, member("a", "t0"), member("b", "t1")),
+        snapshot(3, 20, member("a", "t0"), member("c", "t1")),
+    ]
+    seen = TopicsSeen.of([("t", START_US, 2), ("t", START_US + 15_000_000, 5)])
+    assert [one.partitions for one in find_rebalances(life, seen)] == [2, 5]
+    assert [one.partitions for one in find_rebalances(life, {"t": 3})] == [3, 3]
+    assert [one.best_imbalance for one in find_rebalances(life, seen)] == [0, 1]
+    assert [one.partitions for one in find_rebalances(life)] == [2, 2]
+
+
+def test_topics_are_counted_as_they_were_seen_last() -> None:
+    seen = TopicsSeen.of([("u", 31, 0), ("t", 10, 2), ("t", 20, 4), ("u", 10, 1)])
+    assert [seen.count("t", us) for us in (9, 10, 19, 20, 99)] == [0, 2, 2, 4, 4]
+    assert [seen.count("u", us) for us in (10, 30, 31)] == [1, 1, 0]
+    assert seen.count("v", 10) == 0
+
+
+def test_members_that_come_and_go_within_an_hour_are_flapping() -> None:
+    def life(minutes: float, *, shared: bool = False) -> Activity:
+        others = [member("b#1", "t1"), member("b#2"), member("b#3")] if shared else [member("b", "t1")]
+        made, generation = [snapshot(1, 0, member("a#0", "t0"), *others)], 1
+        for number in range(1, 4):
+            for here in (False, True):
+                generation += 1
+                who = [member(f"a#{number}", "t0"), *others] if here else others
+                made.append(snapshot(generation, (generation - 2) * minutes * 60, *who))
+        found = find_group(made)
+        assert found is not None
+        return found
+
+    assert life(12).flapping == ["a"]
+    assert life(12.1).flapping == []
+    assert life(12, shared=True).flapping == ["a"]
+
+
+def test_a_client_id_that_many_share_flaps_only_if_each_of_them_did() -> None:
+    """A rolling restart of three members of one client id, and three of them."""
+    members = [member(f"a#{number}") for number in range(3)]
+    life = [snapshot(1, 0, *members)]
+    for number in range(9):
+        members[number % 3] = member(f"a#{number + 3}")
+        life.append(snapshot(2 + number, 60 * (number + 1), *members))
+    whole, one_round = find_group(life), find_group(life[:4])
+    assert whole is not None
+    assert one_round is not None
+    assert (whole.flapping, one_round.flapping) == (["a"], [])
+
+
+def test_a_group_is_summed_up() -> None:
+    life = [
+        snapshot(1, 0, member("a", "t0 t1")),
+        snapshot(2, 10, member("a", "t0"), member("b", "t1"), joined=9),
+        snapshot(3, 2 * 86400, member("a", "t0 t1")),
+    ]
+    found = find_group(life)
+    assert found is not None
+    row = found.row("g")
+    assert (row["rebalances"], row["per_day"], row["moved"], row["least_moved"]) == (2, 1.0, 2, 2)
+    assert (row["members"], row["seen_members"], row["longest_seconds"]) == (1, 2, 1.0)
+    assert row["reasons"] == [("member gone", 1), ("member joined", 1)]
+    assert (row["since"].timestamp(), row["until"].timestamp()) == (START_US / 1e6, START_US / 1e6 + 172800)
+    assert total([row["unowned_seconds"]]) == 2.0
+
+
+# Whole lives
+
+
+def lived(group: RecordedGroup) -> list[Rebalance]:
+    return find_rebalances(read_snapshots(group.records))
+
+
+def test_every_cause_that_the_simulator_knows_is_told_as_far_as_records_can() -> None:
+    group = RecordedGroup({"orders": 8, "payments": 2}, StickyAssignor, metadata_max_age_ms=1000)
+    life = group.simulation
+    told: list[tuple[str, list[str]]] = []
+
+    def after(trigger: str) -> None:
+        group.settle()
+        causes = {cause.trigger for cause in life.group.causes}
+        assert trigger in causes, causes
+        life.group.causes.clear()
+        told.append((trigger, sorted({kind for one in lived(group)[len(told) :] for kind in kinds(one)})))
+        group.run(8)
+
+    life.join("first")
+    group.settle()
+    life.group.causes.clear()
+    told.clear()
+
+    life.join("a")
+    after("member joined")
+    life.join("b", instance_id="one")
+    after("member joined")
+    life.members["a"].crash()
+    group.run(8)
+    after("member lost")
+    life.join("c")
+    after("member joined")
+    group.run(1)
+    life.members["c"].leave()
+    after("member left")
+    life.grow("orders", 9)
+    group.run(2)
+    after("leader joined again")
+    life.members["b"].subscribe(["orders"])
+    after("member joined again with other metadata")
+    assert told == [
+        ("member joined", ["member joined"]),
+        ("member joined", ["member joined"]),
+        ("member lost", ["member gone"]),
+        ("member joined", ["member joined"]),
+        ("member left", ["member gone"]),
+        ("leader joined again", ["topics changed"]),
+        ("member joined again with other metadata", ["subscription changed"]),
+    ]
+
+
+def two_members(assignor: type[Assignor], **names: str | None) -> RecordedGroup:
+    """A group of two, at rest for longer than a session; names are instance ids."""
+    group = RecordedGroup({"orders": 8}, assignor)
+    for name in "ab":
+        group.simulation.join(name, instance_id=names.get(name))
+    group.settle()
+    group.run(8)
+    group.simulation.group.causes.clear()
+    return group
+
+
+def triggers(group: RecordedGroup) -> list[str]:
+    return [cause.trigger for cause in group.simulation.group.causes]
+
+
+def test_a_leader_that_joins_again_leaves_no_trace() -> None:
+    group = two_members(StickyAssignor)
+    group.simulation.members["a"].request_rejoin()
+    group.settle()
+    (found,) = lived(group)[-1:]
+    assert (triggers(group), kinds(found)) == (["leader joined again"], ["unknown"])
+
+
+def test_a_coordinator_that_moves_within_a_rebalance_makes_another() -> None:
+    group = two_members(RangeAssignor)
+    group.simulation.members["a"].request_rejoin()
+    group.run_until("CompletingRebalance")
+    group.move_coordinator()
+    group.settle()
+    (found,) = lived(group)[-1:]
+    assert triggers(group)[-1] == "coordinator moved"
+    assert kinds(found) == ["coordinator moved"]
+
+
+def test_a_coordinator_that_moves_at_rest_makes_no_rebalance() -> None:
+    group = two_members(RangeAssignor)
+    before = lived(group)
+    group.move_coordinator()
+    group.settle()
+    group.run(10)
+    assert (triggers(group), lived(group)) == ([], before)
+
+
+def test_a_static_member_with_another_strategy_makes_a_rebalance() -> None:
+    group = RecordedGroup({"orders": 8}, RangeAssignor, StickyAssignor)
+    for name in "abc":
+        group.simulation.join(name, instance_id=name)
+    group.settle()
+    group.simulation.group.causes.clear()
+    group.simulation.restart("a", crash=True, assignors=[StickyAssignor])
+    group.settle()
+    assert triggers(group)[0] == "static member came back with another strategy"
+    assert set(kinds(lived(group)[-1])) == {"static member came back", "strategy changed"}
+
+
+def test_a_static_member_that_comes_back_in_a_rebalance_is_told_beside_its_reason() -> None:
+    group = two_members(RangeAssignor, a="one", b="two")
+    group.simulation.join("c")
+    group.run_until("CompletingRebalance")
+    group.simulation.restart("a", crash=True)
+    group.settle()
+    assert "static member came back in a rebalance" in triggers(group)
+    told = {kind for one in lived(group)[-2:] for kind in kinds(one)}
+    assert told >= {"member joined", "static member came back"}
+
+
+def test_a_member_that_does_not_join_in_time_is_gone_with_who_came() -> None:
+    group = two_members(RangeAssignor)
+    group.simulation.members["b"].pause_polling()
+    group.simulation.join("c")
+    group.run(25)
+    (found,) = lived(group)[-1:]
+    assert [(reason.kind, reason.member) for reason in found.reasons] == [
+        ("member joined", "c/127.0.0.1"),
+        ("member gone", "b/127.0.0.1"),
+    ]
+
+
+def test_a_static_restart_and_a_lost_static_member_are_told_apart() -> None:
+    group = RecordedGroup({"orders": 8}, CooperativeStickyAssignor)
+    group.simulation.join("a", instance_id="one")
+    group.simulation.join("b", instance_id="two")
+    group.settle()
+    group.simulation.restart("a", crash=True)
+    group.settle()
+    assert lived(group) == []
+    group.simulation.members["b"].crash()
+    group.run(10)
+    (found,) = lived(group)
+    assert [(reason.kind, reason.member) for reason in found.reasons] == [("member lost", "two")]
+    assert found.unowned_seconds >= 4 * 5.5
+
+
+def test_a_cooperative_join_of_the_simulator_is_one_rebalance() -> None:
+    group = RecordedGroup({"orders": 9}, CooperativeStickyAssignor)
+    for name in "ab":
+        group.simulation.join(name)
+    group.settle()
+    group.simulation.join("c")
+    group.settle()
+    generation = group.simulation.group.generation
+    (found,) = lived(group)
+    assert (found.first_generation, found.generation) == (generation - 1, generation)
+    assert (kinds(found), found.moved, found.least_moved, found.imbalance) == (["member joined"], 3, 3, 0)
+    gaps = [gap.seconds for gap in group.simulation.timeline.gaps("callback")]
+    assert len(gaps) == 3
+    assert found.unowned_seconds == pytest.approx(sum(gaps), abs=3 * 0.02)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_whatever_happens_the_numbers_fit_each_other(seed: int) -> None:
+    snapshots = list(read_snapshots(random_life(seed, ALL).records))
+    found = find_rebalances(snapshots)
+    members = len(snapshots[0].members)
+    for one in found:
+        members += one.joined - one.gone
+        assert members == one.members
+        assert one.reasons
+        assert one.seconds >= 0
+        assert one.unowned_seconds >= 0
+        assert one.moved == sum(None not in (move.source, move.target) for move in one.moves)
+        assert one.least_moved is not None
+        assert one.best_imbalance is not None
+        if one.strategy in {"sticky", "cooperative-sticky"} and one.imbalance == one.best_imbalance:
+            complete = sum(len(member.assignment) for member in _at(snapshots, one).members)
+            if complete == one.partitions and one.best_imbalance <= 1:
+                assert one.moved >= one.least_moved
+    generations = [one.generation for one in found]
+    assert generations == sorted(set(generations))
+    activity = find_group(snapshots)
+    assert activity is not None
+    assert (activity.rebalances, activity.moved) == (len(found), sum(one.moved for one in found))
+
+
+def _at(snapshots: Sequence[Snapshot], rebalance: Rebalance) -> Snapshot:
+    return [one for one in snapshots if one.generation == rebalance.generation][-1]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32), st.integers(5, 30))
+def test_windows_tell_the_same_as_the_whole(seed: int, window: int) -> None:
+    records = random_records(seed)
+    assert _in_windows(records, window) == _in_windows(records, len(records))
+
+
+def _in_windows(records: Sequence[ArchivedRecord], window: int) -> tuple[list[Rebalance], Activity]:
+    lead = LONGEST_HAND_OVER + 3
+    found: list[Rebalance] = []
+    activities: list[Activity] = []
+    for begin in range(0, len(records), window):
+        first = max(0, begin - lead)
+        part = Part(lead_in=begin - first, last=begin + window >= len(records))
+        for activity, rebalances in measure_part(records[first : begin + window], part):
+            activities.append(activity)
+            found += rebalances
+    whole = activities[0]
+    for activity in activities[1:]:
+        whole.add_later(activity)
+    whole.unowned_seconds = total([whole.unowned_seconds])
+    return found, whole
+
+
+def test_a_piece_ends_when_much_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = random_life(3, [RangeAssignor]).records
+    ((_, whole),) = measure_part(records, Part())
+    monkeypatch.setattr("kafka_assignors.history._pieces.MOVES", 5)
+    pieces = [found for _, found in measure_part(records, Part())]
+    assert len(pieces) > 3
+    assert [one for found in pieces for one in found] == whole
+
+
+def test_a_snapshot_that_cannot_be_measured_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    records = random_life(3, [RangeAssignor]).records
+
+    def generations() -> list[int]:
+        ((_, found),) = measure_part(records, Part())
+        return [one.generation for one in found]
+
+    def fail_once(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
+        if end.generation == bad:
+            raise ArithmeticError("no plan")
+        return find_best(before, end, topics)
+
+    whole = generations()
+    bad = whole[3]
+    monkeypatch.setattr("kafka_assignors._groups.rebalances.find_best", fail_once)
+    assert generations() == [one for one in whole if one != bad]
+    assert "cannot measure group g at 0-" in caplog.text

@@ -1,0 +1,153 @@
+"""Snapshots of classic groups: all members at once say what they say one by one, whatever their bytes."""
+
+from __future__ import annotations
+
+import struct
+
+from hypothesis import given, settings, strategies as st
+
+from kafka_assignors._groups import snapshots
+from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
+from kafka_assignors._wire.user_data import encode_generation, encode_sticky
+
+TOPICS = ["a", "b", "\u00e9\u4e2d", ""]
+
+
+def string(text: str | None) -> bytes:
+    return b"\xff\xff" if text is None else struct.pack(">h", len(text.encode())) + text.encode()
+
+
+@st.composite
+def partition_lists(draw: st.DrawFn) -> bytes:
+    rows = draw(
+        st.lists(st.tuples(st.sampled_from(TOPICS), st.lists(st.integers(-1, 9), max_size=3)), max_size=3)
+    )
+    return struct.pack(">i", len(rows)) + b"".join(
+        string(topic) + struct.pack(f">i{len(ids)}i", len(ids), *ids) for topic, ids in rows
+    )
+
+
+@st.composite
+def blobs(draw: st.DrawFn) -> bytes | None:
+    made: bytes | None = draw(
+        st.one_of(
+            st.none(),
+            st.just(b""),
+            st.builds(encode_generation, st.integers(-1, 5), st.integers(1, 3)),
+            st.builds(
+                encode_sticky,
+                st.dictionaries(st.sampled_from(TOPICS), st.lists(st.integers(0, 9), max_size=3), max_size=2),
+                st.integers(-1, 5),
+            ),
+            partition_lists(),
+            partition_lists().map(lambda data: b"\0\1" + data + b"\0\0\0\7"),
+            st.binary(max_size=12),
+        )
+    )
+    return made
+
+
+def sized(data: bytes | None) -> bytes:
+    return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
+
+
+@st.composite
+def subscriptions(draw: st.DrawFn) -> bytes:
+    version = draw(st.sampled_from([0, 1, 2, 3, 3, 3, 4]))
+    topics = draw(st.lists(st.sampled_from([*TOPICS, *TOPICS, None]), max_size=3))
+    made = struct.pack(">hi", version, len(topics)) + b"".join(map(string, topics)) + sized(draw(blobs()))
+    if version >= 1:
+        made += draw(st.one_of(partition_lists(), st.just(b"\xff\xff\xff\xff")))
+    if version >= 2:
+        made += struct.pack(">i", draw(st.integers(-1, 5)))
+    if version >= 3:
+        made += string(draw(st.sampled_from([None, "", "r1"])))
+    return made
+
+
+@st.composite
+def assignments(draw: st.DrawFn) -> bytes:
+    if draw(st.booleans()):
+        return b""
+    return (
+        struct.pack(">h", draw(st.sampled_from([0, 1, 3]))) + draw(partition_lists()) + sized(draw(blobs()))
+    )
+
+
+def cut(data: bytes, at: int) -> bytes:
+    return data[: at % (len(data) + 1)]
+
+
+@st.composite
+def values(draw: st.DrawFn) -> GroupMetadataValue:
+    members = [
+        MemberMetadata(
+            member_id=f"m{number}",
+            group_instance_id=None,
+            client_id="c",
+            client_host="/h",
+            rebalance_timeout=1,
+            session_timeout=1,
+            subscription=draw(subscriptions()),
+            assignment=draw(assignments()),
+        )
+        for number in range(draw(st.integers(0, 3)))
+    ]
+    if members and draw(st.integers(0, 3)) == 0:
+        place = draw(st.integers(0, 200))
+        spoilt = members[0]
+        members[0] = MemberMetadata(
+            **{
+                **{name: getattr(spoilt, name) for name in MemberMetadata.__slots__},
+                "subscription": cut(spoilt.subscription, place),
+                "assignment": cut(spoilt.assignment, place),
+            }
+        )
+    return GroupMetadataValue(
+        version=3,
+        protocol_type="consumer",
+        generation=1,
+        protocol=draw(st.sampled_from(["sticky", "cooperative-sticky", "range"])),
+        leader=None,
+        current_state_timestamp=-1,
+        members=tuple(members),
+    )
+
+
+@given(value=values())
+@settings(max_examples=150, deadline=None)
+def test_all_at_once_is_as_one_by_one_or_not_at_all(value: GroupMetadataValue) -> None:
+    at_once = snapshots._said_at_once(value)
+
+    assert at_once is None or at_once == snapshots._said_one_by_one(value)
+
+
+def test_what_is_usual_is_read_at_once() -> None:
+    subscription = struct.pack(">hi", 3, 1) + string("a") + sized(encode_sticky({"a": [0, 1]}, 4))
+    subscription += struct.pack(">ii", 0, 4) + string(None)
+    assignment = struct.pack(">hi", 0, 1) + string("a") + struct.pack(">ii", 1, 0) + sized(None)
+    member = MemberMetadata(
+        member_id="m",
+        group_instance_id=None,
+        client_id="c",
+        client_host="/h",
+        rebalance_timeout=1,
+        session_timeout=1,
+        subscription=subscription,
+        assignment=assignment,
+    )
+    value = GroupMetadataValue(
+        version=3,
+        protocol_type="consumer",
+        generation=5,
+        protocol="sticky",
+        leader="m",
+        current_state_timestamp=-1,
+        members=(member,),
+    )
+
+    assert snapshots._said_at_once(value) == [
+        snapshots._Said(
+            topics=frozenset({"a"}), claims={"a": (0, 1)}, generation=4, assignment=frozenset({("a", 0)})
+        )
+    ]

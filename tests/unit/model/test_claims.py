@@ -1,0 +1,252 @@
+"""Claims as columns: whether they come as mappings or out of tables, a group is the same."""
+
+import struct
+from collections.abc import Collection, Mapping, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from kafka_assignors._model.claims import ClaimTable
+from kafka_assignors._model.group import NOBODY, Group
+from kafka_assignors._model.members import NO_GENERATION, Member
+from kafka_assignors._wire.codec import read_partition_lists
+
+Claim = Mapping[str, Collection[int]]
+
+TOPICS = ("a", "b", "c", "gone")
+INT32 = st.integers(-(2**31), 2**31 - 1)
+IDS = st.lists(st.integers(-1, 7) | INT32, max_size=6)
+CLAIMS = st.lists(st.dictionaries(st.sampled_from(TOPICS), IDS, max_size=4), max_size=7)
+ID_SETS = st.lists(st.integers(0, 5), unique=True) | st.lists(
+    st.sampled_from([3, 4, 7, 2**31 - 1]), unique=True
+)
+SIZES = st.dictionaries(st.sampled_from(TOPICS[:3]), ID_SETS)
+
+
+def as_bytes(claim: Claim) -> bytes:
+    return struct.pack(">i", len(claim)) + b"".join(
+        struct.pack(">h", len(name.encode()))
+        + name.encode()
+        + struct.pack(f">{len(ids) + 1}i", len(ids), *ids)
+        for name, ids in claim.items()
+    )
+
+
+def out_of_table(claims: Sequence[Claim]) -> list[Claim]:
+    """The same claims as rows of a table."""
+    return [*read_partition_lists([as_bytes(claim) for claim in claims]).table.claims()]
+
+
+def out_of_tables(claims: Sequence[Claim], rng: Random, tables: int) -> list[Claim]:
+    """The same claims, some as they are and the others as rows of some tables, in any order there.
+
+    The tables have rows of other claims too.
+    """
+    others: list[Claim] = [{"a": [0, 1, 2, 3, 4, 5]}, {"b": [0, 1], "other": [7]}, {}]
+    mixed = list(claims)
+    place_of = [rng.randrange(tables + 1) for _ in claims]
+    for table in range(tables):
+        mine = [number for number, place in enumerate(place_of) if place == table]
+        rows: list[tuple[int | None, Claim]] = [(number, claims[number]) for number in mine]
+        rows += [(None, rng.choice(others)) for _ in range(rng.randrange(4))]
+        rng.shuffle(rows)
+        for (number, _), row in zip(rows, out_of_table([claim for _, claim in rows]), strict=True):
+            if number is not None:
+                mixed[number] = row
+    return mixed
+
+
+def plain(claims: Sequence[Claim]) -> list[dict[str, list[int]]]:
+    return [{name: list(ids) for name, ids in claim.items()} for claim in claims]
+
+
+def group_of(sizes: Mapping[str, Sequence[int]], claims: Sequence[Claim], rng: Random) -> Group:
+    """A group of members with these claims, in any order, whose other traits come out of `rng`."""
+    members = [
+        Member(
+            member_id=f"m{number}",
+            topics=frozenset(name for name in TOPICS if rng.random() < 0.8),
+            claims=claim,
+            generation=rng.choice([NO_GENERATION, 3, 4, 4]),
+            holds=rng.random() < 0.5,
+        )
+        for number, claim in enumerate(claims)
+    ]
+    rng.shuffle(members)
+    return Group.of(sizes, members)
+
+
+def settled(group: Group) -> dict[str, Any]:
+    return {
+        "owner": group.owner.tolist(),
+        "previous": group.previous.tolist(),
+        "holders": sorted(group.holders.tolist()),
+        "revocation_required": group.revocation_required,
+    }
+
+
+class TestTables:
+    @given(CLAIMS, st.randoms(use_true_random=False), st.integers(0, 3))
+    def test_claims_come_out_of_a_table_as_they_went_in(
+        self, claims: list[dict[str, list[int]]], rng: Random, tables: int
+    ) -> None:
+        mixed = out_of_tables(claims, rng, tables)
+        table = ClaimTable.of(mixed)
+        assert table.claimants == len(claims)
+        assert plain(table.claims()) == claims
+        assert (np.diff(table.claimant) >= 0).all()
+        assert plain(ClaimTable.of(table.claims()).claims()) == claims
+
+    @given(CLAIMS, st.randoms(use_true_random=False), st.integers(1, 3))
+    def test_any_selection_in_any_order_may_be_put_into_a_table(
+        self, claims: list[dict[str, list[int]]], rng: Random, tables: int
+    ) -> None:
+        mixed = out_of_tables(claims, rng, tables)
+        chosen = rng.sample(range(len(claims)), rng.randint(0, len(claims)))
+        table = ClaimTable.of([mixed[number] for number in chosen])
+        assert plain(table.claims()) == [claims[number] for number in chosen]
+        assert plain(mixed) == claims
+
+    def test_rows_of_two_tables_do_not_mix_up_their_names(self) -> None:
+        first, second = out_of_table([{"a": [1], "b": [2]}]), out_of_table([{"b": [3]}, {"a": [4]}])
+        table = ClaimTable.of([second[1], first[0], {"c": [5]}, second[0]])
+        assert plain(table.claims()) == [{"a": [4]}, {"a": [1], "b": [2]}, {"c": [5]}, {"b": [3]}]
+
+    def test_two_members_may_make_the_same_claim(self) -> None:
+        claim = out_of_table([{"a": [0, 1]}, {"b": [2]}])[0]
+        assert plain(ClaimTable.of([claim, {}, claim]).claims()) == [{"a": [0, 1]}, {}, {"a": [0, 1]}]
+
+    @pytest.mark.parametrize("claims", [[], [{}], [{}, {}], [{"a": []}], [{}, {"a": [], "b": []}]])
+    def test_empty_claims(self, claims: list[Claim]) -> None:
+        assert plain(ClaimTable.of(claims).claims()) == claims
+        assert plain(ClaimTable.of(out_of_table(claims)).claims()) == claims
+
+    def test_ids_may_be_in_any_collection(self) -> None:
+        claims: list[Claim] = [{"a": range(2), "b": {5}}, {"a": (7, 7), "c": dict.fromkeys([1])}]
+        assert plain(ClaimTable.of(claims).claims()) == [{"a": [0, 1], "b": [5]}, {"a": [7, 7], "c": [1]}]
+
+    @pytest.mark.parametrize("number", [2**31, 2**32, 2**40, 2**63 - 1, -1, -(2**40), -(2**63)])
+    def test_ids_of_64_bits_are_kept(self, number: int) -> None:
+        assert plain(ClaimTable.of([{"a": [number, 1]}]).claims()) == [{"a": [number, 1]}]
+
+    @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**100])
+    def test_ids_beyond_64_bits_are_dropped(self, number: int) -> None:
+        assert plain(ClaimTable.of([{"a": [number, 1]}]).claims()) == [{"a": [1]}]
+
+
+class TestAsMappings:
+    @given(CLAIMS)
+    def test_a_claim_out_of_a_table_is_a_mapping_like_any(self, claims: list[dict[str, list[int]]]) -> None:
+        for claim, row in zip(claims, out_of_table(claims), strict=True):
+            assert row == claim
+            assert claim == row
+            assert len(row) == len(claim)
+            assert list(row) == list(claim)
+            assert list(row.values()) == list(claim.values())
+            assert [row[name] for name in row] == [claim[name] for name in claim]
+            assert bool(row) == bool(claim)
+            assert repr(row) == repr(claim)
+
+    def test_topics_that_are_not_there(self) -> None:
+        row = out_of_table([{"a": [1]}, {"b": [2]}])[0]
+        assert "b" not in row
+        assert row.get("b") is None
+        with pytest.raises(KeyError):
+            row["b"]
+
+    def test_a_topic_that_comes_twice_has_all_its_ids(self) -> None:
+        raw = bytes.fromhex("00000003 0001 61 00000001 00000003 0001 62 00000000 0001 61 00000001 00000001")
+        (row,) = read_partition_lists([raw]).table.claims()
+        assert row == {"a": [3, 1], "b": []}
+
+
+class TestGroups:
+    @given(SIZES, CLAIMS, st.integers(0, 2**32), st.integers(1, 3))
+    def test_a_group_is_the_same_for_claims_out_of_tables(
+        self, sizes: dict[str, list[int]], claims: list[dict[str, list[int]]], seed: int, tables: int
+    ) -> None:
+        expected = settled(group_of(sizes, claims, Random(seed)))
+        mixed = out_of_tables(claims, Random(seed), tables)
+        assert settled(group_of(sizes, mixed, Random(seed))) == expected
+        assert settled(group_of(sizes, out_of_table(claims), Random(seed))) == expected
+
+    @given(SIZES, CLAIMS, st.integers(0, 2**32))
+    def test_claims_on_what_does_not_exist_make_no_difference(
+        self, sizes: dict[str, list[int]], claims: list[dict[str, list[int]]], seed: int
+    ) -> None:
+        existing = [
+            {name: [each for each in ids if each in sizes.get(name, ())] for name, ids in claim.items()}
+            for claim in claims
+        ]
+        expected = settled(group_of(sizes, existing, Random(seed)))
+        assert settled(group_of(sizes, out_of_table(claims), Random(seed))) == expected
+
+    @pytest.mark.parametrize("from_table", [False, True])
+    def test_conflicts_are_settled(self, *, from_table: bool) -> None:
+        """By generation; two of one generation cancel each other; who holds comes first."""
+        said: list[tuple[int, bool, Claim]] = [
+            (4, False, {"a": [0, 1, 2, 3]}),
+            (5, False, {"a": [1, 2]}),
+            (5, False, {"a": [2]}),
+            (3, True, {"a": [3]}),
+        ]
+        claims = [claim for _, _, claim in said]
+        members = [
+            Member(
+                member_id=f"m{number}",
+                topics=frozenset("a"),
+                claims=claim,
+                generation=generation,
+                holds=holds,
+            )
+            for number, ((generation, holds, _), claim) in enumerate(
+                zip(said, out_of_table(claims) if from_table else claims, strict=True)
+            )
+        ]
+        assert settled(Group.of({"a": range(5)}, members)) == {
+            "owner": [0, 1, NOBODY, 3, NOBODY],
+            "previous": [0, 0, 0, 0, NOBODY],
+            "holders": [[3, 3]],
+            "revocation_required": False,
+        }
+
+    @pytest.mark.parametrize("from_table", [False, True])
+    def test_a_partition_claimed_twice_by_one_member_is_no_conflict(self, *, from_table: bool) -> None:
+        claim: Claim = {"a": [1, 1, 0, 1]}
+        (claim,) = out_of_table([claim]) if from_table else [claim]
+        group = Group.of(
+            {"a": [0, 1]},
+            [Member(member_id="m", topics=frozenset("a"), claims=claim, generation=1, holds=True)],
+        )
+        assert settled(group) == {
+            "owner": [0, 0],
+            "previous": [NOBODY, NOBODY],
+            "holders": [[0, 0], [1, 0]],
+            "revocation_required": False,
+        }
+
+    @pytest.mark.parametrize("ids", [[5, 9, 2**31 - 1], [0, 1, 3], [1, 2, 3], [2**31 - 1], [0, 2]])
+    def test_ids_with_gaps_are_found(self, ids: list[int]) -> None:
+        """Beside a topic without gaps before it, and one behind."""
+        claims: list[Claim] = [{"b": [*ids, 4, 2**31 - 2, -1], "a": [0, 3], "c": [1]}]
+        for claim in (claims[0], out_of_table(claims)[0]):
+            group = Group.of(
+                {"a": range(3), "b": ids, "c": range(2)},
+                [Member(member_id="m", topics=frozenset("abc"), claims=claim, generation=1)],
+            )
+            assert group.owner.tolist() == [0, NOBODY, NOBODY, *[0] * len(ids), NOBODY, 0]
+
+    @pytest.mark.parametrize("ids", [[0, 1, 2], [0, 1, 5]], ids=["without gaps", "with gaps"])
+    @pytest.mark.parametrize("number", [2**31, 2**32, 2**32 + 1, 2**40, 2**63 - 1, -1, -(2**32), -(2**63)])
+    def test_ids_out_of_range_are_nobodys(self, ids: list[int], number: int) -> None:
+        claims: list[Claim] = [{"a": [number], "b": [1, number], "c": [number]}]
+        for claim in (claims[0], ClaimTable.of(claims).claims()[0]):
+            group = Group.of(
+                {"a": ids, "b": ids, "c": ids},
+                [Member(member_id="m", topics=frozenset("abc"), claims=claim, generation=1, holds=True)],
+            )
+            assert np.flatnonzero(group.owner != NOBODY).tolist() == [4]
+            assert group.holders.tolist() == [[4, 0]]

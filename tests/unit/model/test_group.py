@@ -1,0 +1,425 @@
+"""Numbering, and the settlement of claims, of one rebalance's `Group`."""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kafka_assignors._model.arrays import sums
+from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member, racks_matter
+from kafka_assignors.planners import plan_exact, plan_quickly
+from tests.support.rebalances import random_rebalance
+
+TOPICS = ("a", "b", "c")
+
+
+def member(name: str, *topics: str, instance: str | None = None, **claim: Any) -> Member:
+    """A member of `topics`; `claims`, `generation`, `holds` and `rack` as in `Member`."""
+    return Member(member_id=name, topics=frozenset(topics), instance_id=instance, **claim)
+
+
+def owners(group: Group) -> dict[tuple[str, int], str]:
+    """The valid owner of each partition that has one."""
+    return {
+        group.name_of(partition): group.members[number].member_id
+        for partition, number in enumerate(group.owner.tolist())
+        if number != NOBODY
+    }
+
+
+def names(group: Group) -> list[str]:
+    return [member.member_id for member in group.members]
+
+
+# Few topics, partitions and generations, so that claims meet.
+claims = st.dictionaries(
+    st.sampled_from([*TOPICS, "gone"]),
+    st.lists(st.integers(min_value=-1, max_value=5), max_size=6),
+)
+members = st.lists(
+    st.builds(
+        Member,
+        member_id=st.text(alphabet="ab\ue000\U0001f600", min_size=1, max_size=3),
+        topics=st.frozensets(st.sampled_from([*TOPICS, "unknown"])),
+        claims=claims,
+        generation=st.integers(min_value=NO_GENERATION, max_value=3),
+        holds=st.booleans(),
+    ),
+    max_size=6,
+    unique_by=lambda made: made.member_id,
+)
+topics = st.dictionaries(
+    st.sampled_from(TOPICS), st.lists(st.integers(min_value=0, max_value=5), max_size=6), max_size=3
+)
+
+
+def test_static_members_come_first_by_instance_id_then_dynamic_ones_by_member_id() -> None:
+    group = Group.of(
+        {"a": [0]},
+        [
+            member("c", "a"),
+            member("d", "a", instance="i2"),
+            member("b", "a"),
+            member("e", "a", instance="i1"),
+        ],
+    )
+    assert names(group) == ["e", "d", "b", "c"]
+
+
+def test_members_are_ordered_by_utf16_units() -> None:
+    group = Group.of({"a": [0]}, [member("\ue000", "a"), member("\U0001f600", "a"), member("z", "a")])
+    assert names(group) == ["z", "\U0001f600", "\ue000"]
+
+
+def test_a_lone_surrogate_in_a_member_id_is_ordered_too() -> None:
+    group = Group.of({"a": [0]}, [member("\ue000", "a"), member("\ud800", "a")])
+    assert names(group) == ["\ud800", "\ue000"]
+
+
+def test_two_members_with_one_id_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"member ids must differ, but \['m'\] came more than once"):
+        Group.of({"a": [0]}, [member("m", "a"), member("n", "a"), member("m", "b")])
+
+
+def test_partitions_are_numbered_by_topic_and_id_with_gaps_and_duplicates() -> None:
+    group = Group.of({"b": [33, 10, 40, 21, 10], "a": [7]}, [member("m", "a", "b")])
+    assert group.topics == ("a", "b")
+    assert group.topic_bounds.tolist() == [0, 1, 5]
+    assert group.partition_ids.tolist() == [7, 10, 21, 33, 40]
+    assert group.topic_of.tolist() == [0, 1, 1, 1, 1]
+    assert [group.name_of(p) for p in range(group.size)] == [
+        ("a", 7),
+        ("b", 10),
+        ("b", 21),
+        ("b", 33),
+        ("b", 40),
+    ]
+    assert group.partitions_of(1) == range(1, 5)
+
+
+def test_claims_find_partitions_whose_ids_have_gaps() -> None:
+    group = Group.of({"a": [10, 21, 33, 40]}, [member("m", "a", claims={"a": [33, 10, 11, 0]}, generation=1)])
+    assert owners(group) == {("a", 10): "m", ("a", 33): "m"}
+
+
+def test_topics_without_subscribers_or_partitions_are_left_out() -> None:
+    group = Group.of({"a": [0], "b": [0], "empty": []}, [member("m", "b", "empty", "unknown")])
+    assert group.topics == ("b",)
+    assert group.subscriptions == ((0,),)
+    assert group.subscribers == ((0,),)
+
+
+def test_subscriptions_and_subscribers_are_each_others_inverse() -> None:
+    group = Group.of({"a": [0], "b": [0]}, [member("m", "a", "b"), member("k", "b"), member("l")])
+    assert names(group) == ["k", "l", "m"]
+    assert group.subscriptions == ((1,), (), (0, 1))
+    assert group.subscribers == ((2,), (0, 2))
+
+
+@pytest.mark.parametrize(
+    ("subscriptions", "uniform"),
+    [
+        ([("a", "b"), ("b", "a")], True),
+        ([("a", "b"), ("a",)], False),
+        ([("a",), ()], False),
+        ([("a",), ("a", "unknown")], True),
+        ([], True),
+    ],
+)
+def test_a_group_is_uniform_if_all_have_the_same_existing_topics(
+    subscriptions: list[tuple[str, ...]], *, uniform: bool
+) -> None:
+    made = [member(str(number), *subscribed) for number, subscribed in enumerate(subscriptions)]
+    assert Group.of({"a": [0], "b": [0]}, made).uniform is uniform
+
+
+@pytest.mark.parametrize(
+    ("made", "topics"),
+    [
+        ([], {"a": [0]}),
+        ([member("m")], {"a": [0]}),
+        ([member("m", "a")], {}),
+        ([member("m", "a")], {"a": []}),
+    ],
+    ids=["no members", "no subscriptions", "no topics", "no partitions"],
+)
+def test_a_group_may_be_empty(made: list[Member], topics: dict[str, list[int]]) -> None:
+    claiming = [
+        Member(member_id=one.member_id, topics=one.topics, claims={"a": [0]}, generation=1, holds=True)
+        for one in made
+    ]
+    group = Group.of(topics, claiming)
+    assert group.size == 0
+    assert group.topics == ()
+    assert len(group.members) == len(made)
+    assert group.owner.tolist() == group.previous.tolist() == group.topic_of.tolist() == []
+    assert group.holders.shape == (0, 2)
+    assert not group.revocation_required
+
+
+def settle(*claimants: tuple[str, int]) -> str | None:
+    """Who owns the one partition that all claim, each in its generation."""
+    made = [member(name, "a", claims={"a": [0]}, generation=generation) for name, generation in claimants]
+    return owners(Group.of({"a": [0]}, made)).get(("a", 0))
+
+
+def test_the_only_claim_counts_whatever_its_generation() -> None:
+    assert settle(("m", NO_GENERATION)) == "m"
+    assert settle(("m", 4)) == "m"
+
+
+def test_the_highest_generation_wins() -> None:
+    assert settle(("k", 3), ("l", 5), ("m", 4)) == "l"
+    assert settle(("k", 0), ("l", NO_GENERATION)) == "k"
+
+
+def test_claims_of_one_generation_cancel_each_other() -> None:
+    assert settle(("k", 3), ("l", 3)) is None
+    assert settle(("k", NO_GENERATION), ("l", NO_GENERATION)) is None
+    assert settle(("k", 3), ("l", 3), ("m", 3)) is None
+
+
+def test_a_third_older_claim_does_not_profit_from_two_that_cancel() -> None:
+    assert settle(("k", 2), ("l", 3), ("m", 3)) is None
+    assert settle(("k", 3), ("l", 3), ("m", 2)) is None
+
+
+def test_two_older_claims_do_not_cancel_a_newer_one() -> None:
+    assert settle(("k", 2), ("l", 2), ("m", 3)) == "m"
+    assert settle(("k", 3), ("l", 2), ("m", 2)) == "k"
+
+
+def test_a_claim_on_a_topic_that_the_member_left_does_not_count() -> None:
+    group = Group.of(
+        {"a": [0], "b": [0]},
+        [
+            member("k", "b", claims={"a": [0]}, generation=5),
+            member("l", "a", claims={"a": [0]}, generation=3),
+        ],
+    )
+    assert owners(group) == {("a", 0): "l"}
+    assert group.revocation_required
+
+
+def test_nothing_must_be_revoked_for_topics_that_are_gone_for_all() -> None:
+    group = Group.of({"a": [0]}, [member("k", "a", claims={"gone": [0], "a": [0]}, generation=5)])
+    assert not group.revocation_required
+
+
+@pytest.mark.parametrize("number", [-1, -(2**31), -(2**63), 1, 2**31, 2**32, 2**32 + 0, 2**63 - 1])
+def test_claims_on_partitions_that_do_not_exist_are_dropped(number: int) -> None:
+    # With two topics a careless (topic, id) key could take one topic's id for another's.
+    group = Group.of(
+        {"a": [0], "b": [0]},
+        [
+            member("k", "a", "b", claims={"a": [number], "b": [number, 0]}, generation=1, holds=True),
+            member("l", "a", "b", claims={"b": [number]}, generation=1),
+        ],
+    )
+    assert owners(group) == {("b", 0): "k"}
+    assert group.holders.tolist() == [[1, 0]]
+    assert not group.revocation_required
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, 2**100, -(2**63) - 1, -(2**100)])
+def test_claims_on_ids_beyond_64_bits_are_dropped(number: int) -> None:
+    group = Group.of({"a": [0, 1]}, [member("k", "a", claims={"a": [0, number, 1]}, generation=1)])
+    assert owners(group) == {("a", 0): "k", ("a", 1): "k"}
+
+
+def test_a_partition_named_twice_in_one_claim_is_claimed_once() -> None:
+    group = Group.of({"a": [0]}, [member("k", "a", claims={"a": [0, 0, 0]}, generation=1, holds=True)])
+    assert owners(group) == {("a", 0): "k"}
+    assert group.holders.tolist() == [[0, 0]]
+
+
+def test_the_previous_owner_is_the_newest_one_before_the_groups_generation() -> None:
+    group = Group.of(
+        {"a": [0, 1, 2]},
+        [
+            member("k", "a", claims={"a": [0, 1]}, generation=7),
+            member("l", "a", claims={"a": [0, 2]}, generation=5),
+            member("m", "a", claims={"a": [0, 1]}, generation=6),
+        ],
+    )
+    assert group.owner.tolist() == [0, 0, 1]
+    assert group.previous.tolist() == [2, 2, 1]
+
+
+def test_a_member_without_claims_makes_older_generations_previous() -> None:
+    made = [member("k", "a", claims={"a": [0]}, generation=6), member("l", "a", generation=7)]
+    assert Group.of({"a": [0]}, made).previous.tolist() == [0]
+    assert Group.of({"a": [0]}, made[:1]).previous.tolist() == [NOBODY]
+
+
+def test_holders_are_all_that_hold_valid_or_not() -> None:
+    group = Group.of(
+        {"a": [0, 1], "b": [0]},
+        [
+            member("k", "b", claims={"a": [0], "b": [0]}, generation=5, holds=True),
+            member("l", "a", claims={"a": [0, 1, 7]}, generation=3, holds=True),
+            member("m", "a", claims={"a": [1]}, generation=9),
+        ],
+    )
+    assert sorted(group.holders.tolist()) == [[0, 0], [0, 1], [1, 1], [2, 0]]
+
+
+def test_replica_racks_are_kept_if_a_member_has_a_rack() -> None:
+    racks = {("a", 10): frozenset({"r1"}), ("other", 0): frozenset({"r2"})}
+    group = Group.of({"a": [10, 21]}, [member("k", "a", rack="r1"), member("l", "a")], racks)
+    assert group.replica_racks == (frozenset({"r1"}), frozenset())
+
+
+@pytest.mark.parametrize("rack", [None, ""])
+def test_replica_racks_are_left_out_if_no_member_has_a_rack(rack: str | None) -> None:
+    racks = {("a", 0): frozenset({"r1"})}
+    assert Group.of({"a": [0]}, [member("k", "a", rack=rack)], racks).replica_racks is None
+
+
+@pytest.mark.parametrize(
+    ("member_racks", "partition_racks", "matter"),
+    [
+        (set(), [{"r1"}, {"r2"}], False),
+        ({"r1"}, [], False),
+        ({"r1"}, [set(), set()], False),
+        ({"r3"}, [{"r1"}, {"r2"}], False),
+        ({"r1"}, [{"r1"}, {"r1"}], False),
+        ({"r1"}, [{"r1", "r2"}, {"r1", "r2"}], False),
+        ({"r1"}, [{"r1"}, {"r2"}], True),
+        ({"r1", "r3"}, [{"r1", "r2"}, {"r1"}], True),
+        ({"r1"}, [{"r1"}, set()], True),
+    ],
+)
+def test_racks_matter_if_members_share_some_and_partitions_differ(
+    member_racks: set[str], partition_racks: list[set[str]], *, matter: bool
+) -> None:
+    assert racks_matter(member_racks, [frozenset(racks) for racks in partition_racks]) is matter
+
+
+@settings(deadline=None, derandomize=True)
+@given(members, topics, st.randoms(use_true_random=False))
+def test_numbers_do_not_depend_on_the_order_of_the_input(
+    made: list[Member], sizes: dict[str, list[int]], rng: Random
+) -> None:
+    group = Group.of(sizes, made)
+    shuffled = rng.sample(made, len(made))
+    turned = [
+        Member(
+            member_id=one.member_id,
+            topics=one.topics,
+            claims={topic: list(one.claims[topic])[::-1] for topic in list(one.claims)[::-1]},
+            generation=one.generation,
+            holds=one.holds,
+        )
+        for one in shuffled
+    ]
+    other = Group.of({topic: sizes[topic][::-1] for topic in reversed(sizes)}, turned)
+    assert names(other) == names(group)
+    assert other.topics == group.topics
+    assert other.subscriptions == group.subscriptions
+    assert other.subscribers == group.subscribers
+    for field in ("partition_ids", "topic_bounds", "owner", "previous"):
+        np.testing.assert_array_equal(getattr(other, field), getattr(group, field))
+    assert sorted(other.holders.tolist()) == sorted(group.holders.tolist())
+    assert other.revocation_required == group.revocation_required
+
+
+@settings(deadline=None, derandomize=True)
+@given(members, topics)
+def test_claims_are_settled_by_the_rules_partition_by_partition(
+    made: list[Member], sizes: dict[str, list[int]]
+) -> None:
+    group = Group.of(sizes, made)
+    newest = max((one.generation for one in made), default=NO_GENERATION)
+    number_of = {name: number for number, name in enumerate(names(group))}
+    holders = set()
+    for partition in range(group.size):
+        topic, number = group.name_of(partition)
+        claimants = [one for one in made if number in one.claims.get(topic, ())]
+        holders |= {(partition, number_of[one.member_id]) for one in claimants if one.holds}
+        valid = [one for one in claimants if topic in one.topics]
+        held = [one for one in valid if one.holds]
+        for expected, found in (
+            (held or valid, group.owner),
+            ([one for one in valid if one.generation < newest], group.previous),
+        ):
+            top = max((one.generation for one in expected), default=NO_GENERATION)
+            first = [number_of[one.member_id] for one in expected if one.generation == top]
+            assert found[partition] == (first[0] if len(first) == 1 else NOBODY)
+    assert {tuple(pair) for pair in group.holders.tolist()} == holders
+    assert len(group.holders) == len(holders)
+    assert group.revocation_required == any(
+        topic not in one.topics and number in group.partition_ids[slice(*bounds)]
+        for topic, bounds in zip(
+            group.topics, zip(group.topic_bounds[:-1], group.topic_bounds[1:], strict=True), strict=True
+        )
+        for one in made
+        for number in one.claims.get(topic, ())
+    )
+
+
+class EnoughError(Exception):
+    """It takes too long."""
+
+
+def test_a_group_can_be_given_up_at_any_tick_and_is_the_same_with_ticks() -> None:
+    for seed in range(50):
+        case, ticks = random_rebalance(seed), list[None]()
+        group = Group.of(case.topics, case.members, case.racks, tick=lambda: ticks.append(None))  # noqa: B023
+        assert len(ticks) >= 5, seed
+        assert group.owner.tolist() == case.group.owner.tolist(), seed
+        for last in range(len(ticks)):
+            left = [None] * last
+
+            def tick(left: list[None] = left) -> None:
+                if not left:
+                    raise EnoughError
+                left.pop()
+
+            with pytest.raises(EnoughError):
+                Group.of(case.topics, case.members, case.racks, tick=tick)
+
+
+@pytest.mark.parametrize("members", [10, 100])
+def test_ticks_come_for_each_set_of_topics_and_each_claim(members: int) -> None:
+    topics = {f"t{number}": range(2) for number in range(members)}
+    listed = [
+        Member(
+            member_id=f"m{number}",
+            topics=frozenset(list(topics)[: number + 1]),
+            claims={f"t{number}": [0]},
+            generation=1,
+        )
+        for number in range(members)
+    ]
+    ticks: list[None] = []
+    Group.of(topics, listed, tick=lambda: ticks.append(None))
+    assert len(ticks) >= 2 * members
+
+
+@pytest.mark.parametrize("density", [0, 16, 10**6])
+def test_groups_and_plans_are_the_same_by_tables_and_by_sorting(
+    density: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(seed: int) -> list[Any]:
+        group = random_rebalance(seed).group
+        subscribed = group.subscribed.tuples(), group.subscription_of.tolist(), group.owner.tolist()
+        plans = plan_exact(group), plan_exact(group, max_skew=1), plan_quickly(group)
+        return [subscribed, *(plan.owner.tolist() for plan in plans)]
+
+    expected = [told(seed) for seed in range(300)]
+    monkeypatch.setattr("kafka_assignors._model.topic_sets._DENSE", density)
+    for seed, each in enumerate(expected):
+        assert told(seed) == each, seed
+
+
+def test_sums_of_many_numbers_are_those_of_few() -> None:
+    rng = np.random.default_rng(1)
+    for share in (0.0, 0.01, 0.9):
+        index = rng.integers(0, 50, 30_000)
+        values = np.where(rng.random(index.size) < share, rng.integers(-5, 100, index.size), 0)
+        expected = np.zeros(60, dtype=np.int64)
+        np.add.at(expected, index, values)
+        assert sums(index, values, 60).tolist() == expected.tolist()

@@ -1,0 +1,93 @@
+"""New partitions go on with a topic's pattern, or balance its brokers."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kafka_assignors.placement import (
+    PlacementError,
+    Racks,
+    expand,
+    infer,
+    place_rack_aware,
+    place_rack_unaware,
+)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Racks:
+    """Brokers, with racks or without."""
+    racked = draw(st.booleans())
+    return {
+        broker: f"r{broker % 3}" if racked else None for broker in range(10, 10 + draw(st.integers(2, 9)))
+    }
+
+
+@given(clusters(), st.data(), st.integers(2, 40), st.integers(1, 30), st.booleans())
+def test_a_topic_grows_as_if_it_had_been_created_so(
+    racks: Racks, data: st.DataObject, count: int, more: int, aware: bool
+) -> None:
+    factor = data.draw(st.integers(2, min(len(racks), 4)))
+    seed = data.draw(st.integers(0, 2**40))
+    present = (
+        place_rack_aware(count, factor, racks, seed=seed)
+        if aware
+        else place_rack_unaware(count, factor, sorted(racks), seed=seed)
+    )
+    expanded = expand(present, more, racks)
+    (known,) = [fit for fit in infer(present, racks=racks).fits if fit.generator == expanded.how]
+    (step,) = known.steps
+    # Few partitions leave several shifts open: it is one of them.
+    assert {**present, **expanded.partitions} in [
+        place_rack_aware(count + more, factor, racks, start_index=step.start_index, shift=shift)
+        if expanded.how == "rack-aware"
+        else place_rack_unaware(
+            count + more, factor, sorted(racks), start_index=step.start_index, shift=shift
+        )
+        for shift in step.shifts
+    ]
+
+
+def test_a_topic_without_a_pattern_is_balanced_with_the_others() -> None:
+    present = {0: [1, 2], 1: [1, 2], 2: [1, 3], 3: [1, 2]}
+    expanded = expand(present, 3, dict.fromkeys([1, 2, 3, 4]), others={"other": {0: [4, 3]}})
+    assert (expanded.how, expanded.why) == ("balanced", "no generator with a start index and a shift fits it")
+    loads = Counter(
+        broker for replicas in (*present.values(), *expanded.partitions.values()) for broker in replicas
+    )
+    assert loads + Counter([4, 3]) == {1: 4, 2: 4, 3: 4, 4: 4}
+
+
+def test_a_pattern_over_a_broker_that_is_not_up_is_not_kept() -> None:
+    present = place_rack_unaware(8, 2, range(4), start_index=1)
+    expanded = expand(present, 4, dict.fromkeys([0, 1, 3]))
+    assert (expanded.how, expanded.why) == ("balanced", "its pattern goes over broker 2, which is not up")
+    assert all({*replicas} < {0, 1, 3} for replicas in expanded.partitions.values())
+
+
+def test_new_brokers_are_no_part_of_the_pattern() -> None:
+    present = place_rack_unaware(8, 2, range(4), start_index=1)
+    expanded = expand(present, 4, dict.fromkeys(range(6)))
+    assert expanded.how == "rack-unaware"
+    assert expanded.why.endswith("; broker 4, 5 is no part of the pattern and gets nothing")
+    assert {**present, **expanded.partitions} == place_rack_unaware(12, 2, range(4), start_index=1)
+
+
+def test_a_pattern_is_given_up_where_balance_is_wanted() -> None:
+    present = place_rack_unaware(8, 2, range(4), start_index=1)
+    expanded = expand(present, 4, dict.fromkeys(range(6)), keep_pattern=False)
+    assert expanded.how == "balanced"
+    assert Counter(b for replicas in expanded.partitions.values() for b in replicas) == {4: 4, 5: 4}
+
+
+def test_topics_whose_ids_have_gaps_go_on_by_position() -> None:
+    made = place_rack_unaware(9, 3, range(5), start_index=3, shift=1)
+    ids = (10, 21, 33, 40, 41, 57, 60, 99)
+    expanded = expand({ids[place]: made[place] for place in range(8)}, 1, dict.fromkeys(range(5)))
+    assert expanded.partitions == {100: made[8]}
+
+
+def test_no_partitions_are_refused() -> None:
+    with pytest.raises(PlacementError, match="0 partitions cannot be added"):
+        expand({0: [1]}, 0, {1: None})

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kafka_assignors._wire.java.orders import hash_order, string_hash
+from kafka_assignors._wire.java.random import JavaRandom
+from kafka_assignors.placement._generators import (
+    AlternatedBrokers,
+    alternate,
+    place_rack_aware,
+    place_rack_unaware,
+    rack_unaware_replicas,
+    shift_at,
+)
+from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._striped import place_striped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafka_assignors.placement._placement import Racks
+
+NINE = {broker: f"rack{broker // 3 + 1}" for broker in range(9)}
+BROKERS = st.lists(st.integers(0, 1000), min_size=1, max_size=20, unique=True)
+SEEDS = st.integers(-(2**63), 2**63 - 1)
+
+
+def distinct(placement: Mapping[int, list[int]], replication_factor: int) -> bool:
+    return all(len(replicas) == len(set(replicas)) == replication_factor for replicas in placement.values())
+
+
+# Examples -------------------------------------------------------------------------------------------------
+
+
+def test_a_topic_of_six_partitions_on_three_brokers() -> None:
+    """A listing of `kafka-topics --describe`, with the start index that follows from its first replica."""
+    assert place_rack_unaware(6, 3, [0, 1, 2], start_index=2) == {
+        0: [2, 0, 1],
+        1: [0, 1, 2],
+        2: [1, 2, 0],
+        3: [2, 1, 0],
+        4: [0, 2, 1],
+        5: [1, 0, 2],
+    }
+
+
+def test_broker_ids_may_leave_gaps() -> None:
+    assert place_rack_unaware(2, 3, [2, 5, 8], start_index=2) == {0: [8, 2, 5], 1: [2, 5, 8]}
+
+
+def test_brokers_alternate_over_the_racks() -> None:
+    assert alternate(NINE) == [0, 3, 6, 1, 4, 7, 2, 5, 8]
+
+
+def test_racks_are_in_javas_order_of_strings() -> None:
+    assert alternate({1: "\uff5e", 2: "\U0001f600", 3: "a", 4: "Z"}) == [4, 3, 2, 1]
+
+
+def test_without_racks_rack_aware_is_rack_unaware_on_the_sorted_brokers() -> None:
+    assert place_rack_aware(9, 2, {8: None, 2: None, 5: None}, seed=3) == place_rack_unaware(
+        9, 2, [2, 5, 8], seed=3
+    )
+
+
+def test_the_shift_may_be_chosen_apart_from_the_start_index() -> None:
+    assert place_rack_unaware(1, 3, range(5), start_index=1, shift=2) == {0: [1, 4, 0]}
+    assert place_rack_aware(1, 3, NINE, start_index=0, shift=1) == {0: [0, 4, 7]}
+
+
+def test_start_index_and_shift_are_drawn_in_this_order() -> None:
+    random = JavaRandom(7)
+    start, shift = random.next_int(9), random.next_int(9)
+    brokers = range(9)
+    drawn = place_rack_unaware(20, 3, brokers, seed=7)
+    assert drawn == place_rack_unaware(20, 3, brokers, start_index=start, shift=shift)
+    assert place_rack_unaware(20, 3, brokers, shift=shift, seed=7) == drawn
+    assert place_rack_aware(20, 3, NINE, shift=shift, seed=7) == place_rack_aware(20, 3, NINE, seed=7)
+
+
+def test_without_a_seed_placements_differ() -> None:
+    generators: list[Callable[[], dict[int, list[int]]]] = [
+        lambda: place_rack_unaware(1, 3, range(1000)),
+        lambda: place_rack_aware(1, 3, {broker: f"rack{broker % 7}" for broker in range(1000)}),
+        lambda: place_striped(1, 3, {broker: f"rack{broker % 7}" for broker in range(1000)}),
+    ]
+    for generate in generators:
+        assert len({str(generate()) for _ in range(10)}) > 1
+
+
+def test_an_empty_optional_and_strings_are_in_the_order_of_javas_hash_map() -> None:
+    assert hash_order(["b", "a", None, "b"], string_hash) == [None, "a", "b"]
+
+
+def test_brokers_without_a_rack_share_one() -> None:
+    placement = place_striped(60, 2, {1: None, 2: None, 3: "a"}, seed=1)
+    assert {3 in replicas for replicas in placement.values()} == {True}
+
+
+# Properties -----------------------------------------------------------------------------------------------
+
+
+@given(BROKERS, st.data())
+def test_rack_unaware_placements_go_round(brokers: list[int], data: st.DataObject) -> None:
+    replication_factor = data.draw(st.integers(1, len(brokers)))
+    first = data.draw(st.integers(0, 50))
+    partitions = data.draw(st.integers(1, 60))
+    seed = data.draw(SEEDS)
+    placement = place_rack_unaware(partitions, replication_factor, brokers, first_partition=first, seed=seed)
+    assert list(placement) == list(range(first, first + partitions))
+    assert distinct(placement, replication_factor)
+    follows = dict(zip(brokers, [*brokers[1:], brokers[0]], strict=True))
+    leaders = [replicas[0] for replicas in placement.values()]
+    assert all(follows[leader] == then for leader, then in pairwise(leaders))
+    assert placement == place_rack_unaware(
+        partitions, replication_factor, brokers, first_partition=first, seed=seed
+    )
+
+
+@given(st.integers(1, 6), st.integers(1, 5), st.data())
+def test_on_equal_racks_partitions_are_on_as_many_racks_as_possible_and_brokers_lead_alike(
+    rack_count: int, in_each: int, data: st.DataObject
+) -> None:
+    ids = data.draw(st.permutations(range(0, 3 * rack_count * in_each, 3)))
+    racks: Racks = {broker: f"rack{number % rack_count}" for number, broker in enumerate(ids)}
+    replication_factor = data.draw(st.integers(1, len(racks)))
+    partitions = 4 * len(racks)
+    seed = data.draw(SEEDS)
+    for placement in (
+        place_rack_aware(partitions, replication_factor, racks, seed=seed),
+        place_striped(partitions, replication_factor, racks, seed=seed),
+    ):
+        assert distinct(placement, replication_factor)
+        for replicas in placement.values():
+            assert len({racks[broker] for broker in replicas}) == min(replication_factor, rack_count)
+    leaders = Counter(
+        replicas[0]
+        for replicas in place_rack_aware(partitions, replication_factor, racks, seed=seed).values()
+    )
+    assert leaders == dict.fromkeys(racks, 4)
+
+
+@given(st.dictionaries(st.integers(0, 99), st.sampled_from("abcd"), min_size=1, max_size=12), st.data())
+def test_rack_aware_placements_on_any_racks(racks: dict[int, str], data: st.DataObject) -> None:
+    replication_factor = data.draw(st.integers(1, len(racks)))
+    seed = data.draw(SEEDS)
+    placement = place_rack_aware(40, replication_factor, racks, seed=seed)
+    assert distinct(placement, replication_factor)
+    most = min(replication_factor, len(set(racks.values())))
+    assert {len({racks[broker] for broker in replicas}) for replicas in placement.values()} == {most}
+    order = alternate(racks)
+    first = order.index(placement[0][0])
+    assert [placement[p][0] for p in range(40)] == [order[(first + p) % len(order)] for p in range(40)]
+    assert placement == place_rack_aware(40, replication_factor, dict(sorted(racks.items())), seed=seed)
+
+
+@given(
+    st.dictionaries(st.integers(0, 99), st.sampled_from(["a", "b", None]), min_size=1, max_size=12), st.data()
+)
+def test_striped_leaders_are_unfenced(racks: dict[int, str | None], data: st.DataObject) -> None:
+    fenced = data.draw(st.sets(st.sampled_from(sorted(racks)), max_size=len(racks) - 1))
+    replication_factor = data.draw(st.integers(1, len(racks)))
+    first, seed = data.draw(st.integers(0, 50)), data.draw(SEEDS)
+    placement = place_striped(40, replication_factor, racks, fenced=fenced, first_partition=first, seed=seed)
+    assert list(placement) == list(range(first, first + 40))
+    assert distinct(placement, replication_factor)
+    assert not fenced & {replicas[0] for replicas in placement.values()}
+    from_0 = place_striped(40, replication_factor, racks, fenced=fenced, seed=seed)
+    assert list(from_0.values()) == list(placement.values())
+
+
+@settings(deadline=None)
+@given(st.integers(1, 12), st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
+def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, shift: int) -> None:
+    brokers = list(range(size))
+    racks: Racks = {broker: f"rack{broker * broker % 5}" for broker in brokers}
+    replication_factor = (size + 1) // 2
+    options: dict[str, Any] = {"start_index": start, "shift": shift, "first_partition": first}
+    rack_unaware = place_rack_unaware(40, replication_factor, brokers, **options)
+    rack_aware = place_rack_aware(40, replication_factor, racks, **options)
+    alternated = AlternatedBrokers(racks, replication_factor)
+    grown = shift
+    for partition in range(first, first + 40):
+        grown += partition > 0 and partition % size == 0
+        assert shift_at(partition, first, shift, size) == grown
+        assert rack_unaware[partition] == rack_unaware_replicas(
+            partition, replication_factor, brokers, start, grown
+        )
+        assert rack_aware[partition] == alternated.replicas(partition, start, grown)
+
+
+# Errors ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (
+            lambda: place_rack_unaware(0, 1, [1]),
+            "partitions is 0: there is nothing to place; ask for 1 or more",
+        ),
+        (
+            lambda: place_rack_aware(1, -1, {1: "a"}),
+            "replication_factor is -1: each partition has a leader; ask for 1 or more",
+        ),
+        (lambda: place_rack_unaware(1, 1, []), "no brokers are given: name at least one"),
+        (
+            lambda: place_rack_unaware(1, 3, [1, 2]),
+            (
+                "replication_factor is 3, but of brokers there are 2, and each takes one replica of a "
+                "partition: ask for at most 2, or give more brokers"
+            ),
+        ),
+        (
+            lambda: place_rack_unaware(1, 1, [1, 2, 1]),
+            "broker 1 is given twice: name each broker once",
+        ),
+        (
+            lambda: place_striped(1, 1, {-1: "a"}),
+            "broker -1 cannot be: ids are 0 or more; take them from the cluster's metadata",
+        ),
+        (
+            lambda: place_rack_unaware(1, 1, [1], start_index=-1),
+            "start_index is -1: give 0 or more, or leave it out",
+        ),
+        (lambda: place_rack_aware(1, 1, {1: "a"}, shift=-2), "shift is -2: give 0 or more, or leave it out"),
+        (
+            lambda: place_striped(1, 1, {1: "a"}, first_partition=-3),
+            "first_partition is -3: give 0 or more, or leave it out",
+        ),
+        (
+            lambda: place_rack_aware(1, 1, {3: None, 1: "a", 2: None}),
+            (
+                "no rack is known of broker 2, 3, but of others: rack-aware placement needs all of them; "
+                "give the missing racks, or use place_rack_unaware"
+            ),
+        ),
+        (
+            lambda: place_striped(1, 1, {1: "a", 2: "b"}, fenced=[1, 2, 2]),
+            "all 2 brokers are fenced, and a leader must not be: leave at least one out of fenced",
+        ),
+        (
+            lambda: place_striped(1, 1, {1: "a"}, fenced=[7, 1]),
+            (
+                "broker 7 is fenced, but not among the brokers with racks: add it there "
+                "(with None if it has no rack)"
+            ),
+        ),
+    ],
+)
+def test_what_cannot_be_placed_says_why_and_the_way_out(place: Callable[[], object], message: str) -> None:
+    with pytest.raises(PlacementError, match=f"^{re.escape(message)}$"):
+        place()
+
+
+@pytest.mark.parametrize("bound", [0, -1, 2**31])
+def test_java_draws_below_a_bound_in_its_int_range_only(bound: int) -> None:
+    with pytest.raises(ValueError, match=f"bound is {bound}"):
+        JavaRandom(1).next_int(bound)

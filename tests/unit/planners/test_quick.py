@@ -1,0 +1,117 @@
+"""The plan that is taken when the exact one takes too long."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from kafka_assignors._model.group import NOBODY, Group
+from kafka_assignors._model.members import Member
+from kafka_assignors._model.plan import check
+from kafka_assignors.planners._quick import plan_quickly
+from tests.support.rebalances import random_rebalance
+
+SEEDS = range(500)
+
+
+def one_by_one(group: Group) -> list[int]:
+    """The loads if free partitions go one by one to the least loaded subscriber, narrow topics first."""
+    loads, free = [0] * len(group.members), []
+    share = -(-group.size // max(len(group.members), 1))
+    for partition, owner in enumerate(group.owner.tolist()):
+        if owner != NOBODY and loads[owner] < share:
+            loads[owner] += 1
+        else:
+            free.append(int(group.topic_of[partition]))
+    for topic in sorted(free, key=lambda topic: (len(group.subscribers[topic]), topic)):
+        loads[min(group.subscribers[topic], key=lambda member: loads[member])] += 1
+    return loads
+
+
+def test_plans_are_valid() -> None:
+    for seed in SEEDS:
+        group = random_rebalance(seed).group
+        check(plan_quickly(group), group)
+
+
+def test_each_member_keeps_what_it_owned_up_to_the_mean() -> None:
+    for seed in SEEDS:
+        group = random_rebalance(seed).group
+        plan = plan_quickly(group)
+        for member in range(len(group.members)):
+            owned = [partition for partition, owner in enumerate(group.owner.tolist()) if owner == member]
+            kept = owned[: -(-group.size // len(group.members))]
+            assert set(kept) <= {*plan.partitions[plan.bounds[member] : plan.bounds[member + 1]].tolist()}, (
+                seed
+            )
+
+
+def test_what_is_free_goes_to_the_least_loaded_subscribers_of_the_narrowest_topics_first() -> None:
+    for seed in SEEDS:
+        group = random_rebalance(seed).group
+        assert plan_quickly(group).loads.tolist() == one_by_one(group), seed
+
+
+def test_of_members_that_are_alike_none_has_more_than_the_mean_and_all_the_same_if_nothing_was_owned() -> (
+    None
+):
+    for seed in SEEDS:
+        case = random_rebalance(seed)
+        everything = frozenset(case.topics)
+        alike = [replace(member, topics=everything) for member in case.members]
+        group = Group.of(case.topics, alike)
+        if not alike:
+            continue
+        assert plan_quickly(group).loads.max() == -(-group.size // len(alike)), seed
+        fresh = Group.of(case.topics, [replace(member, claims={}) for member in alike])
+        loads = plan_quickly(fresh).loads
+        assert loads.max() - loads.min() <= 1, seed
+
+
+def test_the_same_group_in_any_order_gets_the_same_plan() -> None:
+    for seed in SEEDS:
+        case = random_rebalance(seed)
+        rng = Random(seed)
+        members = rng.sample(case.members, len(case.members))
+        topics = {name: case.topics[name][::-1] for name in rng.sample(list(case.topics), len(case.topics))}
+        expected = plan_quickly(case.group).assignments()
+        assert plan_quickly(Group.of(topics, members, case.racks)).assignments() == expected, seed
+
+
+def test_weights_and_racks_are_not_looked_at() -> None:
+    for seed in SEEDS:
+        case = random_rebalance(seed)
+        plain = [replace(member, weight=1, rack=None) for member in case.members]
+        expected = plan_quickly(Group.of(case.topics, plain)).assignments()
+        assert plan_quickly(case.group).assignments() == expected, seed
+
+
+@pytest.mark.parametrize(
+    ("topics", "members"),
+    [
+        ({}, 0),
+        ({"t": range(3)}, 0),
+        ({}, 2),
+        ({"t": range(0)}, 2),
+    ],
+    ids=["nothing", "no members", "no topics", "no partitions"],
+)
+def test_nothing_to_plan(topics: dict[str, range], members: int) -> None:
+    made = [Member(member_id=f"m{number}", topics=frozenset("t")) for number in range(members)]
+    group = Group.of(topics, made)
+    plan = plan_quickly(group)
+    check(plan, group)
+    assert plan.assignments() == {f"m{number}": {} for number in range(members)}
+
+
+def test_a_newcomer_gets_the_highest_partitions_above_the_mean() -> None:
+    group = Group.of(
+        {"t": range(5)},
+        [
+            Member(member_id="a", topics=frozenset("t"), claims={"t": range(5)}, generation=1),
+            Member(member_id="b", topics=frozenset("t")),
+        ],
+    )
+    plan = plan_quickly(group)
+    assert plan.assignments() == {"a": {"t": [0, 1, 2]}, "b": {"t": [3, 4]}}
+    assert plan.moves == 2

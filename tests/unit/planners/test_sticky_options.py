@@ -1,0 +1,467 @@
+"""The options of the sticky assignors, and how weights come to the leader."""
+
+import logging
+import re
+import struct
+from collections.abc import Iterator
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors import CooperativeStickyAssignor, Group, Plan, RangeAssignor, StickyAssignor
+from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION, Member
+from kafka_assignors._wire.user_data import (
+    decode_all,
+    decode_generation,
+    decode_sticky,
+    encode_generation,
+    encode_sticky,
+)
+from kafka_assignors.assignors import _sticky as sticky
+from kafka_assignors.assignors._host import KafkaPythonHost
+from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
+from tests.support.by_hand import HandGroup, cluster_of, joined, names, partitions_in
+
+BOTH: list[Any] = [StickyAssignor, CooperativeStickyAssignor]
+each_class = pytest.mark.parametrize("assignor", BOTH, ids=lambda assignor: assignor.name)
+
+WARNING = (
+    "An exact plan of 12 partitions for 3 members was not ready after {} s; "
+    "taking a quicker one, which may be less balanced and move more"
+)
+INT32 = st.integers(-(2**31), 2**31 - 1)
+CLAIMS = st.dictionaries(st.text(max_size=5), st.lists(INT32, max_size=5), max_size=4)
+
+
+def uneven_group() -> Group:
+    """A group of 3 members and 12 partitions whose exact plan takes steps, and is not the quick one."""
+    return Group.of(
+        {"t": range(8), "u": range(4)},
+        [
+            Member(member_id="a", topics=frozenset("t"), claims={"t": range(4)}, generation=3, weight=3),
+            Member(member_id="b", topics=frozenset("tu"), claims={"u": range(4)}, generation=3),
+            Member(member_id="c", topics=frozenset("u")),
+        ],
+    )
+
+
+class Consumer(ConsumerCoordinator):
+    """The coordinator of a consumer with these settings, that does nothing but call assignors."""
+
+    def __init__(self, **config: int | None) -> None:
+        self.config = config
+
+    def plan(self, assignor: Any, group: Group) -> Plan:
+        plan: Plan = assignor.plan(group)
+        return plan
+
+
+@pytest.fixture
+def slow_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An hour passes from one look at the clock to the next."""
+    monkeypatch.setattr(sticky, "time", SimpleNamespace(monotonic=count(step=3600.0).__next__))
+    return iter(())
+
+
+class TestTimeLimit:
+    @each_class
+    @pytest.mark.parametrize("options", [{}, {"max_skew": 1}, {"max_moves": 0}])
+    def test_an_exact_plan_that_is_not_ready_in_time_is_given_up_for_a_quick_one(
+        self, assignor: Any, options: dict[str, int], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        group = uneven_group()
+        quick = plan_quickly(group).assignments()
+        assert quick != plan_exact(group).assignments()
+        with caplog.at_level(logging.WARNING):
+            plan = assignor(time_limit=1e-9, **options).plan(group)
+        assert plan.assignments() == quick
+        assert [record.getMessage() for record in caplog.records] == [WARNING.format("1e-09")]
+
+    @each_class
+    def test_the_quick_plan_goes_out(self, assignor: Any, caplog: pytest.LogCaptureFixture) -> None:
+        group = HandGroup({"t": range(8), "u": range(4)})
+        group.join("a", assignor(time_limit=1e-9), ["t"])
+        group.join("b", assignor(time_limit=1e-9))
+        group.join("c", assignor(time_limit=1e-9), ["u"])
+        assert names(group.rebalance()) == {
+            "a": "tp0 tp1 tp2 tp3",
+            "b": "tp4 tp5 tp6 tp7",
+            "c": "up0 up1 up2 up3",
+        }
+        assert WARNING.format("1e-09") in caplog.text
+
+    @each_class
+    @pytest.mark.parametrize("limit", [None, 60, 0.5])
+    def test_within_the_limit_the_plan_is_exact_and_nothing_is_said(
+        self, assignor: Any, limit: float | None, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        group = uneven_group()
+        with caplog.at_level(logging.WARNING):
+            plan = assignor(time_limit=limit).plan(group)
+        assert plan.assignments() == plan_exact(group).assignments()
+        assert not caplog.records
+
+    @each_class
+    @pytest.mark.usefixtures("slow_clock")
+    def test_members_that_are_alike_are_planned_exactly_whatever_the_limit(
+        self, assignor: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        group = Group.of({"t": range(5)}, [Member(member_id=name, topics=frozenset("t")) for name in "ab"])
+        assert assignor().plan(group).loads.tolist() == [3, 2]
+        assert not caplog.records
+
+    @each_class
+    @pytest.mark.usefixtures("slow_clock")
+    @pytest.mark.parametrize("planner", ["kip54", plan_kip54])
+    def test_other_planners_have_no_limit(
+        self, assignor: Any, planner: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        group = uneven_group()
+        plan = assignor(planner=planner, time_limit=1e-9).plan(group)
+        assert plan.assignments() == plan_kip54(group).assignments()
+        assert not caplog.records
+
+    @each_class
+    @pytest.mark.usefixtures("slow_clock")
+    @pytest.mark.parametrize(
+        ("config", "limit"),
+        [
+            (
+                {
+                    "session_timeout_ms": 45_000,
+                    "max_poll_interval_ms": 300_000,
+                    "request_timeout_ms": 305_000,
+                },
+                "5",
+            ),
+            (
+                {"session_timeout_ms": 6_000, "max_poll_interval_ms": 300_000, "request_timeout_ms": 305_000},
+                "2",
+            ),
+            (
+                {"session_timeout_ms": 6_000, "max_poll_interval_ms": 1_500, "request_timeout_ms": 305_000},
+                "0.5",
+            ),
+            ({"session_timeout_ms": 6_000, "max_poll_interval_ms": 5_000, "request_timeout_ms": 900}, "0.3"),
+            ({"session_timeout_ms": 6_000, "max_poll_interval_ms": None}, "2"),
+            ({"session_timeout_ms": 6_000}, "2"),
+        ],
+    )
+    def test_the_limit_is_a_third_of_the_consumers_shortest_timeout_and_5_s_at_most(
+        self, assignor: Any, config: dict[str, int | None], limit: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        plan = Consumer(**config).plan(assignor(), uneven_group())
+        assert plan.assignments() == plan_quickly(uneven_group()).assignments()
+        assert [record.getMessage() for record in caplog.records] == [WARNING.format(limit)]
+
+    @each_class
+    @pytest.mark.usefixtures("slow_clock")
+    def test_a_limit_that_is_given_stands_whatever_the_consumers_timeouts(
+        self, assignor: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        Consumer(session_timeout_ms=6_000).plan(assignor(time_limit=70), uneven_group())
+        assert [record.getMessage() for record in caplog.records] == [WARNING.format("70")]
+
+    @each_class
+    @pytest.mark.usefixtures("slow_clock")
+    def test_without_a_consumer_the_limit_is_5_s(
+        self, assignor: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        assignor().plan(uneven_group())
+        assert [record.getMessage() for record in caplog.records] == [WARNING.format("5")]
+
+    def test_kafka_pythons_own_settings_allow_a_limit(self) -> None:
+        config = ConsumerCoordinator.DEFAULT_CONFIG
+        shortest = min(config["session_timeout_ms"], config["max_poll_interval_ms"])
+        assert 0 < KafkaPythonHost(Consumer(**config)).patience <= shortest / 1000
+
+    @each_class
+    def test_what_goes_wrong_in_a_planner_is_not_taken_for_a_lack_of_time(self, assignor: Any) -> None:
+        def broken(group: Group) -> Plan:
+            raise TimeoutError(f"{group.size}")
+
+        with pytest.raises(TimeoutError, match="12"):
+            assignor(planner=broken).plan(uneven_group())
+
+
+class TestWeightsOnTheWire:
+    def test_a_weight_is_an_integer_behind_javas_layout(self) -> None:
+        java = bytes.fromhex("00000001 0001 74 00000002 00000000 00000001 00000007")
+        assert encode_sticky({"t": [1, 0]}, 7) == java
+        assert encode_sticky({"t": [1, 0]}, 7, 1) == java
+        assert encode_sticky({"t": [1, 0]}, 7, 500) == java + bytes.fromhex("000001f4")
+        assert encode_generation(7) == encode_generation(7, 1) == bytes.fromhex("00000007")
+        assert encode_generation(7, 500) == bytes.fromhex("00000007 000001f4")
+
+    @given(st.lists(st.tuples(CLAIMS, INT32, st.integers(1, MAX_WEIGHT)), max_size=4))
+    def test_weights_are_read_back_with_all_else(self, sent: list[tuple[Any, int, int]]) -> None:
+        raw = [encode_sticky(*each) for each in sent]
+        read = decode_all(raw)
+        assert read.weights.tolist() == [weight for _, _, weight in sent]
+        assert read.generations.tolist() == [generation for _, generation, _ in sent]
+        assert read.faults == {}
+        for one, claimed, (claims, generation, weight) in zip(raw, read.table.claims(), sent, strict=True):
+            prior = decode_sticky(one)
+            assert (prior.generation, prior.weight) == (generation, weight)
+            expected = {topic: sorted(ids) for topic, ids in claims.items()}
+            assert prior.claims == claimed == expected
+
+    @given(INT32, st.integers(1, MAX_WEIGHT))
+    def test_a_cooperative_members_generation_and_weight_are_read_back(
+        self, generation: int, weight: int
+    ) -> None:
+        expected = None if generation == 0 and weight != 1 else (generation, weight)
+        assert decode_generation(encode_generation(generation, weight)) == expected
+
+    @pytest.mark.parametrize("weight", [0, -1, MAX_WEIGHT + 1, 2**31 - 1, -(2**31)])
+    def test_a_weight_that_is_none_counts_as_1(self, weight: int) -> None:
+        raw = encode_sticky({"t": [0]}, 4) + struct.pack(">i", weight)
+        read = decode_all([raw, encode_sticky({}, 5, 3)])
+        assert read.weights.tolist() == [1, 3]
+        assert read.generations.tolist() == [4, 5]
+        assert read.table.claims()[0] == {"t": [0]}
+        assert (decode_sticky(raw).generation, decode_sticky(raw).weight) == (4, 1)
+        assert decode_generation(struct.pack(">2i", 4, weight)) == (4, 1)
+
+    @given(
+        st.lists(st.binary(max_size=30) | CLAIMS.map(lambda claims: encode_sticky(claims, 3, 2)), max_size=4)
+    )
+    def test_many_are_read_as_each_of_them_alone(self, data: list[bytes]) -> None:
+        read = decode_all(data)
+        for number, (raw, claims) in enumerate(zip(data, read.table.claims(), strict=True)):
+            alone = decode_all([raw])
+            assert claims == alone.table.claims()[0]
+            assert read.generations[number] == alone.generations[0]
+            assert read.weights[number] == alone.weights[0]
+            assert str(read.faults.get(number)) == str(alone.faults.get(0))
+            if not raw or number in read.faults:
+                assert dict(claims) == {}
+                assert (read.generations[number], read.weights[number]) == (NO_GENERATION, 1)
+            if number in read.faults:
+                with pytest.raises(ValueError, match=re.escape(str(read.faults[number]))):
+                    decode_sticky(raw)
+            elif raw:
+                prior = decode_sticky(raw)
+                assert claims == prior.claims
+                assert (read.generations[number], read.weights[number]) == (prior.generation, prior.weight)
+
+    @pytest.mark.parametrize("generation", [1, 5, -1, 2**31 - 1])
+    def test_eight_bytes_that_begin_with_0_are_a_prior_assignment_without_topics(
+        self, generation: int
+    ) -> None:
+        """librdkafka's cooperative members send their generation behind it."""
+        raw = struct.pack(">2i", 0, generation)
+        assert decode_generation(raw) is None
+        assert (decode_sticky(raw).claims, decode_sticky(raw).generation) == ({}, generation)
+
+    def test_the_first_subscription_tells_the_weight_and_no_generation(self) -> None:
+        def told(assignor: Any) -> bytes | None:
+            raw = assignor.metadata({"t"}).encode()
+            data: bytes | None = ConsumerProtocolSubscription.decode(raw).user_data
+            return data
+
+        assert told(StickyAssignor()) is None
+        assert told(StickyAssignor(weight=2)) == bytes.fromhex("00000000 ffffffff 00000002")
+        assert told(CooperativeStickyAssignor()) == bytes.fromhex("ffffffff")
+        assert told(CooperativeStickyAssignor(weight=2)) == bytes.fromhex("ffffffff 00000002")
+
+    def test_later_ones_tell_it_behind_what_java_tells(self) -> None:
+        for assignor, java in (
+            (StickyAssignor, "00000001 0001 74 00000001 00000003 00000006"),
+            (CooperativeStickyAssignor, "00000006"),
+        ):
+            for weight, told in ((1, ""), (1000, "000003e8")):
+                member = assignor(weight=weight)
+                member.on_assignment(ConsumerProtocolAssignment(1, [("t", [3])], b""), 6)
+                sent = ConsumerProtocolSubscription.decode(member.metadata({"t"}).encode())
+                assert sent.user_data == bytes.fromhex(java + told)
+
+
+class TestWeightsInTheGroup:
+    @each_class
+    def test_twice_the_weight_gets_twice_the_partitions(self, assignor: Any) -> None:
+        group = HandGroup({"t": range(9)})
+        group.join("a", assignor())
+        group.join("b", assignor(weight=2))
+        for _ in range(3):
+            loads = {member: len(topics["t"]) for member, topics in group.rebalance().items()}
+            assert loads == {"a": 3, "b": 6}
+
+    @each_class
+    def test_a_weight_that_is_none_is_taken_for_1(self, assignor: Any) -> None:
+        for weight in (0, -5, MAX_WEIGHT + 1):
+            tail = struct.pack(">2i", 4, weight)
+            data = tail if assignor is CooperativeStickyAssignor else b"\0\0\0\0" + tail
+            members = [joined(name, subscribed(user_data=data)) for name in "ab"]
+            assigned = assignor().assign(cluster_of({"t": range(4)}), members)
+            assert [len(partitions_in(assigned[name])["t"]) for name in "ab"] == [2, 2]
+
+    @pytest.mark.parametrize("version", [1, 3])
+    def test_the_generation_in_librdkafkas_user_data_is_not_taken_for_a_weight(self, version: int) -> None:
+        """Both hold t-0; who is in the newer generation keeps it, and what is free is halved."""
+        members = [
+            joined(
+                name,
+                subscribed(
+                    version=version,
+                    owned={"t": owned},
+                    generation=generation,
+                    user_data=struct.pack(">2i", 0, generation),
+                ),
+            )
+            for name, generation, owned in (("a", 5, [0, 1]), ("b", 9, [0, 2]))
+        ]
+        assigned = CooperativeStickyAssignor().assign(cluster_of({"t": range(6)}), members)
+        assert {name: partitions_in(assigned[name]) for name in "ab"} == {
+            "a": {"t": [1, 3, 4]},
+            "b": {"t": [0, 2, 5]},
+        }
+
+    def test_planners_that_know_no_weights_ignore_them(self) -> None:
+        for leader in (RangeAssignor(), StickyAssignor(planner="kip54")):
+            group = HandGroup({"t": range(4)})
+            group.join("a", leader)
+            group.join("b", StickyAssignor(weight=3))
+            assert {name: len(topics["t"]) for name, topics in group.rebalance().items()} == {"a": 2, "b": 2}
+
+
+def subscribed(
+    *,
+    version: int = 3,
+    owned: dict[str, list[int]] | None = None,
+    generation: int = NO_GENERATION,
+    user_data: bytes | None = None,
+) -> Any:
+    """A subscription to topic t."""
+    entry = ConsumerProtocolSubscription.TopicPartition
+    return ConsumerProtocolSubscription(
+        version=version,
+        topics=["t"],
+        user_data=user_data,
+        owned_partitions=[entry(topic=topic, partitions=ids) for topic, ids in (owned or {}).items()],
+        generation_id=generation,
+        rack_id=None,
+    )
+
+
+class TestWindows:
+    @each_class
+    @pytest.mark.parametrize(
+        ("options", "loads"),
+        [
+            ({}, [5, 5]),
+            ({"max_skew": 0}, [5, 5]),
+            ({"max_skew": 2}, [7, 3]),
+            ({"max_skew": 100}, [10, 0]),
+            ({"max_moves": 0}, [10, 0]),
+            ({"max_moves": 2}, [8, 2]),
+            ({"max_moves": 100}, [5, 5]),
+            ({"max_skew": 1, "max_moves": 100}, [6, 4]),
+        ],
+    )
+    def test_a_newcomer_gets_no_more_than_skew_and_moves_want(
+        self, assignor: Any, options: dict[str, int], loads: list[int]
+    ) -> None:
+        group = HandGroup({"t": range(10)})
+        group.join("a", assignor(**options))
+        assert names(group.rebalance()) == {"a": " ".join(f"tp{number}" for number in range(10))}
+        group.join("b", assignor(**options))
+        assigned = group.rebalance()
+        if assignor is CooperativeStickyAssignor:  # what changes hands is let go in this round
+            assert [len(assigned[name].get("t", [])) for name in "ab"] == [loads[0], 0]
+            if "max_moves" in options:
+                return  # it counts what moves in each round: in the next one nobody owns the rest
+            assigned = group.rebalance()
+        assert [len(assigned[name].get("t", [])) for name in "ab"] == loads
+
+
+class TestConstruction:
+    @each_class
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"weight": 0}, "weight must be a whole number from 1 to 1000, not 0"),
+            ({"weight": -3}, "weight must be a whole number from 1 to 1000, not -3"),
+            ({"weight": 1001}, "weight must be a whole number from 1 to 1000, not 1001"),
+            ({"planner": "best"}, "there is no planner 'best'; choose one of exact, kip54"),
+            ({"max_skew": -1}, "max_skew must be a whole number, 0 or more, not -1"),
+            ({"max_moves": -2}, "max_moves must be a whole number, 0 or more, not -2"),
+            (
+                {"max_skew": 1, "planner": "kip54"},
+                "max_skew is an option of the planner 'exact', not of 'kip54'",
+            ),
+            (
+                {"max_moves": 0, "planner": "kip54"},
+                "max_moves is an option of the planner 'exact', not of 'kip54'",
+            ),
+            (
+                {"max_skew": 0, "planner": plan_kip54},
+                "max_skew is an option of the planner 'exact', not of <func",
+            ),
+            ({"time_limit": 0}, "time_limit must be more than 0 s, not 0"),
+            ({"time_limit": -0.5}, "time_limit must be more than 0 s, not -0.5"),
+            ({"time_limit": float("nan")}, "time_limit must be more than 0 s, not nan"),
+            ({"weight": 1.5}, "weight must be a whole number from 1 to 1000, not 1.5"),
+            ({"weight": "2"}, "weight must be a whole number from 1 to 1000, not '2'"),
+            ({"max_skew": 1.5}, "max_skew must be a whole number, 0 or more, not 1.5"),
+            ({"max_moves": True}, "max_moves must be a whole number, 0 or more, not True"),
+        ],
+    )
+    def test_what_is_out_of_range_is_an_error_that_names_value_and_range(
+        self, assignor: Any, options: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ValueError, match=message):
+            assignor(**options)
+
+    @each_class
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"weight": 1},
+            {"weight": MAX_WEIGHT},
+            {"max_skew": 0, "max_moves": 0},
+            {"planner": "exact", "max_skew": 3},
+            {"planner": "kip54"},
+            {"time_limit": 1e-9},
+            {"time_limit": 3600},
+        ],
+    )
+    def test_what_is_in_range_is_taken(self, assignor: Any, options: dict[str, Any]) -> None:
+        group = HandGroup({"t": range(2)})
+        group.join("a", assignor(**options))
+        assert names(group.rebalance()) == {"a": "tp0 tp1"}
+
+
+class TestUnreadableUserData:
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"\0",
+            b"\0\0\0\1",
+            encode_sticky({"t": [0, 1, 2, 3]}, 9, 2)[:-1],
+            encode_sticky({"t": [0]}, 9, 2) + b"\0",
+        ],
+        ids=["short", "absurd", "cut off in the weight", "a byte too many"],
+    )
+    def test_it_is_no_claim_and_a_warning_and_the_others_keep_theirs(
+        self, data: bytes, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        members = [
+            joined("bad", subscribed(user_data=data, generation=9)),
+            joined("k", subscribed(user_data=encode_sticky({"t": [0, 3]}, 8))),
+            joined("l", subscribed(user_data=encode_sticky({"t": [1]}, 8))),
+        ]
+        assigned = StickyAssignor().assign(cluster_of({"t": range(6)}), members)
+        assert {name: partitions_in(assigned[name])["t"] for name in ("bad", "k", "l")} == {
+            "bad": [2, 4],
+            "k": [0, 3],
+            "l": [1, 5],
+        }
+        (message,) = [record.getMessage() for record in caplog.records]
+        assert message.startswith("Ignoring what member bad says in its user data: ")
+        assert f"{len(data)} bytes are no sticky user data" in message

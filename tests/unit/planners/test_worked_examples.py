@@ -1,0 +1,139 @@
+"""The worked examples of the published descriptions that the project implements, by document and number.
+
+000: a reading of the Java sources, algorithm by algorithm; 002: an article on Kafka 2.8's strategies;
+004: notes on consumer strategies and the coordinator.
+"""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from kafka_assignors import (
+    BroadcastAssignor,
+    CooperativeStickyAssignor,
+    RandomAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from tests.support.by_hand import HandGroup, names
+
+
+def group_of(assignor: Any, sizes: dict[str, int], members: dict[str, str] | list[str]) -> HandGroup:
+    """A group of members with an assignor each; members subscribe to all topics unless said."""
+    group = HandGroup({topic: range(size) for topic, size in sizes.items()})
+    for member in members:
+        topics = members[member].split() if isinstance(members, dict) else None
+        group.join(member, assignor(), topics)
+    return group
+
+
+TWO_BY_THREE = {"t0": 3, "t1": 3}
+FOUR_BY_TWO = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
+FOUR_BY_TWO_FROM_ONE = {"t1": 2, "t2": 2, "t3": 2, "t4": 2}
+UNEQUAL = {"t1": 1, "t2": 2, "t3": 2}
+UNEQUAL_MEMBERS = {"c1": "t1", "c2": "t1 t2", "c3": "t1 t2 t3"}
+
+
+def test_seed_000_example_1_range_gives_the_first_consumers_one_more() -> None:
+    group = group_of(RangeAssignor, {"topic_a": 5}, ["consumer_0", "consumer_1", "consumer_2"])
+    assert group.rebalance() == {
+        "consumer_0": {"topic_a": [0, 1]},
+        "consumer_1": {"topic_a": [2, 3]},
+        "consumer_2": {"topic_a": [4]},
+    }
+
+
+def test_seeds_004_and_002_example_2_range_divides_each_topic_by_itself() -> None:
+    group = group_of(RangeAssignor, TWO_BY_THREE, ["C0", "C1"])
+    assert names(group.rebalance()) == {"C0": "t0p0 t0p1 t1p0 t1p1", "C1": "t0p2 t1p2"}
+
+
+def test_seeds_004_and_002_example_3_round_robin_deals_out_all_partitions() -> None:
+    group = group_of(RoundRobinAssignor, TWO_BY_THREE, ["C0", "C1"])
+    assert names(group.rebalance()) == {"C0": "t0p0 t0p2 t1p1", "C1": "t0p1 t1p0 t1p2"}
+
+
+def test_seed_004_example_4_round_robin_skips_those_who_do_not_subscribe() -> None:
+    members = {"C0": "t0", "C1": "t0 t1", "C2": "t0 t1 t2"}
+    group = group_of(RoundRobinAssignor, {"t0": 1, "t1": 2, "t2": 3}, members)
+    assert names(group.rebalance()) == {"C0": "t0p0", "C1": "t1p0", "C2": "t1p1 t2p0 t2p1 t2p2"}
+
+
+def test_seed_002_example_5_round_robin_with_unequal_subscriptions() -> None:
+    group = group_of(RoundRobinAssignor, UNEQUAL, UNEQUAL_MEMBERS)
+    assert names(group.rebalance()) == {"c1": "t1p0", "c2": "t2p0", "c3": "t2p1 t3p0 t3p1"}
+
+
+@pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
+def test_seed_002_example_6_sticky_balances_unequal_subscriptions(assignor: Any) -> None:
+    group = group_of(assignor, UNEQUAL, UNEQUAL_MEMBERS)
+    assert names(group.rebalance()) == {"c1": "t1p0", "c2": "t2p0 t2p1", "c3": "t3p0 t3p1"}
+
+
+@pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
+def test_seeds_004_and_002_examples_7_and_8_sticky_keeps_what_the_remaining_members_have(
+    assignor: Any,
+) -> None:
+    group = group_of(assignor, FOUR_BY_TWO, ["C0", "C1", "C2"])
+    assert names(group.rebalance()) == {
+        "C0": "t0p0 t1p1 t3p0",
+        "C1": "t0p1 t2p0 t3p1",
+        "C2": "t1p0 t2p1",
+    }
+    group.leave("C1")
+    assert names(group.rebalance()) == {"C0": "t0p0 t1p1 t2p0 t3p0", "C2": "t0p1 t1p0 t2p1 t3p1"}
+
+
+@pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
+def test_seed_002_example_9_sticky_when_the_first_consumer_leaves(assignor: Any) -> None:
+    group = group_of(assignor, FOUR_BY_TWO_FROM_ONE, ["c1", "c2", "c3"])
+    assert names(group.rebalance()) == {
+        "c1": "t1p0 t2p1 t4p0",
+        "c2": "t1p1 t3p0 t4p1",
+        "c3": "t2p0 t3p1",
+    }
+    group.leave("c1")
+    assert names(group.rebalance()) == {"c2": "t1p1 t2p1 t3p0 t4p1", "c3": "t1p0 t2p0 t3p1 t4p0"}
+
+
+def test_seed_002_example_10_round_robin_when_the_first_consumer_leaves() -> None:
+    group = group_of(RoundRobinAssignor, FOUR_BY_TWO_FROM_ONE, ["c1", "c2", "c3"])
+    group.rebalance()
+    group.leave("c1")
+    assert names(group.rebalance()) == {"c2": "t1p0 t2p0 t3p0 t4p0", "c3": "t1p1 t2p1 t3p1 t4p1"}
+
+
+def test_seed_002_example_11_cooperative_takes_away_first_and_gives_in_the_next_round() -> None:
+    group = group_of(CooperativeStickyAssignor, {"t": 3}, ["c1", "c2"])
+    assert names(group.rebalance()) == {"c1": "tp0 tp2", "c2": "tp1"}
+    group.join("c3", CooperativeStickyAssignor())
+    assert names(group.rebalance()) == {"c1": "tp0", "c2": "tp1", "c3": ""}
+    assert names(group.rebalance()) == {"c1": "tp0", "c2": "tp1", "c3": "tp2"}
+
+
+def test_seed_004_example_12_random_gives_every_partition_to_one_subscriber_with_equal_chances() -> None:
+    group = HandGroup({"t0": range(3_000), "t1": range(1_000)})
+    group.join("C0", RandomAssignor(seed=7), ["t0"])
+    group.join("C1", RandomAssignor(), ["t0"])
+    group.join("C2", RandomAssignor(), ["t0", "t1"])
+    assigned = group.rebalance()
+    owners = Counter(
+        (topic, partition)
+        for topics in assigned.values()
+        for topic, partitions in topics.items()
+        for partition in partitions
+    )
+    assert set(owners.values()) == {1}
+    assert len(owners) == 4_000
+    assert assigned["C2"]["t1"] == list(range(1_000))
+    # A share of 3,000 draws with chance 1/3 has a standard deviation of 26.
+    shares = {member: len(topics["t0"]) for member, topics in assigned.items()}
+    assert all(abs(share - 1_000) < 4 * 26 for share in shares.values()), shares
+
+
+def test_seed_004_example_13_broadcast_gives_every_member_every_partition_of_its_topics() -> None:
+    members = {"C0": "t0", "C1": "t0 t1", "C2": "t1"}
+    group = group_of(BroadcastAssignor, {"t0": 2, "t1": 1}, members)
+    assert names(group.rebalance()) == {"C0": "t0p0 t0p1", "C1": "t0p0 t0p1 t1p0", "C2": "t1p0"}

@@ -1,0 +1,392 @@
+import struct
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+from rich.console import Console
+
+from benchmarks import cases, schedules, slow_members, structures, wire, worst_structures
+from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
+from benchmarks.check import Verdict, WrongAnswerError, judge
+from benchmarks.measure import Limits, Measurement, Times, describe, measure
+from benchmarks.peers import PEERS, Order, Peer, PythonPeer
+from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
+from benchmarks.run import run
+from benchmarks.slow_members import Run, Scenario
+from kafka_assignors._wire.user_data import decode_sticky
+from kafka_assignors.testing.schedules import Tally, draw
+from tests.support.planted_faults import FAULTS
+
+SMALL = [case for case in CASES if case.topics * case.partitions <= 10_000]
+LIBRARY, IN_KAFKA_PYTHON, KAFKA_PYTHON, AIOKAFKA, *_ = PEERS
+
+
+def case_called(key: str) -> Case:
+    return next(case for case in CASES if case.key == key)
+
+
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.key)
+def test_a_case_has_the_sizes_that_it_says(case: Case) -> None:
+    problem = make(case)
+    assert len(problem.topics) == case.topics
+    assert len(problem.members) == len(problem.subscriptions) == case.members - (case.event is Event.LEAVE)
+    assert problem.owner.shape == (problem.size,)
+    if case.uneven:
+        assert 1 <= problem.sizes.min() < problem.sizes.max() <= 3 * case.partitions
+    else:
+        assert problem.size == case.topics * case.partitions
+    if case.width:
+        assert set(map(len, problem.subscriptions)) == {case.width}
+
+
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.key)
+def test_a_case_is_the_same_every_time(case: Case) -> None:
+    one, two = make(case), make(case)
+    assert one.subscriptions == two.subscriptions
+    assert (one.sizes == two.sizes).all()
+    assert (one.owner == two.owner).all()
+
+
+def test_the_large_cases_have_the_sizes_that_they_say() -> None:
+    million = make(case_called("K2-reassign"))
+    assert (million.size, len(million.members)) == (1_000_000, 2000)
+    assert (million.owner == NOBODY).sum() == 500
+    company = make(case_called("X1-fresh"))
+    assert (company.size, len(company.members)) == (500_000, 10_000)
+    alike = len(set(company.subscriptions))
+    assert cases.SERVICES < alike <= cases.SERVICES + cases.LONERS
+    assert len({topic for topics in company.subscriptions for topic in topics}) == 1000
+
+
+def test_every_case_has_a_name_of_its_own() -> None:
+    assert len({case.key for case in CASES}) == len({case.name for case in CASES}) == len(CASES)
+
+
+def test_the_events_of_a_group_are_of_the_same_group() -> None:
+    fresh, join, leave = (make(case_called(f"D2-{event}")) for event in ("fresh", "join", "leave"))
+    assert fresh.subscriptions == join.subscriptions
+    assert fresh.subscriptions[:-1] == leave.subscriptions
+    assert not (join.owner == 99).any()
+    assert (leave.owner == NOBODY).any()
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in SMALL if case.event is not Event.FRESH], ids=lambda c: c.key
+)
+def test_what_members_have_is_of_their_topics(case: Case) -> None:
+    problem = make(case)
+    topic_of = np.repeat(np.arange(len(problem.topics)), problem.sizes)
+    for topic, owner in zip(topic_of, problem.owner, strict=True):
+        assert owner == NOBODY or topic in problem.subscriptions[owner]
+
+
+def test_a_pattern_chooses_cases() -> None:
+    assert case_called("K2-reassign").chosen_by("K2")
+    assert not case_called("K2b-leave").chosen_by("K2")
+    assert case_called("K2b-leave").chosen_by("K*")
+    assert case_called("D3-join").chosen_by("*-join")
+
+
+def small(event: Event = Event.JOIN, *, racks: bool = False) -> Problem:
+    shape = Shape.TWO_TOPICS
+    case = Case(label="T", shape=shape, event=event, topics=3, partitions=4, members=4, racks=racks)
+    return make(case)
+
+
+def assignment(partitions: dict[str, list[int]]) -> bytes:
+    parts = [struct.pack(">hi", 3, len(partitions))]
+    for topic, ids in partitions.items():
+        parts.append(wire.string(topic) + struct.pack(f">i{len(ids)}i", len(ids), *ids))
+    return b"".join(parts) + struct.pack(">i", -1)
+
+
+def answer_of(problem: Problem, owner: list[int]) -> dict[str, bytes]:
+    """The assignments in which each partition has the member in `owner`."""
+    answer = {}
+    for number, member in enumerate(problem.members):
+        mine: dict[str, list[int]] = {}
+        for partition, holder in enumerate(owner):
+            if holder == number:
+                mine.setdefault(f"t{partition // 4}", []).append(partition % 4)
+        answer[member] = assignment(mine)
+    return answer
+
+
+# t0: c0 c2 c3; t1: c0 c1 c3; t2: c1 c2
+GOOD = [0, 0, 2, 3, 0, 1, 3, 3, 1, 1, 2, 2]
+
+
+def test_a_right_answer_is_judged() -> None:
+    problem = replace(small(), owner=np.array([0, 0, 2, 2, 0, 1, 1, 1, 1, 1, 2, NOBODY]))
+    assert judge(problem, answer_of(problem, GOOD), cooperative=False) == Verdict(
+        least=3, most=3, kept=8, moved=3
+    )
+
+
+def test_a_partition_may_be_withheld_if_somebody_has_it() -> None:
+    problem = replace(small(), owner=np.array([0, 0, 2, 2, 0, 1, 1, 1, 1, 1, 2, NOBODY]))
+    withheld = [*GOOD[:3], NOBODY, *GOOD[4:]]
+    verdict = judge(problem, answer_of(problem, withheld), cooperative=True)
+    assert (verdict.least, verdict.withheld, verdict.moved) == (2, 1, 3)
+    with pytest.raises(WrongAnswerError, match="nobody gets t0-3"):
+        judge(problem, answer_of(problem, withheld), cooperative=False)
+    with pytest.raises(WrongAnswerError, match="nobody gets t2-3"):
+        judge(problem, answer_of(problem, [*GOOD[:11], NOBODY]), cooperative=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fault"),
+    [
+        ({"c1": {"t1": [1], "t2": [0, 1, 2]}}, "t2-2 is given away more than once"),
+        ({"c1": {"t1": [1, 1], "t2": [0, 1]}}, "t1-1 is given away more than once"),
+        ({"c1": {"t0": [0]}}, "c1 gets partitions of t0, a foreign topic"),
+        ({"c1": {"t9": [0]}}, "c1 gets partitions of t9, a foreign topic"),
+        ({"c1": {"t1": [4]}}, "c1 gets partitions of t1 that do not exist"),
+        ({"c1": {"t1": [1], "t2": [1]}}, "nobody gets t2-0"),
+        ({"c9": {}}, "1 members are missing or unknown, say c9"),
+    ],
+)
+def test_a_wrong_answer_is_refused(wrong: dict[str, dict[str, list[int]]], fault: str) -> None:
+    problem = small()
+    answer = answer_of(problem, GOOD) | {member: assignment(mine) for member, mine in wrong.items()}
+    with pytest.raises(WrongAnswerError, match=fault):
+        judge(problem, answer, cooperative=False)
+
+
+@pytest.mark.parametrize("dialect", wire.Dialect)
+@pytest.mark.parametrize("racks", [False, True])
+def test_members_say_what_they_own(tmp_path: Path, dialect: wire.Dialect, *, racks: bool) -> None:
+    problem = small(racks=racks)
+    wire.write_group(problem, dialect, tmp_path / "group")
+    group = wire.Group.read(tmp_path / "group")
+    assert [(topic.name, topic.partitions) for topic in group.topics] == [("t0", 4), ("t1", 4), ("t2", 4)]
+    assert (group.topics[0].racks is None) is not racks
+    assert sorted(member for member, _, _ in group.members) == list(problem.members)
+    said: dict[int, set[int]] = {}
+    for member, _, raw in group.members:
+        number = problem.members.index(member)
+        subscription = ConsumerProtocolSubscription.decode(raw)
+        assert subscription.topics == [problem.topics[topic] for topic in problem.subscriptions[number]]
+        assert subscription.rack_id == (
+            f"rack{number}" if racks and number < 3 else "rack0" if racks else None
+        )
+        if dialect in (wire.Dialect.JAVA, wire.Dialect.KAFKA_PYTHON):
+            owned = decode_sticky(subscription.user_data).claims if subscription.user_data else {}
+        else:
+            owned = {entry.topic: entry.partitions for entry in subscription.owned_partitions}
+        said[number] = {4 * int(topic[1:]) + id_ for topic, ids in owned.items() for id_ in ids}
+    silent = dialect is wire.Dialect.SILENT
+    for number, partitions in said.items():
+        assert partitions == (set() if silent else set(np.flatnonzero(problem.owner == number).tolist()))
+
+
+def made_up(peer: str, wall: float | None, cpu: float = 1.0, *, ours: bool = False) -> Measurement:
+    times = None if wall is None else Times(wall=wall, cpu=cpu)
+    verdict = Verdict(least=1, most=2, kept=3, moved=4)
+    return Measurement(
+        case="a case",
+        key="T-join",
+        strategy="sticky",
+        peer=peer,
+        ours=ours,
+        partitions=12,
+        subscriptions=8,
+        failure=None if times else "> 130 s",
+        cold=times,
+        warm=times and replace(times, wall=times.wall / 2),
+        verdict=verdict if times else None,
+    )
+
+
+def test_the_ratio_is_to_the_fastest_of_the_others() -> None:
+    measurements = [
+        made_up("library", 0.3, cpu=8.0, ours=True),
+        made_up("library-in-kafka-python", 0.01, ours=True),
+        made_up("java", 0.4, cpu=2.0),
+        made_up("franz-go", 0.2, cpu=4.0),
+        made_up("aiokafka", None),
+    ]
+    (row,) = rows(measurements).values()
+    fastest = fastest_peer(row, lambda times: times.wall)
+    assert fastest is not None
+    assert fastest.peer == "franz-go"
+    assert ratio(row, "library", lambda times: times.wall) == pytest.approx(1.5)
+    assert ratio(row, "library", lambda times: times.cpu) == pytest.approx(4.0)
+    assert ratio(row, "unheard of", lambda times: times.wall) is None
+    page = markdown(Report(machine={"CPU": "a fast one"}, skipped={}, measurements=measurements))
+    assert "| a case | sticky | 150 | 5 | 200 | 100 | > 130 s | 1.50 | 4.00 | 0.05 | 0.50 |" in page
+
+
+def test_there_is_no_ratio_without_a_result() -> None:
+    (row,) = rows([made_up("library", 0.3, ours=True), made_up("java", None)]).values()
+    assert ratio(row, "library", lambda times: times.wall) is None
+
+
+def test_a_cold_run_counts_where_there_is_no_warm_one() -> None:
+    (row,) = rows(
+        [made_up("library", 0.3, ours=True), replace(made_up("java", 0.6), warm=None)],
+    ).values()
+    assert ratio(row, "library", lambda times: times.wall) == pytest.approx(0.25)
+
+
+def test_a_report_comes_back_from_its_file(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    measurements = [made_up("library", 0.3, ours=True), made_up("java", None)]
+    report = Report(machine={"CPU": "a fast one"}, skipped={"franz-go": "no go"}, measurements=measurements)
+    written = report.write(tmp_path)
+    assert all(path.stat().st_size for path in written)
+    assert Report.read(written[0]) == report
+
+
+QUICK = Limits(cap=30.0, budget=0.0, repetitions=1)
+
+
+def test_ours_and_a_peer_are_measured(tmp_path: Path) -> None:
+    tiny = Case(label="T", shape=Shape.TWO_TOPICS, event=Event.JOIN, topics=3, partitions=4, members=4)
+    peers = [LIBRARY, KAFKA_PYTHON]
+    report = run([tiny], peers, QUICK, tmp_path, Console(quiet=True))
+    assert report.complete
+    assert [measurement.peer for measurement in report.measurements] == ["library", "kafka-python"]
+    for measurement in report.measurements:
+        assert measurement.failure is None
+        assert measurement.verdict is not None
+        assert (measurement.verdict.least, measurement.verdict.most) == (3, 3)
+        assert measurement.cold is not None
+        assert measurement.warm is not None
+        assert measurement.repetitions == 1
+
+
+class StubPeer(PythonPeer):
+    """Runs a program in place of a leader."""
+
+    def __init__(self, program: str) -> None:
+        super().__init__("stub", needs="kafka_assignors")
+        self._program = program
+
+    def command(self, order: Order) -> list[str]:
+        return [sys.executable, "-c", self._program, *order.arguments]
+
+
+def measured(peer: Peer, folder: Path, limits: Limits = QUICK) -> Measurement:
+    tiny = Case(label="T", shape=Shape.TWO_TOPICS, event=Event.JOIN, topics=3, partitions=4, members=4)
+    return measure(peer, tiny, make(tiny), "sticky", group=folder / "group", limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("program", "limits", "failure"),
+    [
+        ("import time; time.sleep(60)", replace(QUICK, cap=0.3), "> 0 s"),
+        ("raise ValueError('odd')", QUICK, "error: ValueError: odd"),
+        ("b' ' * 2**33", replace(QUICK, memory=1024), "more than 1 GiB of memory"),
+        (
+            "import sys; open(sys.argv[2], 'wb').write(bytes(4)); print('{}')",
+            QUICK,
+            "wrong: 4 members are missing or unknown, say c0",
+        ),
+    ],
+)
+def test_a_peer_that_fails_gets_no_times(tmp_path: Path, program: str, limits: Limits, failure: str) -> None:
+    result = measured(StubPeer(program), tmp_path, limits)
+    assert result.failure == failure
+    assert result.best is None
+
+
+def test_a_peer_is_spared_cases_as_large_as_the_one_that_it_was_stopped_in(tmp_path: Path) -> None:
+    ladder = [Case(label=f"T{size}", topics=size, partitions=4, members=4) for size in (2, 3, 1)]
+    peer = StubPeer("import time; time.sleep(60)")
+    report = run(ladder, [peer], replace(QUICK, cap=0.3), tmp_path, Console(quiet=True))
+    failures = [measurement.failure for measurement in report.measurements]
+    assert failures == ["> 0 s", "not tried: T2-fresh took too long", "> 0 s"]
+
+
+def test_a_group_that_is_hopeless_is_not_tried(tmp_path: Path) -> None:
+    case = case_called("K2-reassign")
+    result = measure(AIOKAFKA, case, make(case), "sticky", group=tmp_path / "group", limits=QUICK)
+    assert result.failure == "not tried: 2000 million (member, partition)"
+    assert AIOKAFKA.too_large(make(case), "range") is None
+
+
+def test_a_measurement_says_what_it_is_of() -> None:
+    case = case_called("P6-join")
+    said = describe(IN_KAFKA_PYTHON, case, make(case), "sticky")
+    assert said["key"] == "P6-join"
+    assert (said["partitions"], said["subscriptions"]) == (1000, 40)
+
+
+# Slow members -------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_slow_members_adds_up_its_runs() -> None:
+    good = Run(seed=4, twice=0, longest=0.0, seconds=1.5, generations=7)
+    bad = Run(seed=5, twice=3, longest=1.25, seconds=120.0, generations=9, failure="it went on and on")
+    page = slow_members.report(Scenario(slow=3), [good, bad], "the command", {"cores": "2"})
+    assert "**2 runs (seeds 4 to 5): 1 with a partition of two owners; 1 did not settle\n" in page
+    assert "3 slow members (100 ms polls, 1 s of work), a quick leader, 6 joins 1 s apart" in page
+    assert "| partitions with two owners | 1.5 | 3 |\n" in page
+    assert "| longest such time, s | 0.625 | 1.25 |\n" in page
+    assert "| generations | 8 | 9 |\n| settled, s | 60.8 | 120 |\n" in page
+    assert "`the command`" in page
+    assert "- cores: 2" in page
+    assert "## Not settled: seed 5\n\n```\nit went on and on\n```" in page
+
+
+@pytest.mark.parametrize("event", structures.EVENTS)
+@pytest.mark.parametrize("shape", structures.SHAPES)
+def test_a_structure_is_a_group_that_can_be_planned_and_the_same_every_time(shape: str, event: str) -> None:
+    structure = structures.Structure(
+        shape=shape, topics=50, members=20, racks=3, weights=3, event=event, max_skew=1, seed=4
+    )
+    made = structures.make(structure)
+    again = structures.make(structure)
+    assert (made.topics, made.members, made.racks) == (again.topics, again.members, again.racks)
+    assert sum(map(len, made.topics.values())) == structures.PARTITIONS
+    assert len(made.members) == 20 - (event == "leave")
+    measured = worst_structures.measure(structure)
+    assert measured.pairs == made.pairs > 0
+
+
+def test_the_search_for_the_worst_structures_makes_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worst_structures, "NESTED", ())
+    for name, values in {"members": (20,), "topics": (50,)}.items():
+        monkeypatch.setitem(worst_structures.CHOICES, name, values)
+    page = tmp_path / "page.md"
+    worst_structures.main(["--drawn", "3", "--changed", "2", "--output", str(page)])
+    assert "`python -m benchmarks.worst_structures --seed 1 --drawn 3 --changed 2`" in page.read_text()
+
+
+def test_a_shape_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="there is no shape 'round'; choose one of nested, steps, "):
+        structures.make(structures.Structure(shape="round", topics=50, members=3))
+
+
+# Schedules ----------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_schedules_says_what_was_run_and_what_broke() -> None:
+    shown = schedules.Search(count=3, clients=("ours", "java"))
+    tally = Tally(schedules=3, generations=1200, longest_ms=4500, most_rounds=2)
+    tally.broken.append((draw(7, 10), "t-0 has two owners"))
+    rows = [
+        schedules.Row(search=shown, tally=tally, seconds=90.0),
+        schedules.Row(search=schedules.Search(depth=2), tally=Tally(schedules=208), seconds=3.0),
+    ]
+    planted = dict.fromkeys([fault.__name__ for fault in FAULTS], 0) | {"forgets_joins": 12}
+    page = schedules.page(rows, planted, {"cores": "2"})
+    assert "**211 schedules, 3 of them drawn for cooperative groups: 1 broken.**" in page
+    assert "| cooperative-sticky | ours java | 3 | 1,200 | 1 | 0 | 4.5 | 2 | 1.5 |\n" in page
+    assert "| cooperative-sticky | ours | all 208 of up to 2 steps | 0 | 0 | 0 | 0 | 0 | 0.1 |\n" in page
+    assert "| forgets joins | ours | 12 |\n" in page
+    assert "| throws joins away | ours | not in 20,000 |\n" in page
+    assert "- cores: 2\n\n## Broken: seed 7\n\n```\nt-0 has two owners\n```\n" in page
+
+
+def test_a_stored_search_runs_the_schedules_that_it_names() -> None:
+    assert len([*schedules.Search(depth=2).schedules()]) == 242
+    drawn = [*schedules.Search(count=3, strategy="range").schedules()]
+    assert [(one.seed, one.strategy) for one in drawn] == [(1_000_000 + n, "range") for n in range(3)]
+    assert sum(one.count for one in schedules.searches(1.0) if one.strategy == "cooperative-sticky") == 10**6

@@ -1,0 +1,612 @@
+"""Scripts of chaos follow from their seeds, stay within their limits, and make sense however they are cut."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+from kafka import TopicPartition
+
+from kafka_assignors._timelines.timeline import Event, Timeline
+from kafka_assignors.testing.chaos import (
+    EXCLUSIVE,
+    PROMISES,
+    Limits,
+    Outcome,
+    Script,
+    Step,
+    bound,
+    plan_events,
+)
+from kafka_assignors.testing.chaos.__main__ import jobs, main
+from kafka_assignors.testing.chaos._model import Model
+from kafka_assignors.testing.chaos._promises import keep, without_excuse
+from kafka_assignors.testing.chaos._report import page
+from kafka_assignors.testing.chaos._run import name_of_assignor
+from kafka_assignors.testing.chaos._script import WEIGHTS, count_kinds
+from tests.support.timelines import P0, P1, event, history, start, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LIMITS = st.builds(
+    lambda fewest, more, partitions, nodes, slow: Limits(
+        fewest=fewest, most=fewest + more, partitions=tuple(partitions), nodes=nodes, slow=slow
+    ),
+    st.integers(1, 3),
+    st.integers(1, 6),
+    st.lists(st.integers(1, 24), min_size=1, max_size=3),
+    st.sampled_from([1, 3]),
+    st.sampled_from([0.0, 0.4, 1.0]),
+)
+SCRIPTS = st.builds(plan_events, st.integers(0, 2**32), st.integers(3, 60), LIMITS)
+
+# What a script is, by hand: nothing of the model is used here.
+
+
+class Found:
+    """A group and cluster that a script is done to, in the plainest way."""
+
+    def __init__(self, script: Script) -> None:
+        self.limits = script.limits
+        self.members: dict[str, set[str]] = {}
+        self.statics: set[str] = set()
+        self.frozen: set[str] = set()
+        self.paused: set[str] = set()
+        self.down: set[str] = set()
+        self.sizes = dict(zip(script.limits.topics, script.limits.partitions, strict=True))
+
+    def do(self, step: Step) -> None:
+        match step.kind:
+            case "join":
+                assert step.target not in self.members
+                self.members[step.target] = {*step.topics}
+                self.statics |= {step.target} if step.static else set()
+            case "leave" | "crash":
+                assert not (step.kind == "leave" and step.target in self.frozen)
+                del self.members[step.target]
+                self.frozen -= {step.target}
+                self.paused -= {step.target}
+            case "freeze":
+                assert step.target in self.healthy
+                self.frozen.add(step.target)
+            case "thaw":
+                self.frozen.remove(step.target)
+            case "pause":
+                assert step.target in self.healthy
+                self.paused.add(step.target)
+            case "resume":
+                self.paused.remove(step.target)
+            case "restart" | "crash and restart":
+                assert step.target in self.healthy & self.statics
+            case "subscribe":
+                assert step.target in self.healthy
+                assert self.members[step.target] != {*step.topics}
+                self.members[step.target] = {*step.topics}
+            case _:
+                self.disturb(step)
+
+    def disturb(self, step: Step) -> None:
+        match step.kind:
+            case "grow":
+                assert not self.down
+                assert self.sizes[step.target] < step.partitions
+                self.sizes[step.target] = step.partitions
+            case "kill broker" | "stop broker":
+                assert not self.down
+                self.down.add(step.target)
+            case "start broker":
+                self.down.remove(step.target)
+            case "move coordinator":
+                assert not self.down
+        if step.kind != "grow":
+            assert self.limits.nodes == 3
+
+    @property
+    def healthy(self) -> set[str]:
+        return self.members.keys() - self.frozen - self.paused
+
+
+def lives(script: Script) -> Iterator[tuple[Step, Found]]:
+    """After each step what there is."""
+    found = Found(script)
+    for step in script.steps:
+        found.do(step)
+        yield step, found
+
+
+def test_one_seed_gives_one_script_in_every_process() -> None:
+    script = plan_events(7, 50)
+    assert script == plan_events(7, 50)
+    assert script != plan_events(8, 50)
+    code = "from kafka_assignors.testing.chaos import plan_events; print(plan_events(7, 50).to_json())"
+    for hash_seed in "12":
+        again = subprocess.run(
+            [sys.executable, "-c", code],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
+        )
+        assert Script.from_json(again.stdout) == script
+
+
+@given(SCRIPTS)
+def test_every_script_keeps_its_group_and_cluster_alive(script: Script) -> None:
+    limits = script.limits
+    for number, (step, found) in enumerate(lives(script), 1):
+        assert found.healthy
+        wanted = set[str]().union(*(found.members[name] for name in found.healthy))
+        assert wanted == found.sizes.keys(), f"step {number} ({step}) leaves a topic to nobody"
+        assert len(found.members) <= limits.most
+        assert number < limits.fewest or len(found.members) >= limits.fewest
+        assert len(found.down) <= 1
+        assert max(found.sizes.values()) <= limits.most_partitions
+    assert (found.frozen, found.paused, found.down) == (set(), set(), set())
+    assert step.settle
+
+
+@given(SCRIPTS)
+def test_no_step_hides_what_the_group_may_not_have_seen(script: Script) -> None:
+    anew: set[str] = set()
+    unwatched = False
+    for step, _ in lives(script):
+        if step.kind in {"restart", "crash and restart"}:
+            assert not anew & {step.target, "topics"}
+            unwatched = True
+        elif step.kind == "subscribe":
+            assert step.target not in anew
+            anew.add(step.target)
+            unwatched = False
+        elif step.kind == "grow":
+            assert not unwatched
+            anew.add("topics")
+        elif step.kind in {"join", "leave", "crash"}:
+            unwatched = False
+        if step.settle:
+            anew.clear()
+
+
+@given(SCRIPTS)
+def test_slow_members_are_always_led_by_the_first_member_which_never_was_away(script: Script) -> None:
+    slow: set[str] = set()
+    been_away = not script.steps[0].settle  # another one may lead from the start
+    for step, found in lives(script):
+        if step.kind == "join" and step.poll_ms:
+            assert step.work_ms > 0
+            slow.add(step.target)
+        slow &= found.members.keys()
+        absence = {"leave", "crash", "freeze", "pause", "restart", "crash and restart"}
+        been_away |= step.target == "m1" and step.kind in absence
+        assert not (slow and (been_away or found.down))
+        assert not (slow and step.kind == "move coordinator")
+        assert not slow or found.members["m1"] == {*script.limits.topics}
+    assert "m1" not in slow
+
+
+def test_the_share_of_slow_members_is_as_the_limits_say() -> None:
+    def paces(slow: float) -> set[tuple[bool, bool]]:
+        """Of the members of led groups that join after the first: whether they poll briefly, and work."""
+        scripts = [plan_events(seed, 6, Limits(slow=slow)) for seed in range(50)]
+        return {
+            (step.poll_ms in {50, 75, 100}, 500 <= step.work_ms <= 3000)
+            for script in scripts
+            for step in script.steps[1:2]
+            if script.steps[0].settle
+        }
+
+    assert paces(0) == {(False, False)}
+    assert paces(0.4) == {(False, False), (True, True)}
+    assert paces(1) == {(True, True)}
+
+
+def test_joins_and_changed_subscriptions_come_in_bursts_within_seconds() -> None:
+    scripts = [plan_events(seed, 50) for seed in range(40)]
+    bursts = [burst for script in scripts for burst in split_into_bursts(script)]
+    joins = [burst for burst in bursts if {step.kind for step in burst} == {"join"} and len(burst) > 2]
+    assert {len(burst) for burst in joins} == {3, 4, 5, 6}
+    assert {step.gap for burst in joins for step in burst[1:]} == {0, 0.5, 1, 1.5, 2}
+    restless = [burst for burst in bursts if len(burst) > 6]
+    assert {step.kind for burst in restless for step in burst} >= {"join", "leave", "subscribe"}
+    assert {step.gap for burst in restless for step in burst[1:]} == {0.5, 1, 1.5}
+    amid = [burst for burst in bursts if len(burst) > 1 and burst[-1].kind == "subscribe"]
+    assert {0, 0.1, 0.3, 0.6} <= {step.gap for burst in amid for step in burst[1:]}
+    together = [burst for burst in amid if burst[-2].kind == "subscribe" and burst[-1].gap == 0]
+    assert len(together) >= 10
+    assert {burst[0].kind for burst in amid} >= {"join", "leave", "crash"}
+
+
+def split_into_bursts(script: Script) -> Iterator[list[Step]]:
+    burst = []
+    for step in script.steps:
+        burst.append(step)
+        if step.settle:
+            yield burst
+            burst = []
+
+
+def test_a_script_has_as_many_steps_as_were_asked_for_and_all_kinds_come() -> None:
+    scripts = [plan_events(seed, 50) for seed in range(40)]
+    assert {len(script.steps) for script in scripts} == {50}
+    kinds = count_kinds(scripts)
+    assert kinds.keys() == WEIGHTS.keys()
+    assert min(kinds.values()) >= 20
+    bursts = [step.settle for script in scripts for step in script.steps]
+    assert 0.3 < sum(bursts) / len(bursts) < 0.5
+
+
+def test_a_cluster_of_one_is_left_alone() -> None:
+    kinds = count_kinds([plan_events(seed, 50, Limits(nodes=1)) for seed in range(20)])
+    assert not {kind for kind in kinds if "broker" in kind or "coordinator" in kind}
+
+
+# Saving and cutting -------------------------------------------------------------------------------------
+
+
+@given(SCRIPTS)
+def test_a_saved_script_is_the_same_again(script: Script) -> None:
+    assert Script.from_json(script.to_json()) == script
+
+
+@given(SCRIPTS, st.data())
+def test_a_script_without_some_steps_still_makes_sense(script: Script, data: st.DataObject) -> None:
+    numbers = data.draw(st.sets(st.integers(1, len(script.steps))))
+    shorter = script.without(numbers)
+    shorter.check()
+    left = [step for number, step in enumerate(script.steps, 1) if number not in numbers]
+    plain = [replace(step, settle=False) for step in left]
+    kept = iter(plain)
+    assert all(replace(step, settle=False) in kept for step in shorter.steps), "in another order"
+    assert not shorter.steps or shorter.steps[-1].settle
+
+
+def test_what_depends_on_a_step_goes_with_it() -> None:
+    script = Script(
+        seed=1,
+        limits=Limits(),
+        steps=(
+            Step(kind="join", target="m1", topics=("t1", "t2"), settle=False),
+            Step(kind="join", target="m2", topics=("t1",)),
+            Step(kind="freeze", target="m2", settle=False),
+            Step(kind="move coordinator", settle=False),
+            Step(kind="thaw", target="m2"),
+        ),
+    )
+    script.check()
+    assert (
+        str(script.without({3}))
+        == "   1  join m1 to t1 t2\n   2  join m2 to t1; settle\n   3  move coordinator; settle"
+    )
+    assert script.without([]) == script
+    assert [str(step) for step in script.first(3).steps][2] == "freeze m2; settle"
+
+
+def test_a_script_that_makes_no_sense_is_refused_with_the_step() -> None:
+    first = Step(kind="join", target="m1", topics=("t1", "t2"))
+    for step, why in (
+        (Step(kind="join", target="m1", topics=("t1",)), "there is a member m1 already"),
+        (Step(kind="join", target="m2", topics=("t9",)), "there are the topics t1, t2"),
+        (Step(kind="thaw", target="m1"), "m1 is not frozen"),
+        (Step(kind="resume", target="m1"), "m1 is not paused"),
+        (Step(kind="crash", target="m2"), "no member m2 runs"),
+        (Step(kind="crash", target="m1"), "2 members have to stay"),
+        (Step(kind="freeze", target="m1"), "nobody else is there for the topics of m1"),
+        (Step(kind="restart", target="m1"), "m1 is no static member"),
+        (Step(kind="subscribe", target="m1", topics=("t1",)), "nobody else is there for what m1 gives up"),
+        (Step(kind="grow", target="t1", partitions=16), "t1 has 16 partitions"),
+        (Step(kind="grow", target="t1", partitions=33), "a topic has 32 partitions at the most"),
+        (Step(kind="start broker", target="1"), "node 1 is not down"),
+        (Step(kind="kill broker", target="4"), "there are the nodes 1 to 3"),
+    ):
+        script = Script(seed=1, limits=Limits(), steps=(first, step))
+        with pytest.raises(ValueError, match=f"step 2 of the script .*: {why}"):
+            script.check()
+        with pytest.raises(ValueError, match=why):
+            Script.from_json(script.to_json())
+
+
+def test_what_is_no_script_is_refused() -> None:
+    with pytest.raises(ValueError, match="no script of chaos: KeyError"):
+        Script.from_json("{}")
+    with pytest.raises(ValueError, match="3 events: 4 members have to join"):
+        plan_events(1, 3, Limits(fewest=4))
+    with pytest.raises(ValueError, match="members from 3 to 3"):
+        Limits(fewest=3, most=3)
+    with pytest.raises(ValueError, match="a share of slow members of 2: wanted is 0 to 1"):
+        Limits(slow=2)
+    with pytest.raises(ValueError, match="wanted are 1 to 32 a topic"):
+        Limits(partitions=(6, 33))
+
+
+def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
+    model = Model(Limits())
+    for name in ("m1", "m2"):
+        model.take(Step(kind="join", target=name, topics=("t1", "t2")))
+    there = Step(kind="subscribe", target="m1", topics=("t1",), settle=False)
+    back = replace(there, topics=("t1", "t2"))
+    model.take(there)
+    assert model.objection(back) == "m1 may not have joined with its new topics"
+    model.take(Step(kind="move coordinator"))
+    assert model.objection(back) is None
+
+
+def test_a_slow_member_joins_only_where_a_quick_one_is_sure_to_lead() -> None:
+    first = Step(kind="join", target="m1", topics=("t1", "t2"))
+    slow = Step(kind="join", target="m2", topics=("t1",), poll_ms=50, work_ms=1000)
+    assert str(slow) == "join m2 slow (50 ms polls, 1 s of work) to t1; settle"
+    model = Model(Limits())
+    assert model.objection(replace(slow, topics=("t1", "t2"))) == "nobody is sure to lead a slow member"
+    model.take(first)
+    assert model.objection(replace(slow, work_ms=0)) == "a slow member has both polls and work that take time"
+    assert model.objection(slow) is None
+    model.take(slow)
+    model.take(Step(kind="join", target="m3", topics=("t1", "t2")))
+    for kind in ("leave", "crash", "freeze", "pause", "restart", "crash and restart"):
+        objection = model.objection(Step(kind=kind, target="m1"))
+        assert objection == "m1 has to go on leading the slow members"
+    narrowed = Step(kind="subscribe", target="m1", topics=("t2",))
+    assert model.objection(narrowed) == "m1 leads the slow members, and has to know all topics"
+    assert "of the slow members may go" in str(model.objection(Step(kind="kill broker", target="1")))
+    assert "of the slow members may go" in str(model.objection(Step(kind="move coordinator")))
+    model.take(Step(kind="crash", target="m2"))
+    stopped = Step(kind="stop broker", target="1")
+    assert model.objection(stopped) is None
+    model.take(stopped)
+    assert model.objection(replace(slow, target="m4")) == "nobody is sure to lead a slow member"
+    model.take(Step(kind="start broker", target="1"))
+    assert model.objection(replace(slow, target="m4")) is None
+    model.take(narrowed)
+    assert model.objection(replace(slow, target="m4")) == "nobody is sure to lead a slow member"
+    model.take(replace(narrowed, topics=("t1", "t2")))
+    assert model.objection(replace(slow, target="m4")) is None
+    pause = Step(kind="pause", target="m1")
+    assert model.objection(pause) is None
+    model.take(pause)
+    assert model.objection(replace(slow, target="m4")) == "nobody is sure to lead a slow member"
+
+
+def test_nobody_is_sure_to_lead_if_two_join_at_once() -> None:
+    model = Model(Limits())
+    model.take(Step(kind="join", target="m1", topics=("t1", "t2"), settle=False))
+    slow = Step(kind="join", target="m2", topics=("t1",), poll_ms=50, work_ms=1000)
+    assert model.objection(slow) == "nobody is sure to lead a slow member"
+
+
+def test_a_growing_topic_waits_for_a_broker_that_is_down_and_for_somebody_who_watches() -> None:
+    model = Model(Limits())
+    for step in plan_events(1, 2).steps:
+        model.take(replace(step, static=True))
+    grow = Step(kind="grow", target="t1", partitions=17)
+    assert model.objection(grow) is None
+    model.take(Step(kind="kill broker", target="2"))
+    assert "a broker is down" in str(model.objection(grow))
+    model.take(Step(kind="start broker", target="2"))
+    model.take(Step(kind="restart", target="m1"))
+    assert "perhaps nobody watches" in str(model.objection(grow))
+    model.take(Step(kind="join", target="m3", topics=("t1", "t2")))
+    assert model.objection(grow) is None
+    model.take(replace(grow, settle=False))
+    assert "not have seen that a topic grew" in str(model.objection(Step(kind="restart", target="m1")))
+
+
+# Promises -----------------------------------------------------------------------------------------------
+
+
+def partitions(count: int) -> list[TopicPartition]:
+    return [TopicPartition("t", number) for number in range(count)]
+
+
+def test_a_partition_with_two_owners_breaks_every_promise_of_exclusive_ones() -> None:
+    timeline = history({"a": "01", "b": "12"})
+    with pytest.raises(AssertionError, match="given the same partitions"):
+        keep(EXCLUSIVE, timeline, 1, partitions(3), -1)
+    keep(PROMISES["broadcast"], timeline, 1, partitions(3), -1)
+
+
+def test_an_application_that_was_not_told_is_excused_only_out_of_the_group() -> None:
+    def timeline(members_of_the_second: dict[str, str]) -> Timeline:
+        return Timeline(
+            [
+                *start(0, "a", "t"),
+                *start(0, "b", "t"),
+                *told(1, 1, {"a": "01", "b": "2"}),
+                *told(2, 2, members_of_the_second),
+            ],
+            end=3,
+        )
+
+    keep(EXCLUSIVE, timeline({"b": "012"}), 2, partitions(3), -1)  # a is frozen
+    found = [*without_excuse(timeline({"b": "12", "a": "0"}))]
+    assert [(one.partition, one.members) for one in found] == [(TopicPartition("t", 1), ("a", "b"))]
+    with pytest.raises(AssertionError, match=r"t-1 was still a's by its application when b got it"):
+        keep(EXCLUSIVE, timeline({"b": "12", "a": "0"}), 2, partitions(3), -1)
+
+
+def identified(member_id: str, *events: Event) -> list[Event]:
+    """Events with the id that the coordinator gave their member."""
+    return [replace(one, details={**one.details, "member_id": member_id}) for one in events]
+
+
+def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_leaders_list() -> None:
+    def timeline(ids: set[str]) -> Timeline:
+        return Timeline(
+            [
+                *identified("id-a", *told(1, 1, {"a": "01"})),
+                *identified("id-b", event(1.9, "b", "assign", generation=2, claims=dict.fromkeys(ids))),
+                *identified("id-b", *told(2, 2, {"b": "1"})),
+                event(2.5, "a", "revoked", P1),
+            ],
+            end=3,
+        )
+
+    found = [*without_excuse(timeline({"id-a", "id-b"}))]
+    assert [(one.partition, one.members, one.seconds) for one in found] == [(P1, ("a", "b"), 0.5)]
+    assert [*without_excuse(timeline({"id-b"}))] == []  # it was expelled
+
+
+def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_own_word() -> None:
+    events = [
+        *identified("id-a", *told(1, 1, {"a": "01"})),
+        *identified("id-b", *told(2, 2, {"b": "1"})),
+        event(2.5, "a", "revoked", P1),
+    ]
+    joins_again = event(2.2, "a", "metadata", generation=2)
+    assert len([*without_excuse(Timeline([*events, *identified("id-a", joins_again)]))]) == 1
+    assert [*without_excuse(Timeline(events))] == []
+    # It was expelled, and came back before its application heard so.
+    assert [*without_excuse(Timeline([*events, *identified("id-new", joins_again)]))] == []
+
+
+def test_a_member_that_came_back_under_another_id_answers_for_what_it_was_given_then() -> None:
+    timeline = Timeline(
+        [
+            *identified("id-a", *told(1, 1, {"a": "01"})),
+            *identified("id-new", event(2, "a", "assignment", P0, P1, generation=2)),
+            *identified("id-b", *told(3, 3, {"b": "1"})),
+            *identified("id-new", event(3.2, "a", "metadata", generation=3)),
+            event(3.5, "a", "revoked", P1),
+        ]
+    )
+    assert [one.members for one in without_excuse(timeline)] == [("a", "b")]
+
+
+def test_loads_are_held_against_what_each_strategy_promises() -> None:
+    uneven = history({"a": "012", "b": "3"})
+    for name in ("sticky", "cooperative-sticky", "roundrobin"):
+        with pytest.raises(AssertionError, match="is not balanced"):
+            keep(PROMISES[name], uneven, 1, partitions(4), -1)
+    with pytest.raises(AssertionError, match="does not share t out evenly: a has 3, b has 1"):
+        keep(PROMISES["range"], uneven, 1, partitions(4), -1)
+    keep(PROMISES["random"], uneven, 1, partitions(4), -1)
+    even = history({"a": "01", "b": "23"})
+    for promise in PROMISES.values():
+        if promise.sharing == "exclusive":
+            keep(promise, even, 1, partitions(4), -1)
+
+
+def test_moves_count_for_sticky_strategies_and_only_once() -> None:
+    timeline = history({"a": "01", "b": "23"}, {"a": "02", "b": "13"})
+    with pytest.raises(AssertionError, match="more partitions moved than had to"):
+        keep(PROMISES["sticky"], timeline, 2, partitions(4), 1)
+    keep(PROMISES["sticky"], timeline, 2, partitions(4), 2)
+    keep(PROMISES["range"], timeline, 2, partitions(4), 1)
+
+
+def test_a_static_member_that_restarted_in_a_generation_counts_once() -> None:
+    timeline = Timeline(
+        [
+            *start(0, "a", "t", instance_id="one"),
+            *start(0, "b", "t"),
+            *told(1, 1, {"a": "01", "b": "23"}),
+            event(2, "a", "closed"),
+            *start(3, "a.2", "t", instance_id="one"),
+            *told(3.5, 1, {"a.2": "01"}),
+        ]
+    )
+    for name in ("range", "roundrobin", "sticky"):
+        keep(PROMISES[name], timeline, 1, partitions(4), -1)
+
+
+def test_the_bound_follows_from_the_settings() -> None:
+    quick = {"session_timeout_ms": 3000, "max_poll_interval_ms": 6000}
+    heard = {"heartbeat_interval_ms": 300, "metadata_max_age_ms": 700}
+    assert bound({**quick, **heard}) == 3 * 10 + 60
+    assert bound({}) == 3 * 613 + 60
+    assert bound({**quick, **heard}, slowest_ms=2100) == 3 * (10 + 21) + 60
+
+
+# Command and page ---------------------------------------------------------------------------------------
+
+
+def test_events_are_spread_over_scripts_with_a_seed_each() -> None:
+    found = jobs(["range", "sticky"], 5, 120, Limits())
+    assert [(job.assignor, job.script.seed, len(job.script.steps)) for job in found] == [
+        ("range", 5, 50),
+        ("sticky", 6, 50),
+        ("range", 7, 50),
+        ("sticky", 8, 50),
+        ("range", 9, 20),
+        ("sticky", 10, 20),
+    ]
+    assert found[-1].command == (
+        "python -m kafka_assignors.testing.chaos --seed 10 --events 20 --assignor sticky"
+    )
+
+
+def test_the_command_that_does_it_again_names_another_share_of_slow_members() -> None:
+    (job,) = jobs(["range"], 5, 20, Limits(slow=0.25))
+    assert job.command == (
+        "python -m kafka_assignors.testing.chaos --seed 5 --events 20 --slow 0.25 --assignor range"
+    )
+
+
+def test_the_command_prints_the_script_that_its_seed_gives(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked = ["--seed", "7", "--events", "20", "--assignor", "range", "--script"]
+    assert main(asked) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{plan_events(7, 20)}\n"
+    assert printed.err == "seed 7\n"
+    assert main([*asked, "--slow", "0"]) == 0
+    assert capsys.readouterr().out == f"{plan_events(7, 20, Limits(slow=0))}\n"
+    assert main([*asked, "--json"]) == 0
+    file = tmp_path / "script.json"
+    file.write_text(capsys.readouterr().out)
+    assert main(["--replay", str(file), "--assignor", "range", "--script"]) == 0
+    assert capsys.readouterr().out == printed.out
+
+
+def test_the_command_takes_several_assignors_each_with_its_own_seed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--seed", "7", "--events", "20", "--assignor", "sticky", "--assignor", "range", "--script"]
+    assert main(asked) == 0
+    assert capsys.readouterr().out == f"{plan_events(7, 20)}\n{plan_events(8, 20)}\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told_why"),
+    [
+        (["--assignor", "best"], "no assignor: 'best' is no path"),
+        (["--assignor", "nowhere:Nothing"], "No module named 'nowhere'"),
+        (["--events", "0"], "'0' is no whole number from 1"),
+        (["--slow", "most"], "'most' is no share from 0 to 1"),
+        (["--slow", "2"], "'2' is no share from 0 to 1"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(
+    asked: list[str], told_why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(asked)
+    assert end.value.code == 2
+    assert told_why in capsys.readouterr().err
+
+
+def test_assignors_are_known_by_the_names_of_their_strategies() -> None:
+    path = "kafka_assignors:StickyAssignor"
+    for spec in ("sticky", path, (path, {"rack": "r"}), {"class": path}):
+        assert name_of_assignor(spec) == "sticky"
+
+
+def test_the_page_adds_up_what_was_measured() -> None:
+    first = Outcome(seed=3, assignor="range", events=Counter({"join": 2, "crash": 1}), rebalances=4)
+    first.stable["crash"] += [1.0, 3.0, 2.0]
+    first.stable["burst"] += [0.5]
+    first.produced, first.consumed, first.duplicates, first.overlaps, first.seconds = 100, 100, 7, 1, 120
+    second = replace(first, seed=4, stable={"crash": [4.0]}, failure="step 3: it broke")
+    told_page = page([first, second], "python -m x", {"cores": "2"})
+    assert "**6 events in 2 scripts, 1 failures.** Seeds 3 to 4." in told_page
+    assert "| range | 6 | 8 | 200 | 200 | 14 | 2 | 4 |" in told_page
+    assert "| crash | 2 | 4 | 2.5 | 4.0 | 4.0 |" in told_page
+    assert "| join | 4 | 0 |  |  |  |" in told_page
+    assert "| burst |  | 1 | 0.5 | 0.5 | 0.5 |" in told_page
+    assert "- cores: 2" in told_page
+    assert "## Seed 4, range\n\n```\nstep 3: it broke\n```" in told_page

@@ -1,0 +1,309 @@
+"""Timelines of hand-made events: what follows from them, figure by figure."""
+
+import json
+
+import pytest
+from kafka import TopicPartition
+
+from kafka_assignors._timelines.timeline import (
+    Event,
+    Gap,
+    Move,
+    Overlap,
+    Ownership,
+    Timeline,
+    format_partitions,
+)
+from tests.support.timelines import P0, P1, P2, event, joined, records
+
+
+def owned(
+    partition: TopicPartition, member: str, start: float, end: float | None, generation: int
+) -> Ownership:
+    return Ownership(partition=partition, member=member, start=start, end=end, generation=generation)
+
+
+# Events
+
+
+def test_an_event_is_read_as_a_member_writes_it() -> None:
+    line = json.dumps(
+        {
+            "event": "assignment",
+            "time": 12.5,
+            "generation": 3,
+            "member_id": "a-1",
+            "partitions": [("t", 0), ("t", 1)],
+            "user_data": "ff",
+        }
+    )
+    assert Event.from_report("a", json.loads(line)) == event(
+        12.5, "a", "assignment", P0, P1, generation=3, member_id="a-1", user_data="ff"
+    )
+
+
+def test_records_are_read_as_ranges_of_offsets() -> None:
+    report = {"event": "records", "time": 1.0, "ranges": [["t", 0, 5, 7], ["t", 1, 0, 0]]}
+    assert Event.from_report("a", report) == records(1.0, "a", (P0, 5, 7), (P1, 0, 0))
+
+
+def test_a_timeline_puts_events_in_the_order_of_time() -> None:
+    timeline = Timeline([event(2, "a", "closed"), event(1, "a", "started"), event(1.5, "b", "started")])
+    assert [(one.time, one.member) for one in timeline.events] == [(1, "a"), (1.5, "b"), (2, "a")]
+    assert timeline.of("started", member="b") == (event(1.5, "b", "started"),)
+    assert timeline.end == 2
+
+
+def test_nothing_follows_from_no_events() -> None:
+    timeline = Timeline([])
+    assert timeline.rebalances == ()
+    assert timeline.ownership() == timeline.ownership("generation") == ()
+    assert (timeline.overlaps(), timeline.gaps(), timeline.moves()) == ((), (), ())
+    assert timeline.missing({P0: 2}) == {P0: (0, 1)}
+    assert timeline.describe() == ""
+
+
+# Rebalances
+
+
+def test_a_rebalance_lasts_from_the_first_to_ask_until_the_last_to_know() -> None:
+    timeline = Timeline(
+        [
+            event(1.0, "a", "metadata"),
+            event(1.1, "a", "metadata"),
+            event(1.2, "b", "metadata"),
+            event(1.3, "a", "assign", generation=1, claims={"a-1": {"owned": []}}),
+            event(1.4, "a", "assignment", P0, generation=1),
+            event(1.6, "b", "assignment", P1, generation=1),
+        ]
+    )
+    (rebalance,) = timeline.rebalances
+    assert (rebalance.generation, rebalance.start, rebalance.end) == (1, 1.0, 1.6)
+    assert (rebalance.leader, rebalance.claims) == ("a", {"a-1": {"owned": []}})
+    assert rebalance.assignments == {"a": {P0}, "b": {P1}}
+
+
+# Ownership by callback
+
+
+def test_a_member_has_a_partition_from_assigned_until_revoked_lost_or_its_end() -> None:
+    timeline = Timeline(
+        [
+            event(1, "a", "assigned", P0, P1, P2, generation=1),
+            event(2, "a", "revoked", P0),
+            event(3, "a", "lost", P1),
+            event(4, "a", "crashed"),
+        ]
+    )
+    assert timeline.ownership() == (owned(P0, "a", 1, 2, 1), owned(P1, "a", 1, 3, 1), owned(P2, "a", 1, 4, 1))
+
+
+@pytest.mark.parametrize("kind", ["unsubscribed", "closed", "crashed", "exited"])
+def test_a_member_that_ends_or_unsubscribes_has_nothing(kind: str) -> None:
+    timeline = Timeline([*joined(1, "a", 1, P0), event(5, "a", kind)])
+    assert timeline.ownership("callback") == (owned(P0, "a", 1, 5, 1),)
+    assert timeline.ownership("generation") == (owned(P0, "a", 1, 5, 1),)
+
+
+def test_a_partition_that_is_kept_through_a_rebalance_is_owned_without_a_break() -> None:
+    timeline = Timeline(
+        [event(1, "a", "assigned", P0, generation=1), event(2, "a", "assigned", P0, P1, generation=2)]
+    )
+    assert timeline.ownership() == (owned(P0, "a", 1, None, 1), owned(P1, "a", 2, None, 2))
+
+
+def test_a_frozen_member_overlaps_with_its_successor_by_callback_but_not_by_generation() -> None:
+    timeline = Timeline(
+        [
+            *joined(1, "a", 1, P0),
+            event(2, "a", "frozen"),
+            *joined(5, "b", 2, P0),
+            event(7, "a", "thawed"),
+            event(8, "a", "lost", P0),
+        ]
+    )
+    assert timeline.overlaps("callback") == (Overlap(partition=P0, members=("a", "b"), start=5, seconds=3),)
+    assert timeline.overlaps("generation") == ()
+    assert timeline.ownership("generation") == (owned(P0, "a", 1, 5, 1), owned(P0, "b", 5, None, 2))
+
+
+def test_a_killed_member_does_not_overlap_with_its_successor() -> None:
+    timeline = Timeline([*joined(1, "a", 1, P0), event(2, "a", "crashed"), *joined(5, "b", 2, P0)])
+    assert timeline.overlaps() == timeline.overlaps("generation") == ()
+    assert timeline.gaps() == (Gap(partition=P0, start=2, seconds=3),)
+
+
+def test_a_gap_lasts_from_the_last_owner_to_the_next_or_to_the_end() -> None:
+    timeline = Timeline(
+        [
+            event(1, "a", "assigned", P0),
+            event(2, "b", "assigned", P0),
+            event(3, "a", "revoked", P0),
+            event(4, "b", "revoked", P0),
+            event(6, "a", "assigned", P0),
+            event(7, "a", "revoked", P0),
+        ],
+        end=10,
+    )
+    assert timeline.gaps() == (
+        Gap(partition=P0, start=4, seconds=2),
+        Gap(partition=P0, start=7, seconds=3),
+    )
+    assert timeline.overlaps() == (Overlap(partition=P0, members=("a", "b"), start=2, seconds=1),)
+
+
+# Ownership by generation
+
+
+def test_a_generation_ends_for_all_when_the_next_begins_for_one() -> None:
+    timeline = Timeline(
+        [*joined(1, "a", 1, P0), *joined(1, "b", 1, P1), *joined(2, "a", 2, P0), *joined(3, "b", 2, P1)]
+    )
+    assert timeline.ownership("generation") == (
+        owned(P0, "a", 1, 2, 1),
+        owned(P1, "b", 1, 2, 1),
+        owned(P0, "a", 2, None, 2),
+        owned(P1, "b", 3, None, 2),
+    )
+
+
+def test_an_assignment_that_comes_late_does_not_count_in_a_newer_generation() -> None:
+    timeline = Timeline([*joined(2, "b", 2, P0), *joined(3, "a", 1, P0)])
+    assert timeline.ownership("generation") == (owned(P0, "b", 2, None, 2),)
+    assert timeline.double_assigned() == {}
+
+
+def test_a_partition_given_to_two_members_of_one_generation_is_found_by_both_readings() -> None:
+    timeline = Timeline([*joined(1, "a", 4, P0, P1), *joined(1.5, "b", 4, P1, P2)], end=3)
+    assert timeline.double_assigned() == {4: {P1}}
+    overlap = Overlap(partition=P1, members=("a", "b"), start=1.5, seconds=1.5)
+    assert timeline.overlaps("generation") == timeline.overlaps("callback") == (overlap,)
+
+
+def test_a_double_assignment_counts_also_if_one_of_the_members_was_dead_before_the_other_knew() -> None:
+    timeline = Timeline([*joined(1, "a", 4, P0), event(1.2, "a", "crashed"), *joined(1.5, "b", 4, P0)])
+    assert timeline.overlaps("generation") == ()
+    assert timeline.double_assigned() == {4: {P0}}
+
+
+def test_a_restarted_static_member_is_the_same_owner() -> None:
+    timeline = Timeline(
+        [
+            event(0, "a", "started", instance_id="one"),
+            *joined(1, "a", 1, P0),
+            event(2, "a", "closed"),
+            event(3, "a.2", "started", instance_id="one"),
+            *joined(4, "a.2", 1, P0),
+        ]
+    )
+    assert timeline.double_assigned() == {}
+    assert timeline.moves() == ()
+    assert timeline.ownership("generation") == (owned(P0, "a", 1, 2, 1), owned(P0, "a.2", 4, None, 1))
+    # What it comes back to is an old generation.
+    assert [(one.generation, one.start, one.end) for one in timeline.rebalances] == [(1, 0.5, 1)]
+
+
+def test_two_members_of_different_instances_are_two_owners() -> None:
+    timeline = Timeline(
+        [
+            event(0, "a", "started", instance_id="one"),
+            event(0, "b", "started", instance_id="two"),
+            *joined(1, "a", 1, P0),
+            *joined(1, "b", 1, P0),
+        ]
+    )
+    assert timeline.double_assigned() == {1: {P0}}
+
+
+# Moves
+
+
+def test_a_partition_moves_when_it_has_another_owner_also_by_way_of_nobody() -> None:
+    timeline = Timeline(
+        [
+            *joined(1, "a", 1, P0, P1),
+            *joined(2, "a", 2, P0),
+            *joined(2, "b", 2),
+            *joined(3, "a", 3, P0),
+            *joined(3, "b", 3, P1),
+            *joined(4, "b", 4, P0, P1),
+        ]
+    )
+    assert timeline.moves() == (
+        Move(partition=P1, generation=3, source="a", target="b"),
+        Move(partition=P0, generation=4, source="a", target="b"),
+    )
+    assert timeline.moves(after=3) == (Move(partition=P0, generation=4, source="a", target="b"),)
+
+
+# Consumption
+
+
+def test_consumed_offsets_are_merged_over_members_and_polls() -> None:
+    timeline = Timeline(
+        [
+            records(1, "a", (P0, 0, 3), (P1, 7, 7)),
+            records(2, "b", (P0, 6, 8)),
+            records(3, "a", (P0, 4, 4), (P0, 2, 3)),
+        ]
+    )
+    assert timeline.consumed() == {P0: ((0, 4), (6, 8)), P1: ((7, 7),)}
+    assert timeline.duplicates() == {P0: 2}
+
+
+def test_missing_are_the_holes_and_the_end() -> None:
+    timeline = Timeline([records(1, "a", (P0, 1, 2), (P0, 5, 5), (P1, 0, 2))])
+    assert timeline.missing({P0: 8, P1: 3, P2: 1}) == {P0: (0, 3, 4, 6, 7), P2: (0,)}
+
+
+def test_more_consumed_than_known_to_be_produced_is_nothing_missing() -> None:
+    timeline = Timeline([records(1, "a", (P0, 0, 9))])
+    assert timeline.missing({P0: 5}) == {}
+
+
+def test_missing_counts_only_what_was_produced() -> None:
+    timeline = Timeline([records(1, "a", (P0, 6, 9))])
+    assert timeline.missing({P0: 3}) == {P0: (0, 1, 2)}
+
+
+def test_the_longest_silence_lies_between_two_reports() -> None:
+    timeline = Timeline(
+        [
+            records(1, "a", (P0, 0, 0)),
+            records(2, "a", (P0, 1, 1)),
+            records(5, "b", (P0, 2, 2)),
+            records(6, "b", (P0, 3, 3), (P1, 0, 0)),
+        ]
+    )
+    assert timeline.longest_silence() == {P0: 3, P1: 0}
+    assert timeline.longest_silence(since=0, until=10) == {P0: 4, P1: 6}
+    assert timeline.longest_silence(since=5.5) == {P0: 0.5, P1: 0.5}
+    assert timeline.longest_silence(since=7) == {P0: 0, P1: 0}
+
+
+# Text
+
+
+def test_partitions_are_shown_by_topic() -> None:
+    assert format_partitions([P2, TopicPartition("s", 1), P0]) == "s:1 t:0,2"
+    assert format_partitions([]) == "none"
+
+
+def test_events_are_shown_with_times_from_the_first() -> None:
+    timeline = Timeline(
+        [
+            event(10, "a", "started", pid=1),
+            event(10.25, "a", "metadata", owned=[("t", 1)], claimed_generation=-1, user_data=""),
+            event(10.5, "a", "assign", generation=1, plan={"a-1": {"partitions": [("t", 0)]}}),
+            event(10.75, "a", "assigned", P0, P1, generation=1),
+            records(11, "a", (P0, 0, 4)),
+        ]
+    )
+    assert timeline.describe().splitlines() == [
+        "   0.000 a          started",
+        "   0.250 a          metadata owned t:1",
+        "   0.500 a          assign generation 1 plan (a-1: t:0)",
+        "   0.750 a          assigned generation 1 t:0,1",
+        "   1.000 a          records t-0: 0..4",
+    ]
+    assert timeline.describe(last=1) == "   1.000 a          records t-0: 0..4"

@@ -1,0 +1,524 @@
+"""Assertions on timelines: where they hold, where they do not, and what they say then."""
+
+from collections.abc import Callable
+
+import pytest
+from kafka import TopicPartition
+
+from kafka_assignors._timelines.timeline import Timeline
+from tests.support.timelines import P0, P1, P2, event, history, joined, records, start, told
+
+
+def message(assertion: Callable[[], None]) -> str:
+    with pytest.raises(AssertionError) as caught:
+        assertion()
+    return str(caught.value)
+
+
+# Balance ----------------------------------------------------------------------------------------------
+
+
+def test_loads_that_differ_by_one_are_balanced() -> None:
+    history({"a": "012", "b": "34"}).assert_balanced()
+
+
+def test_loads_that_could_be_closer_are_not_balanced() -> None:
+    said = message(history({"a": "0123", "b": "4"}).assert_balanced)
+    assert said.splitlines()[:4] == [
+        "generation 1 is not balanced: the subscriptions allow loads of 3, 2, and it has 4, 1:",
+        "  it would be balanced if t:3 went to others",
+        "  a has 4",
+        "  b has 1",
+    ]
+    # The rows, and the events of the generation.
+    assert f"t-4        {49 * '.'}{40 * 'B'}\nA a   B b   . nobody" in said
+    assert "   1.000 a          assignment generation 1 t:0,1,2,3" in said
+
+
+def test_the_loads_of_many_members_are_counted() -> None:
+    members = "bcdefghijkl"
+    said = message(history({**dict.fromkeys(members, ""), "a": "0123"}).assert_balanced)
+    assert "the subscriptions allow loads of 4 x 1, 8 x 0, and it has 1 x 4, 11 x 0:" in said
+    assert said.splitlines()[2] == "  a has 4"
+    assert said.splitlines()[11] == "  … and 3 more"
+
+
+def test_the_newest_generation_is_looked_at_unless_another_is_named() -> None:
+    timeline = history({"a": "01", "b": ""}, {"a": "0", "b": "1"})
+    timeline.assert_balanced()
+    assert "loads of 1, 1, and it has 2, 0" in message(lambda: timeline.assert_balanced(at=1))
+    assert "no member was in a generation 7: they saw generations 1, 2" in message(
+        lambda: timeline.assert_balanced(at=7)
+    )
+
+
+def test_a_timeline_without_a_generation_is_not_balanced() -> None:
+    assert "wait until the group is stable" in message(Timeline([]).assert_balanced)
+
+
+def two_topics(assignments: dict[str, tuple[str, str]]) -> Timeline:
+    """A group in which a subscribes to s and t, and b only to t."""
+    events = [*start(0, "a", "s", "t"), *start(0, "b", "t")]
+    for member, (s, t) in assignments.items():
+        owned = [TopicPartition("s", int(one)) for one in s] + [TopicPartition("t", int(one)) for one in t]
+        events += joined(1, member, 1, *owned)
+    return Timeline(events, end=2)
+
+
+def test_subscriptions_limit_what_can_be_balanced() -> None:
+    two_topics({"a": ("012", ""), "b": ("", "0")}).assert_balanced()
+    uneven = two_topics({"a": ("012", "0"), "b": ("", "1")})
+    assert "loads of 3, 2, and it has 4, 1" in message(uneven.assert_balanced)
+
+
+def test_what_a_member_asked_for_goes_before_what_it_was_told() -> None:
+    # It is told of another topic while the generation of the old ones is under way.
+    events = [
+        *start(0, "a", "s", "t"),
+        event(0.4, "a", "metadata", topics=["s", "t"]),
+        *start(0, "b", "s", "t"),
+        event(0.5, "b", "metadata", topics=["t"]),
+        event(0.6, "b", "subscribed", topics=["s", "t"], pattern=None),
+        event(1, "a", "assignment", TopicPartition("s", 0), TopicPartition("s", 1), generation=1),
+        event(1, "b", "assignment", generation=1),
+    ]
+    (rebalance,) = Timeline(events).rebalances
+    assert rebalance.subscriptions == {"a": {"s"}, "b": frozenset()}
+    Timeline(events).assert_balanced()
+
+
+def test_a_pattern_is_matched_from_the_start_of_topics_that_anybody_had() -> None:
+    events = [
+        event(0, "a", "subscribed", topics=[], pattern="ord"),
+        event(0, "b", "subscribed", topics=["words", "orders", "__internal"], pattern=None),
+        event(0, "c", "subscribed", topics=[], pattern=".*"),
+        event(1, "a", "assignment", TopicPartition("orders", 0), generation=1),
+        event(
+            1, "b", "assignment", TopicPartition("words", 0), TopicPartition("__internal", 0), generation=1
+        ),
+        event(1, "c", "assignment", generation=1),
+        event(1, "d", "assignment", generation=1),
+    ]
+    (rebalance,) = Timeline(events).rebalances
+    everything = {"orders", "words", "__internal"}
+    assert rebalance.subscriptions == {
+        "a": {"orders"},
+        "b": everything,
+        "c": {"orders", "words"},
+        "d": everything,
+    }
+
+
+def test_weights_change_what_is_balanced() -> None:
+    timeline = history({"a": "0123", "b": "45"})
+    timeline.assert_balanced(weights={"a": 2})
+    assert "loads of 3, 3, and it has 4, 2" in message(timeline.assert_balanced)
+    assert "is not balanced" in message(lambda: timeline.assert_balanced(weights={"b": 2}))
+
+
+def test_a_partition_for_nobody_or_for_two_is_not_balanced() -> None:
+    said = message(history({"a": "0", "b": "1"}, {"a": "0", "b": "0"}).assert_balanced)
+    assert said.splitlines()[:3] == [
+        "generation 2 does not give each partition to one member:",
+        "  t-0 was given to a and b",
+        "  t-1 was given to nobody",
+    ]
+
+
+def test_the_partitions_that_there_are_can_be_named() -> None:
+    timeline = history({"a": "0", "b": "1"}, {"a": "0", "b": ""})
+    timeline.assert_balanced(partitions=[P0])  # the other one was deleted
+    assert "t-2 was given to nobody" in message(lambda: timeline.assert_balanced(partitions=[P0, P2]))
+
+
+def test_a_static_member_that_restarts_counts_once_in_its_generation() -> None:
+    timeline = Timeline(
+        [
+            *start(0, "a", "t", instance_id="one"),
+            *start(0, "b", "t", instance_id="two"),
+            *told(1, 1, {"a": "0", "b": "1"}),
+            event(2, "a", "closed"),
+            *start(3, "a.2", "t", instance_id="one"),
+            *told(4, 1, {"a.2": "0"}),
+        ]
+    )
+    timeline.assert_balanced()
+
+
+# Stickiness -------------------------------------------------------------------------------------------
+
+
+def test_a_group_that_gathers_moves_what_each_member_that_comes_needs() -> None:
+    timeline = history({"a": "012345"}, {"a": "012", "b": "345"}, {"a": "01", "b": "34", "c": "25"})
+    assert len(timeline.moves()) == 5
+    timeline.assert_sticky()
+
+
+def test_more_moves_than_needed_are_told_with_what_was_possible() -> None:
+    timeline = history({"a": "01", "b": "23", "c": "45"}, {"a": "04", "b": "125", "c": "3"})
+    said = message(timeline.assert_sticky)
+    assert said.splitlines()[:2] == [
+        "more partitions moved than had to:",
+        "  generation 2: moved 4, least possible 0: t-1 a → b, t-3 b → c, t-4 c → a, t-5 c → b",
+    ]
+    assert f"t-1        {6 * '.'}{67 * 'A'}{8 * '.'}{8 * 'B'}" in said
+    assert "t-2  " not in said  # it stayed
+    assert "   2.000 a          assignment generation 2 t:0,4" in said
+
+
+def test_only_rebalances_after_a_generation_count_if_one_is_named() -> None:
+    timeline = history({"a": "01", "b": "23"}, {"a": "23", "b": "01"}, {"a": "23", "b": "01"})
+    assert "generation 2: moved 4" in message(timeline.assert_sticky)
+    assert "generation 2: moved 4" in message(lambda: timeline.assert_sticky(after=1))
+    timeline.assert_sticky(after=2)
+
+
+def test_partitions_of_a_member_that_is_gone_do_not_move() -> None:
+    history({"a": "01", "b": "23", "c": "45"}, {"a": "014", "b": "235"}).assert_sticky()
+    gone = history({"a": "01", "b": "23", "c": "45"}, {"a": "034", "b": "125"})
+    assert "moved 2, least possible 0: t-1 a → b, t-3 b → a" in message(gone.assert_sticky)
+
+
+def test_a_hand_over_of_two_generations_is_one_rebalance() -> None:
+    timeline = history({"a": "0123"}, {"a": "01", "b": ""}, {"a": "01", "b": "23"})
+    assert [move.generation for move in timeline.moves()] == [3, 3]
+    timeline.assert_sticky()
+
+
+def test_a_hand_over_that_moves_too_much_is_told_with_both_generations() -> None:
+    timeline = history(
+        {"a": "01", "b": "23"}, {"a": "1", "b": "2"}, {"a": "1", "b": "2"}, {"a": "13", "b": "20"}
+    )
+    said = message(timeline.assert_sticky)
+    assert "generations 2, 3, 4: moved 2, least possible 0: t-0 a → b, t-3 b → a" in said
+
+
+def test_what_a_hand_over_takes_and_gives_back_has_not_moved() -> None:
+    history({"a": "01", "b": "23"}, {"a": "0", "b": "23"}, {"a": "01", "b": "23"}).assert_sticky()
+
+
+def test_two_rebalances_in_a_row_are_judged_one_by_one() -> None:
+    # There and back again: nothing moved in the end, but twice on the way.
+    timeline = history({"a": "01", "b": "23"}, {"a": "03", "b": "21"}, {"a": "01", "b": "23"})
+    said = message(timeline.assert_sticky)
+    assert "generation 2: moved 2, least possible 0" in said
+    assert "generation 3: moved 2, least possible 0" in said
+
+
+def test_a_hand_over_that_is_overtaken_is_not_judged_and_the_next_begins_there() -> None:
+    # b was to get 2 to 5 and crashed; what nobody holds then may go to anybody.
+    timeline = history({"a": "012", "c": "345"}, {"a": "01", "c": "34", "b": ""}, {"a": "015", "c": "342"})
+    assert len(timeline.moves()) == 2
+    timeline.assert_sticky()
+
+
+def test_what_a_member_lost_it_did_not_have() -> None:
+    lost = Timeline(
+        [
+            *start(0, "a", "t"),
+            *start(0, "b", "t"),
+            *told(1, 1, {"a": "01", "b": "23"}),
+            event(2, "a", "lost", P0, P1),
+            *told(3, 2, {"b": "0123"}),
+            *told(4, 3, {"b": "01", "a": "23"}),
+        ]
+    )
+    lost.assert_sticky(after=1)
+
+
+def test_what_is_lost_in_the_middle_of_a_hand_over_is_free() -> None:
+    Timeline(
+        [
+            *start(0, "a", "t"),
+            *start(0, "b", "t"),
+            *told(1, 1, {"a": "01", "b": "23"}),
+            *told(2, 2, {"a": "0", "b": "2"}),
+            event(2.5, "a", "lost", P0),
+            *told(3, 3, {"a": "13", "b": "02"}),
+        ]
+    ).assert_sticky()
+
+
+def test_a_topic_that_grows_in_the_middle_of_a_hand_over_begins_another() -> None:
+    # With all ten partitions to begin with, a could have kept its four.
+    history({"a": "0123"}, {"a": "01", "b": ""}, {"a": "01456", "b": "23789"}).assert_sticky()
+
+
+def test_a_topic_that_was_deleted_does_not_keep_a_rebalance_open() -> None:
+    timeline = Timeline(
+        [
+            *start(0, "a", "s", "t"),
+            *start(0, "b", "s", "t"),
+            event(1, "a", "assignment", P0, TopicPartition("s", 0), generation=1),
+            event(1, "b", "assignment", P1, P2, generation=1),
+            event(2, "a", "assignment", P1, generation=2),
+            event(2, "b", "assignment", P0, P2, generation=2),
+        ]
+    )
+    assert "generation 2: moved 2, least possible 0" in message(timeline.assert_sticky)
+
+
+def test_a_topic_that_a_member_gave_up_does_not_move_from_it() -> None:
+    timeline = Timeline(
+        [
+            *start(0, "a", "t"),
+            *start(0, "b", "t"),
+            *told(1, 1, {"a": "01", "b": "2"}),
+            event(1.5, "a", "subscribed", topics=["s"], pattern=None),
+            *told(2, 2, {"a": "", "b": "012"}),
+        ]
+    )
+    assert len(timeline.moves()) == 2
+    timeline.assert_sticky()
+
+
+def test_a_static_member_that_restarts_keeps_what_it_had() -> None:
+    def timeline(after: dict[str, str]) -> Timeline:
+        return Timeline(
+            [
+                *start(0, "a", "t", instance_id="one"),
+                *start(0, "b", "t"),
+                *told(1, 1, {"a": "01", "b": "23"}),
+                event(2, "a", "closed"),
+                *start(3, "a.2", "t", instance_id="one"),
+                *told(3.5, 1, {"a.2": "01"}),
+                *told(4, 2, after),
+            ]
+        )
+
+    timeline({"a.2": "01", "b": "23"}).assert_sticky()
+    said = message(timeline({"a.2": "02", "b": "13"}).assert_sticky)
+    assert "generation 2: moved 2, least possible 0: t-1 a.2 → b, t-2 b → a.2" in said
+
+
+def test_a_static_member_that_restarts_into_a_rebalance_knows_nothing_of_what_it_had() -> None:
+    timeline = Timeline(
+        [
+            *start(0, "a", "t", instance_id="one"),
+            *start(0, "b", "t"),
+            *told(1, 1, {"a": "01", "b": "23"}),
+            event(2, "a", "crashed"),
+            *start(3, "a.2", "t", instance_id="one"),
+            *start(3, "c", "t"),
+            *told(4, 2, {"a.2": "1", "b": "23", "c": "0"}),
+        ]
+    )
+    timeline.assert_sticky()
+
+
+def test_a_rebalance_that_was_planned_for_a_member_that_dies_meanwhile_is_not_judged() -> None:
+    def timeline(planned_for: str) -> Timeline:
+        return Timeline(
+            [
+                *(one for name in "abc" for one in start(0, name, "t")),
+                *told(1, 1, {"a": "01", "b": "23", "c": ""}),
+                event(
+                    2,
+                    "a",
+                    "assign",
+                    generation=2,
+                    claims={one: {"owned": []} for one in planned_for},
+                    plan={},
+                ),
+                event(2.1, "c", "crashed"),
+                *told(2.2, 2, {"a": "0", "b": "2"}),  # 1 and 3 are c's now
+                *told(3, 3, {"a": "03", "b": "12"}),
+            ]
+        )
+
+    timeline("abc").assert_sticky()
+    # Without c they were held back on their way, and went astray.
+    said = message(timeline("ab").assert_sticky)
+    assert "generations 2, 3: moved 2, least possible 0: t-1 a → b, t-3 b → a" in said
+
+
+def test_what_a_restarted_static_member_is_told_again_is_not_what_it_had_before() -> None:
+    timeline = Timeline(
+        [
+            *start(0, "a", "t", instance_id="one"),
+            *start(0, "b", "t"),
+            *told(1, 1, {"a": "01", "b": "23"}),
+            *told(2, 2, {"a": "02", "b": "13"}),
+            event(3, "a", "closed"),
+            *start(4, "a.2", "t", instance_id="one"),
+            *told(5, 2, {"a.2": "02"}),
+        ]
+    )
+    assert "generation 2: moved 2, least possible 0" in message(timeline.assert_sticky)
+
+
+def test_weights_change_what_has_to_move() -> None:
+    timeline = history({"a": "012", "b": "345"}, {"a": "0123", "b": "45"})
+    timeline.assert_sticky(weights={"a": 2})
+    assert "moved 1, least possible 0" in message(timeline.assert_sticky)
+
+
+# Two owners -------------------------------------------------------------------------------------------
+
+
+def frozen() -> Timeline:
+    """a freezes; b gets its partition; a learns of it when it is thawed."""
+    return Timeline(
+        [
+            *start(0, "a", "t"),
+            *start(0, "b", "t"),
+            *told(1, 1, {"a": "0"}),
+            event(2, "a", "frozen"),
+            *told(5, 2, {"b": "0"}),
+            event(7, "a", "thawed"),
+            event(8, "a", "lost", P0),
+        ],
+        end=10,
+    )
+
+
+def test_an_overlap_of_a_frozen_member_counts_by_callback_only() -> None:
+    frozen().assert_never_owned_twice()
+    said = message(lambda: frozen().assert_never_owned_twice("callback"))
+    assert said.splitlines()[:2] == [
+        "two members' applications had the same partitions at once:",
+        "  t-0: a and b for 3000 ms, from 5.000 s",
+    ]
+    assert "##########" in said
+    assert "   7.000 a          thawed" in said
+    assert "started" not in said  # long before
+
+
+def test_a_partition_given_to_two_members_of_a_generation_counts() -> None:
+    timeline = history({"a": "01", "b": "2"}, {"a": "01", "b": "12"})
+    assert message(timeline.assert_never_owned_twice).splitlines()[:2] == [
+        "two members of a generation were given the same partitions:",
+        "  t-1: a and b in generation 2",
+    ]
+
+
+def test_many_faults_are_counted() -> None:
+    timeline = Timeline(told(1, 1, {"a": "0123456789", "b": "0123456789", "c": "012345678"}), end=2)
+    said = message(lambda: timeline.assert_never_owned_twice("callback"))
+    assert said.splitlines()[11] == "  … and 18 more"
+
+
+# Pauses -----------------------------------------------------------------------------------------------
+
+
+def crash() -> Timeline:
+    return Timeline(
+        [
+            *told(1, 1, {"a": "0", "b": "1"}),
+            records(1.5, "a", (P0, 0, 0), (P1, 0, 0)),
+            event(2, "a", "crashed"),
+            *told(5, 2, {"b": "01"}),
+            records(5.5, "b", (P0, 1, 1), (P1, 1, 1)),
+            records(6, "b", (P1, 2, 2)),
+        ],
+        end=8,
+    )
+
+
+def test_a_pause_is_a_time_without_an_owner() -> None:
+    crash().assert_paused_at_most(3000)
+    said = message(lambda: crash().assert_paused_at_most(2999))
+    assert said.splitlines()[:2] == [
+        "partitions were without an owner for longer than 2999 ms:",
+        "  t-0: 3000 ms, from 1.000 s",
+    ]
+    assert "AA...." in said
+    assert "   1.000 a          crashed" in said
+
+
+def test_a_pause_by_records_is_a_time_without_any() -> None:
+    crash().assert_paused_at_most(4000, by="records")
+    said = message(lambda: crash().assert_paused_at_most(3999, by="records"))
+    assert said.splitlines()[:3] == [
+        "partitions were without records for longer than 3999 ms:",
+        "  t-0: 4000 ms, from 0.500 s",
+        "  t-1: 4000 ms, from 0.500 s",
+    ]
+
+
+def test_pauses_are_looked_for_between_two_moments() -> None:
+    crash().assert_paused_at_most(1000, since=4)
+    assert "t-0: 1000 ms" in message(lambda: crash().assert_paused_at_most(999, since=4))
+    assert "t-0: 500 ms" in message(lambda: crash().assert_paused_at_most(499, until=2.5))
+    crash().assert_paused_at_most(0, since=5)
+    crash().assert_paused_at_most(500, by="records", since=5)
+    assert "t-0: 2500 ms" in message(
+        lambda: crash().assert_paused_at_most(2000, by="records", since=5, until=8)
+    )
+
+
+def test_a_partition_without_an_owner_at_the_end_pauses_until_then() -> None:
+    timeline = Timeline([*told(1, 1, {"a": "0"}), event(2, "a", "closed")], end=9)
+    assert "t-0: 7000 ms" in message(lambda: timeline.assert_paused_at_most(5000))
+
+
+def test_a_partition_that_falls_silent_for_good_is_found_by_the_others_of_its_topic() -> None:
+    timeline = Timeline(
+        [records(time, "a", (P0, time, time)) for time in range(10)]
+        + [records(time, "a", (P1, time, time)) for time in range(3)]
+    )
+    assert "t-1: 7000 ms, from 2.000 s" in message(lambda: timeline.assert_paused_at_most(2000, by="records"))
+
+
+def test_no_records_at_all_since_a_moment_are_a_pause() -> None:
+    timeline = Timeline([records(time, "a", (P0, time, time)) for time in range(3)], end=10)
+    timeline.assert_paused_at_most(1000, by="records")
+    said = message(lambda: timeline.assert_paused_at_most(1000, by="records", since=4))
+    assert "t-0: 6000 ms, from 4.000 s" in said
+
+
+# Records ----------------------------------------------------------------------------------------------
+
+
+def test_all_that_was_produced_is_consumed_or_counted() -> None:
+    timeline = Timeline(
+        [*told(0, 1, {"a": "01"}), records(1, "a", (P0, 0, 9), (P1, 0, 2), (P1, 5, 5), (P1, 7, 9))]
+    )
+    timeline.assert_all_consumed({P0: 10})
+    said = message(lambda: timeline.assert_all_consumed({P0: 10, P1: 11, P2: 1}))
+    assert said.splitlines()[:3] == [
+        "5 of 22 records were not consumed:",
+        "  t-1: 4 of 11, offsets 3..4, 6, 10",
+        "  t-2: 1 of 1, offsets 0",
+    ]
+    assert "t-2        ..." in said
+
+
+def test_records_that_come_twice_are_counted() -> None:
+    Timeline([records(1, "a", (P0, 0, 9))]).assert_no_duplicates()
+    timeline = Timeline([records(1, "a", (P0, 0, 9)), records(2, "b", (P0, 8, 12))])
+    assert message(timeline.assert_no_duplicates).splitlines()[:2] == [
+        "2 records were consumed more than once:",
+        "  t-0: 2",
+    ]
+
+
+# Rebalances -------------------------------------------------------------------------------------------
+
+
+def test_a_newer_generation_is_a_rebalance() -> None:
+    timeline = history({"a": "01"}, {"a": "0", "b": "1"})
+    timeline.assert_no_rebalance(after=2)
+    assert message(lambda: timeline.assert_no_rebalance(after=1)).splitlines()[:2] == [
+        "the group rebalanced after generation 1:",
+        "  generation 2, from 2.000 s: a, b",
+    ]
+
+
+# What is shown ----------------------------------------------------------------------------------------
+
+
+def test_of_many_events_the_first_and_the_last_are_shown() -> None:
+    events = [event(1 + number / 1000, "a", "error", text=str(number)) for number in range(100)]
+    timeline = Timeline([*told(0, 1, {"a": "0"}), *events, event(3, "a", "crashed")], end=4)
+    timeline = Timeline([*timeline.events, *told(0.5, 2, {"b": "0"})], end=4)
+    lines = message(lambda: timeline.assert_never_owned_twice("callback")).splitlines()
+    (hole,) = [number for number, line in enumerate(lines) if "more events" in line]
+    assert lines[hole].split() == ["…", "63", "more", "events", "…"]
+    assert lines[hole - 1].endswith("error text 17")
+    assert lines[hole + 1].endswith("error text 81")
+    assert lines[-1].endswith("crashed")
+
+
+def test_records_are_not_among_the_events_that_are_shown() -> None:
+    assert "records" not in message(lambda: crash().assert_paused_at_most(1))

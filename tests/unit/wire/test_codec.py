@@ -1,0 +1,531 @@
+"""The consumer protocol's bytes in bulk: compiled, in Python, and as kafka-python writes and reads them."""
+
+import struct
+import time
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import example, given, strategies as st
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors._wire import codec
+from kafka_assignors._wire.codec import NOT_SAID, UNREADABLE
+from tests.support.wire import (
+    ENTRIES,
+    INT32,
+    NAMES,
+    SUBSCRIPTIONS,
+    TOPICS,
+    Entries,
+    any_of,
+    partition_list,
+    subscription,
+)
+
+IN_PYTHON = None
+needs_compiler = pytest.mark.skipif(codec._compiled is None, reason="installed without a compiler")
+each_way = pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(codec._compiled, id="compiled", marks=needs_compiler),
+        pytest.param(IN_PYTHON, id="python"),
+    ],
+)
+
+
+@contextmanager
+def using(way: Any) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codec, "_compiled", way)
+        yield
+
+
+class Subscription(NamedTuple):
+    """What one subscription says; generation None if nothing."""
+
+    topics: frozenset[str]
+    user_data: bytes = b""
+    owned: tuple[tuple[str, list[int]], ...] = ()
+    generation: int | None = None
+    rack: str | None = None
+
+
+def read_lists(blobs: list[bytes], way: Any) -> list[tuple[Entries, int, list[int]]]:
+    """For each list what stands in it, its length, and the two integers behind it."""
+    with using(way):
+        lists = codec.read_partition_lists(blobs)
+    assert lists.table.claimants == len(blobs)
+    assert lists.tails.shape == (len(blobs), 2)
+    claims = [list(claims.items()) for claims in lists.table.claims()]
+    return list(zip(claims, lists.lengths.tolist(), lists.tails.tolist(), strict=True))
+
+
+def read_subscriptions(blobs: list[bytes], way: Any) -> list[Subscription | None]:
+    """Each subscription, None for one that cannot be read."""
+    with using(way):
+        read = codec.read_subscriptions(blobs)
+    assert read.owned.claimants == len(blobs)
+    found: list[Subscription | None] = [
+        Subscription(
+            topics=read.topics[place],
+            user_data=user_data,
+            owned=tuple(owned.items()),
+            generation=None if generation == NOT_SAID else generation,
+            rack=rack,
+        )
+        for place, user_data, owned, generation, rack in zip(
+            read.topics_of.tolist(),
+            read.user_data,
+            read.owned.claims(),
+            read.generations.tolist(),
+            read.racks,
+            strict=True,
+        )
+    ]
+    for number in read.unreadable:
+        assert found[number] == Subscription(frozenset())
+        found[number] = None
+    return found
+
+
+def write_lists(lists: list[Entries], way: Any, *, head: bytes = b"", tail: bytes = b"") -> list[bytes]:
+    """Write lists in which no topic comes twice in a row."""
+    names = sorted({name for entries in lists for name, _ in entries})
+    rows = [
+        (names.index(name), partition)
+        for entries in lists
+        for name, partitions in entries
+        for partition in partitions
+    ]
+    sizes = [sum(len(partitions) for _, partitions in entries) for entries in lists]
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    with using(way):
+        return codec.write_partition_lists(
+            names,
+            columns[:, 0].copy(),
+            columns[:, 1].copy(),
+            np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
+            head=head,
+            tail=tail,
+        )
+
+
+def merged(entries: Entries) -> Entries:
+    by_topic: dict[str, list[int]] = {}
+    for name, ids in entries:
+        by_topic.setdefault(name, []).extend(ids)
+    return list(by_topic.items())
+
+
+def tail_of(behind: bytes) -> list[int]:
+    """The two integers that begin these bytes, 0 for each that does not stand there."""
+    whole = behind[: len(behind) // 4 * 4][:8]
+    return [number for (number,) in struct.iter_unpack(">i", whole.ljust(8, b"\0"))]
+
+
+REFUSED: tuple[Entries, int, list[int]] = ([], UNREADABLE, [0, 0])
+
+
+class TestReadingPartitionLists:
+    @each_way
+    @given(st.lists(st.tuples(ENTRIES, st.binary(max_size=8)), max_size=5))
+    def test_what_stands_there_is_read_and_what_follows_is_not(
+        self, way: Any, sent: list[tuple[Entries, bytes]]
+    ) -> None:
+        raw = [partition_list(entries) for entries, _ in sent]
+        blobs = [one + tail for one, (_, tail) in zip(raw, sent, strict=True)]
+        expected = [
+            (merged(entries), len(one), tail_of(tail)) for one, (entries, tail) in zip(raw, sent, strict=True)
+        ]
+        assert read_lists(blobs, way) == expected
+
+    @needs_compiler
+    @given(any_of(ENTRIES.map(partition_list)))
+    def test_both_ways_read_the_same_of_any_bytes(self, blobs: list[bytes]) -> None:
+        assert read_lists(blobs, codec._compiled) == read_lists(blobs, IN_PYTHON)
+
+    @each_way
+    @given(any_of(ENTRIES.map(partition_list)))
+    def test_each_list_is_read_as_if_it_were_alone(self, way: Any, blobs: list[bytes]) -> None:
+        assert read_lists(blobs, way) == [read_lists([blob], way)[0] for blob in blobs]
+
+    @each_way
+    @pytest.mark.parametrize(
+        "raw",
+        [
+            b"",
+            b"\0\0\0",
+            partition_list([("t", [1, 2])])[:-1],
+            bytes.fromhex("ffffffff"),
+            bytes.fromhex("00000002 0001 74 00000000"),
+            bytes.fromhex("00000001 ffff 00000000"),
+            bytes.fromhex("00000001 fffe 00000000"),
+            bytes.fromhex("00000001 0009 74 00000000"),
+            bytes.fromhex("00000001 0001 74 ffffffff"),
+            bytes.fromhex("00000001 0001 74 00000002 00000000"),
+            partition_list([("u", [5]), (b"\xff\xfe", [1])]),
+            partition_list([("u", [5]), (b"\xed\xa0\x80", [1])]),
+            partition_list([("u", [5]), (b"\xc0\x80", [1])]),
+        ],
+        ids=[
+            "no bytes",
+            "half a count",
+            "cut off",
+            "negative topics",
+            "fewer topics than said",
+            "null name",
+            "negative name",
+            "longer name than bytes",
+            "negative partitions",
+            "fewer partitions than said",
+            "no utf-8",
+            "a surrogate",
+            "an overlong nul",
+        ],
+    )
+    def test_an_unreadable_list_is_empty_and_the_others_are_whole(self, way: Any, raw: bytes) -> None:
+        first, last = partition_list([("t", [0, 1]), ("u", [2])]), partition_list([("v", [3]), ("t", [4])])
+        assert read_lists([first, raw, last, raw], way) == [
+            ([("t", [0, 1]), ("u", [2])], len(first), [0, 0]),
+            REFUSED,
+            ([("v", [3]), ("t", [4])], len(last), [0, 0]),
+            REFUSED,
+        ]
+
+    @each_way
+    def test_a_name_that_is_no_utf8_spoils_every_list_that_has_it(self, way: Any) -> None:
+        bad, good = partition_list([(b"\xff", [0])]), partition_list([("t", [0])])
+        found = read_lists([bad, good, bad, partition_list([("t", [1]), (b"\xff", [])])], way)
+        assert found == [REFUSED, ([("t", [0])], len(good), [0, 0]), REFUSED, REFUSED]
+
+    @each_way
+    def test_no_lists_are_no_claims(self, way: Any) -> None:
+        assert read_lists([], way) == []
+
+    @each_way
+    def test_many_names_are_told_apart(self, way: Any) -> None:
+        """More than any first guess of how many there are, alike but for a byte, of all short lengths."""
+        names = ["x" * length + f"{number}" for length in range(20) for number in range(100)]
+        entries = [(name, [number]) for number, name in enumerate(dict.fromkeys(names))]
+        blobs = [partition_list(entries), partition_list(entries[::-1]), partition_list(entries[::7])]
+        assert read_lists(blobs, way) == [
+            (expected, len(blob), [0, 0])
+            for expected, blob in zip((entries, entries[::-1], entries[::7]), blobs, strict=True)
+        ]
+
+    @each_way
+    def test_a_name_may_have_32767_bytes(self, way: Any) -> None:
+        longest = "ä" * 16383 + "x"
+        raw = partition_list([(longest, [1])])
+        assert read_lists([raw, raw[:-1]], way) == [([(longest, [1])], len(raw), [0, 0]), REFUSED]
+
+    @each_way
+    @pytest.mark.parametrize(
+        "head",
+        [
+            bytes.fromhex("7fffffff"),
+            bytes.fromhex("00000001 0001 74 7fffffff"),
+            bytes.fromhex("00000001 0001 74 20000000"),
+            bytes.fromhex("00000001 0001 74 40000001"),
+            bytes.fromhex("00000001 7fff"),
+        ],
+        ids=["topics", "partitions", "partitions of 2 GiB", "partitions that wrap to 4 bytes", "name"],
+    )
+    def test_an_absurd_count_takes_neither_memory_nor_time(self, way: Any, head: bytes) -> None:
+        blobs = [head + b"\0" * 4_000] * 50
+        began = time.process_time()
+        tracemalloc.start()
+        found = read_lists(blobs, way)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found == [REFUSED] * 50
+        assert peak < 1_000_000
+        assert time.process_time() - began < 2
+
+
+class TestWritingPartitionLists:
+    @each_way
+    @given(
+        st.lists(st.dictionaries(NAMES, st.lists(INT32, min_size=1, max_size=6), max_size=4), max_size=5),
+        st.integers(0, 3),
+        st.none() | st.binary(max_size=9),
+    )
+    def test_assignments_are_kafka_pythons_byte_by_byte(
+        self, way: Any, lists: list[dict[str, list[int]]], version: int, user_data: bytes | None
+    ) -> None:
+        entry = ConsumerProtocolAssignment.TopicPartition
+        expected = [
+            ConsumerProtocolAssignment(
+                version=version,
+                assigned_partitions=[
+                    entry(topic=topic, partitions=ids) for topic, ids in sorted(one.items())
+                ],
+                user_data=user_data,
+            ).encode()
+            for one in lists
+        ]
+        tail = b"\xff\xff\xff\xff" if user_data is None else struct.pack(">i", len(user_data)) + user_data
+        written = write_lists(
+            [sorted(one.items()) for one in lists], way, head=struct.pack(">h", version), tail=tail
+        )
+        assert written == expected
+
+    @each_way
+    @given(st.lists(st.dictionaries(NAMES, st.lists(INT32, min_size=1, max_size=6), max_size=4), max_size=5))
+    def test_what_was_written_is_read_again(self, way: Any, lists: list[dict[str, list[int]]]) -> None:
+        written = write_lists([list(one.items()) for one in lists], way)
+        assert read_lists(written, way) == [
+            (list(one.items()), len(raw), [0, 0]) for one, raw in zip(lists, written, strict=True)
+        ]
+
+    @each_way
+    def test_the_same_topic_at_the_end_of_a_list_and_at_the_start_of_the_next_stands_in_both(
+        self, way: Any
+    ) -> None:
+        lists: list[Entries] = [[], [("t", [0, 1])], [("t", [2])], [], [("t", [3]), ("u", [0])], []]
+        assert write_lists(lists, way) == [partition_list(one) for one in lists]
+
+    @each_way
+    def test_nothing_to_write(self, way: Any) -> None:
+        nothing = np.empty(0, dtype=np.int64)
+        with using(way):
+            for names in ([], ["unused"]):
+                for lists in (0, 1, 3):
+                    bounds = np.zeros(lists + 1, dtype=np.int64)
+                    written = codec.write_partition_lists(
+                        names, nothing, nothing, bounds, head=b"h", tail=b""
+                    )
+                    assert written == [b"h\0\0\0\0"] * lists
+
+    @each_way
+    def test_a_name_has_up_to_32767_bytes(self, way: Any) -> None:
+        longest = "ä" * 16383 + "x"
+        assert write_lists([[(longest, [1])]], way) == [partition_list([(longest, [1])])]
+        with pytest.raises(ValueError, match="a topic's name has more than 32767 bytes"):
+            write_lists([[("ä" * 16384, [1])]], way)
+
+    @needs_compiler
+    @pytest.mark.parametrize(
+        ("topics", "ids", "bounds"),
+        [
+            ([0], [0], [0, 2]),
+            ([0], [0], [1, 1]),
+            ([0, 0], [0, 0], [0, 2, 1, 2]),
+            ([0], [0, 1], [0, 1]),
+            ([1], [0], [0, 1]),
+            ([-1], [0], [0, 1]),
+            ([], [], []),
+        ],
+    )
+    def test_compiled_nothing_is_written_of_arrays_that_do_not_fit(
+        self, topics: list[int], ids: list[int], bounds: list[int]
+    ) -> None:
+        columns = [np.array(each, dtype=np.int64) for each in (topics, ids, bounds)]
+        with pytest.raises(ValueError, match="do not fit each other"):
+            codec._compiled.write_partitions([b"t"], *columns, b"", b"")
+
+    @needs_compiler
+    def test_compiled_what_is_no_bytes_or_no_array_is_an_error(self) -> None:
+        nothing = np.empty(0, dtype=np.int64)
+        bounds = np.zeros(1, dtype=np.int64)
+        with pytest.raises(TypeError):
+            codec._compiled.write_partitions(["t"], nothing, nothing, bounds, b"", b"")
+        with pytest.raises(TypeError):
+            codec._compiled.write_partitions([], nothing, None, bounds, b"", b"")
+        for read in (codec._compiled.read_partitions, codec._compiled.read_subscriptions):
+            with pytest.raises(TypeError, match="blobs must be a list of bytes"):
+                read((b"",))
+            with pytest.raises(TypeError):
+                read([b"\0\0\0\0", "text"])
+
+
+class TestReadingSubscriptions:
+    @each_way
+    @given(st.integers(0, 3), TOPICS, ENTRIES, st.data())
+    def test_subscriptions_are_kafka_pythons_byte_by_byte(
+        self, way: Any, version: int, topics: list[str | None], owned: Entries, data: st.DataObject
+    ) -> None:
+        user_data = data.draw(st.none() | st.binary(max_size=9))
+        generation, rack = data.draw(INT32), data.draw(st.none() | NAMES)
+        names = [topic for topic in topics if topic is not None]
+        theirs = ConsumerProtocolSubscription(
+            version=version,
+            topics=names,
+            user_data=user_data,
+            owned_partitions=[
+                ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=ids)
+                for topic, ids in owned
+            ],
+            generation_id=generation,
+            rack_id=rack,
+        ).encode()
+        ours, with_nulls = (
+            subscription(
+                version,
+                listed,
+                user_data=user_data,
+                owned=partition_list(owned),
+                generation=generation,
+                rack=rack,
+            )
+            for listed in (names, topics)
+        )
+        assert ours == theirs
+        expected = Subscription(
+            topics=frozenset(names),
+            user_data=user_data or b"",
+            owned=tuple(merged(owned)) if version >= 1 else (),
+            generation=generation if version >= 2 else None,
+            rack=(rack or None) if version >= 3 else None,
+        )
+        assert read_subscriptions([theirs, with_nulls], way) == [expected, expected]
+
+    @needs_compiler
+    @example([subscription(0, [""])])
+    @given(any_of(SUBSCRIPTIONS))
+    def test_both_ways_read_the_same_of_any_bytes(self, blobs: list[bytes]) -> None:
+        assert read_subscriptions(blobs, codec._compiled) == read_subscriptions(blobs, IN_PYTHON)
+
+    @each_way
+    @given(any_of(SUBSCRIPTIONS))
+    def test_each_subscription_is_read_as_if_it_were_alone(self, way: Any, blobs: list[bytes]) -> None:
+        assert read_subscriptions(blobs, way) == [read_subscriptions([blob], way)[0] for blob in blobs]
+
+    @each_way
+    @pytest.mark.parametrize("owned", ["ffffffff", "00000001 0001 74 ffffffff"], ids=["list", "partitions"])
+    def test_a_null_among_what_is_owned_owns_nothing(self, way: Any, owned: str) -> None:
+        """As kafka-python's decoder lets it pass; Kafka's own does not write it."""
+        topics_without_user_data = "0001 00000001 0001 74 ffffffff"
+        read = read_subscriptions([bytes.fromhex(topics_without_user_data + owned)], way)[0]
+        assert read is not None
+        assert read.topics == {"t"}
+        assert read.owned == ()
+
+    @each_way
+    @given(SUBSCRIPTIONS)
+    def test_every_byte_counts(self, way: Any, raw: bytes) -> None:
+        """What ends too early cannot be read, wherever it ends."""
+        whole = read_subscriptions([raw], way)[0]
+        cut = read_subscriptions([raw[:end] for end in range(len(raw))], way)
+        assert cut == [None] * len(raw)
+        assert (whole is None) == (raw[:2] == b"\xff\xff")
+
+    @each_way
+    @pytest.mark.parametrize(
+        "raw",
+        [
+            b"",
+            b"\0",
+            subscription(3, ["t"])[:-1],
+            subscription(-1, ["t"]),
+            b"\x80\0" + subscription(0, ["t"])[2:],
+            bytes.fromhex("0000 ffffffff ffffffff"),
+            bytes.fromhex("0000 00000001 fffe ffffffff"),
+            bytes.fromhex("0000 00000001 0001 74 fffffffe"),
+            bytes.fromhex("0000 00000001 0001 74 00000001"),
+            bytes.fromhex("0001 00000001 0001 74 ffffffff 00000001 ffff 00000000"),
+            bytes.fromhex("0003 00000001 0001 74 ffffffff 00000000 00000007 fffe"),
+            subscription(0, ["t", b"\xff"]),
+            subscription(3, ["t"], rack=b"\xff"),
+        ],
+        ids=[
+            "no bytes",
+            "half a version",
+            "cut off",
+            "version -1",
+            "version -32768",
+            "null topics",
+            "negative name",
+            "negative user data",
+            "less user data than said",
+            "null owned topic",
+            "negative rack",
+            "topic no utf-8",
+            "rack no utf-8",
+        ],
+    )
+    def test_an_unreadable_subscription_leaves_the_others_alone(self, way: Any, raw: bytes) -> None:
+        others = [subscription(0, ["t"]), subscription(2, ["t", "u"], generation=5), subscription(1, [])]
+        alone = read_subscriptions(others, way)
+        assert None not in alone
+        expected = [None, alone[0], None, alone[1], None, alone[2], None]
+        assert read_subscriptions([raw, others[0], raw, others[1], raw, others[2], raw], way) == expected
+
+    @each_way
+    def test_null_topics_are_none_and_nulls_in_user_data_and_rack_are_nothing(self, way: Any) -> None:
+        null = subscription(3, [None, "t", None], user_data=None, rack=None)
+        empty = subscription(3, ["t"], user_data=b"", rack="")
+        expected = Subscription(frozenset({"t"}), generation=-1)
+        assert read_subscriptions([null, empty], way) == [expected, expected]
+
+    @each_way
+    @pytest.mark.parametrize("version", [4, 100, 2**15 - 1])
+    def test_what_newer_versions_append_is_not_read(self, way: Any, version: int) -> None:
+        raw = subscription(version, ["t"], user_data=b"u", generation=9, rack="r")
+        expected = Subscription(frozenset({"t"}), b"u", generation=9, rack="r")
+        assert read_subscriptions([raw, raw + b"\xff" * 50], way) == [expected, expected]
+
+    @each_way
+    def test_owned_partitions_are_only_passed_over(self, way: Any) -> None:
+        """A name that is no UTF-8 makes the claim unreadable, not the subscription."""
+        owned = partition_list([("t", [0]), (b"\xff", [1])])
+        sent = [
+            subscription(3, ["t"], owned=each, generation=4) for each in (owned, partition_list([("t", [5])]))
+        ]
+        assert read_subscriptions(sent, way) == [
+            Subscription(frozenset({"t"}), generation=4),
+            Subscription(frozenset({"t"}), owned=(("t", [5]),), generation=4),
+        ]
+
+    @each_way
+    def test_equal_topics_have_one_number(self, way: Any) -> None:
+        with using(way):
+            read = codec.read_subscriptions(
+                [
+                    subscription(0, ["t", "u"]),
+                    subscription(0, ["u"]),
+                    subscription(3, ["t", "u"], user_data=b"u", generation=4, rack="r"),
+                ]
+            )
+        assert read.topics_of.tolist() == [0, 1, 0]
+        assert list(read.topics) == [{"t", "u"}, {"u"}]
+
+    @each_way
+    def test_topics_that_begin_with_anothers_topics_are_told_apart(self, way: Any) -> None:
+        """As bytes, each of these lists of topics and user data begins as the one before."""
+        lists: list[list[str | None]] = [["a"], ["a", "b"], ["a", "b", "c"], ["a", "b"], ["a"], [], ["a"]]
+        found = read_subscriptions([subscription(0, one) for one in lists], way)
+        assert [each and each.topics for each in found] == [frozenset(one) for one in lists]
+
+    @each_way
+    @pytest.mark.parametrize(
+        "head",
+        [
+            bytes.fromhex("0003 7fffffff"),
+            bytes.fromhex("0003 00000001 7fff"),
+            bytes.fromhex("0003 00000000 7fffffff"),
+            bytes.fromhex("0003 00000000 ffffffff 7fffffff"),
+            bytes.fromhex("0003 00000000 ffffffff 00000001 0001 74 7fffffff"),
+            bytes.fromhex("0003 00000000 ffffffff 00000001 0001 74 40000000"),
+            bytes.fromhex("0003 00000000 ffffffff 00000000 00000000 7fff"),
+        ],
+        ids=["topics", "topic", "user data", "owned", "partitions", "partitions of 4 GiB", "rack"],
+    )
+    def test_an_absurd_count_takes_neither_memory_nor_time(self, way: Any, head: bytes) -> None:
+        blobs = [head + b"\0" * 4_000] * 50
+        began = time.process_time()
+        tracemalloc.start()
+        found = read_subscriptions(blobs, way)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found == [None] * 50
+        assert peak < 1_000_000
+        assert time.process_time() - began < 2
+
+    @each_way
+    def test_no_subscriptions(self, way: Any) -> None:
+        assert read_subscriptions([], way) == []

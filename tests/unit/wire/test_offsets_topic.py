@@ -1,0 +1,378 @@
+"""Records of the offsets topic, read from bytes that can be anything."""
+
+import pickle
+import struct
+import time
+import tracemalloc
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kafka_assignors._model.group import NO_GENERATION
+from kafka_assignors._wire.offsets_topic import (
+    Assignment,
+    GroupMetadata,
+    GroupMetadataValue,
+    OffsetCommit,
+    Record,
+    RecordError,
+    Subscription,
+    UnknownRecord,
+    decode_assignment,
+    decode_group_metadata,
+    decode_offset_commit,
+    decode_prior_assignment,
+    decode_record,
+    decode_subscription,
+    encode_group_metadata,
+    group_metadata_key,
+    record_type,
+)
+from kafka_assignors._wire.user_data import StickyUserData, encode_generation, encode_sticky
+from tests.support.offsets_topic import WRITTEN, groups
+from tests.support.wire import ENTRIES, INT32, NAMES, Entries, damaged, partition_list, string, subscription
+
+GROUP_KEY = group_metadata_key("g")
+GROUPS = [raw for key, raw, _ in WRITTEN if key == "0002000167"]
+
+
+def merged(entries: Entries) -> dict[str, tuple[int, ...]]:
+    by_topic: dict[str, tuple[int, ...]] = {}
+    for name, ids in entries:
+        by_topic[name] = by_topic.get(name, ()) + tuple(ids)
+    return by_topic
+
+
+class TestRecords:
+    @pytest.mark.parametrize(("key", "value", "expected"), WRITTEN)
+    def test_what_a_broker_wrote_is_read(self, key: str, value: str, expected: Record) -> None:
+        assert decode_record(bytes.fromhex(key), bytes.fromhex(value)) == expected
+
+    @pytest.mark.parametrize(("key", "_", "expected"), WRITTEN)
+    def test_a_null_value_is_a_tombstone_of_its_key(self, key: str, _: str, expected: Any) -> None:
+        assert decode_record(bytes.fromhex(key), None) == replace(expected, value=None)
+
+    @pytest.mark.parametrize(
+        ("number", "name"),
+        [(10, "ShareGroupMemberMetadata"), (17, "StreamsGroupMetadata"), (9, None), (-1, None)],
+    )
+    def test_other_types_are_kept_as_they_are(self, number: int, name: str | None) -> None:
+        key = struct.pack(">h", number) + b"\xff"
+        assert decode_record(key, b"\1") == UnknownRecord(type=number, name=name, key=key, value=b"\1")
+        assert decode_record(key, None) == UnknownRecord(type=number, name=name, key=key, value=None)
+        assert record_type(key) == number
+
+    def test_an_old_key_can_have_a_newer_value(self) -> None:
+        """As brokers wrote it for offsets that clients of 0.8 had committed."""
+        (raw,) = [raw for key, raw, _ in WRITTEN if (key[:4], raw[:4]) == ("0001", "0003")]
+        record = decode_record(bytes.fromhex("0000 0001 67 0001 74 00000002"), bytes.fromhex(raw))
+        assert isinstance(record, OffsetCommit)
+        assert record.value == decode_offset_commit(bytes.fromhex(raw))
+
+    @pytest.mark.parametrize(
+        ("key", "value", "message"),
+        [
+            (None, b"", "a record's key, byte 0 of 0: it is null; all records of the offsets topic have one"),
+            (b"", b"", "a record's key, byte 0 of 0: it is too short for the type of record"),
+            (b"\0", None, "a record's key, byte 0 of 1: it is too short for the type of record"),
+            (
+                b"\0\2",
+                None,
+                "GroupMetadataKey, byte 2 of 2: the length of the group wants 2 bytes, 0 are left",
+            ),
+            (b"\0\2\xff\xff", None, "GroupMetadataKey, byte 4 of 4: the group is null"),
+            (GROUP_KEY + b"\0", None, "GroupMetadataKey, byte 5 of 6: 1 bytes are left over"),
+            (GROUP_KEY, b"", "GroupMetadataValue, byte 0 of 0: the version wants 2 bytes, 0 are left"),
+            (GROUP_KEY, b"\0\5", "GroupMetadataValue, byte 2 of 2: version 5 is not known, only 0 to 4 are"),
+            (
+                GROUP_KEY,
+                b"\xff\xff",
+                "GroupMetadataValue, byte 2 of 2: version -1 is not known, only 0 to 4 are",
+            ),
+            (GROUP_KEY, b"\0\3\0\1\xff", "GroupMetadataValue, byte 5 of 5: the protocol type is not UTF-8"),
+            (
+                GROUP_KEY,
+                b"\0\3\xff\xfe",
+                "GroupMetadataValue, byte 4 of 4: the protocol type is negative (-2)",
+            ),
+            (
+                GROUP_KEY,
+                b"\0\4\xff\xff\xff\xff\xff\1",
+                "GroupMetadataValue, byte 7 of 8: the length of the protocol type is a varint of more than 5",
+            ),
+            (
+                GROUP_KEY,
+                b"\0\4\xff\xff\xff\xff\x10",
+                "GroupMetadataValue, byte 7 of 7: the length of the protocol type (4563402751) takes",
+            ),
+            (
+                b"\0\3\0\1g",
+                bytes.fromhex("0000 00000005 01 00 09 0000000000000006 00"),
+                "ConsumerGroupMetadataValue, byte 17 of 18: the field with tag 0 has not the 9 bytes",
+            ),
+            (
+                b"\0\7\0\1g\0\1m",
+                bytes.fromhex("0000 00"),
+                "ConsumerGroupTargetAssignmentMemberValue, byte 3 of 3: the array of topics is null",
+            ),
+        ],
+    )
+    def test_what_is_no_record_is_refused_with_place_and_reason(
+        self, key: bytes | None, value: bytes | None, message: str
+    ) -> None:
+        with pytest.raises(RecordError) as caught:
+            decode_record(key, value)
+        assert str(caught.value).startswith(message)
+
+    @pytest.mark.parametrize(("key", "value", "_"), WRITTEN)
+    def test_a_record_cut_short_anywhere_is_refused(self, key: str, value: str, _: Record) -> None:
+        whole_key, whole = bytes.fromhex(key), bytes.fromhex(value)
+        for end in range(len(whole)):
+            with pytest.raises(RecordError):
+                decode_record(whole_key, whole[:end])
+        for end in range(2, len(whole_key)):
+            with pytest.raises(RecordError):
+                decode_record(whole_key[:end], whole)
+        with pytest.raises(RecordError, match="1 bytes are left over"):
+            decode_record(whole_key, whole + b"\0")
+
+    @given(
+        damaged(st.sampled_from([bytes.fromhex(key) for key, _, _ in WRITTEN])),
+        damaged(st.sampled_from([bytes.fromhex(value) for _, value, _ in WRITTEN])) | st.binary(max_size=60),
+    )
+    def test_damaged_bytes_are_read_or_refused(self, key: bytes, value: bytes) -> None:
+        with suppress(RecordError):
+            decode_record(key, value)
+
+    @pytest.mark.parametrize("tags", ["00", "01 05 03 010203", "02 05 00 c801 01 ff"])
+    def test_fields_of_newer_brokers_are_passed_over(self, tags: str) -> None:
+        raw = bytes.fromhex("0004 01 00000007 00 00 0000000000000063 01" + tags)
+        assert decode_group_metadata(raw) == GroupMetadataValue(
+            version=4,
+            protocol_type="",
+            generation=7,
+            protocol=None,
+            leader=None,
+            current_state_timestamp=99,
+            members=(),
+        )
+
+    def test_errors_cross_processes(self) -> None:
+        error = RecordError("GroupMetadataValue", 3, 9, "no reason")
+        again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+        assert str(again) == str(error) == "GroupMetadataValue, byte 3 of 9: no reason"
+        assert (again.reading, again.place, again.size, again.reason) == error.args
+
+    @pytest.mark.parametrize(
+        ("key", "head"),
+        [
+            (GROUP_KEY, "0003 0000 00000001 ffff ffff 0000000000000001 7fffffff"),
+            (GROUP_KEY, "0003 0000 00000001 ffff ffff 0000000000000001 0000d000"),
+            (GROUP_KEY, "0004 01 00000001 00 00 0000000000000001 ffffffff0f"),
+            (GROUP_KEY, "0004 01 00000001 00 00 0000000000000001 01 ffffffff0f"),
+            (GROUP_KEY, "0003 7fff"),
+            (b"\0\7\0\1g\0\1m", "0000 ffffffff07"),
+            (b"\0\7\0\1g\0\1m", "0000 02 00000000000000000000000000000001 ffffffff07"),
+            (b"\0\5\0\1g\0\1m", "0000 00 00 01 01 ffffffff07"),
+        ],
+        ids=["members", "members v3", "members v4", "tags", "text", "topics", "partitions", "names"],
+    )
+    def test_an_absurd_count_takes_neither_memory_nor_time(self, key: bytes, head: str) -> None:
+        value = bytes.fromhex(head).ljust(30_000, b"\1")
+        began = time.process_time()
+        tracemalloc.start()
+        with pytest.raises(RecordError):
+            decode_record(key, value)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1_000_000
+        assert time.process_time() - began < 2
+
+    @pytest.mark.parametrize(
+        ("key", "head", "one", "tail"),
+        [
+            (
+                GROUP_KEY,
+                "0004 01 00000001 00 00 0000000000000001",
+                "01 00 01 01 00000000 00000000 01 01 00",
+                "00",
+            ),
+            (b"\0\4\0\1g", "0000", "00" * 16 + "01 00000000 01 00", "00"),
+            (b"\0\4\0\1g", "0000 02" + "00" * 16 + "01 00000000", "00000000 01 00", "00 00"),
+            (b"\0\7\0\1g\0\1m", "0000", "00" * 16 + "01 00", "00"),
+            (b"\0\x10\0\1g\0\1r", "0000", "01", "00" * 17),
+        ],
+        ids=["members", "topics", "partitions", "partitions of topics", "names"],
+    )
+    def test_memory_is_in_proportion_to_the_bytes(self, key: bytes, head: str, one: str, tail: str) -> None:
+        """However many small things they are: 4000 here, whose number, plus one, is the varint a11f."""
+        value = bytes.fromhex(head + "a11f" + one * 4000 + tail)
+        tracemalloc.start()
+        record = decode_record(key, value)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert record.value is not None
+        assert peak < 40 * len(value)
+
+    def test_a_topic_named_very_often_takes_no_time(self) -> None:
+        raw = b"\0\1" + partition_list([("t", [1])] * 90_000) + b"\xff" * 4
+        began = time.process_time()
+        assert decode_assignment(raw) == Assignment(
+            version=1, assigned_partitions={"t": (1,) * 90_000}, user_data=None
+        )
+        assert time.process_time() - began < 5
+
+
+class TestGroups:
+    @given(groups())
+    def test_what_is_written_is_read(self, group: GroupMetadataValue) -> None:
+        raw = encode_group_metadata(group)
+        assert decode_group_metadata(raw) == group
+        assert decode_record(GROUP_KEY, raw) == GroupMetadata(group_id="g", value=group)
+
+    @given(groups())
+    def test_what_a_version_does_not_have_is_left_out(self, group: GroupMetadataValue) -> None:
+        read = decode_group_metadata(encode_group_metadata(replace(group, version=0)))
+        assert read == replace(
+            group,
+            version=0,
+            current_state_timestamp=-1,
+            members=tuple(
+                replace(member, group_instance_id=None, rebalance_timeout=-1) for member in group.members
+            ),
+        )
+
+    @given(damaged(groups().map(encode_group_metadata)))
+    def test_what_is_read_of_damaged_bytes_can_be_written_and_read_again(self, raw: bytes) -> None:
+        try:
+            read = decode_group_metadata(raw)
+        except RecordError:
+            return
+        assert decode_group_metadata(encode_group_metadata(read)) == read
+
+    def test_there_is_no_version_5(self) -> None:
+        group = decode_group_metadata(bytes.fromhex(GROUPS[0]))
+        with pytest.raises(ValueError, match="GroupMetadataValue has no version 5, only 0 to 4"):
+            encode_group_metadata(replace(group, version=5))
+
+    @pytest.mark.parametrize("version", range(5))
+    def test_a_name_has_at_most_32767_bytes(self, version: int) -> None:
+        group = replace(decode_group_metadata(bytes.fromhex(GROUPS[3])), version=version)
+        longest = replace(group, leader="ä" * 16_383 + "x")
+        assert decode_group_metadata(encode_group_metadata(longest)).leader == longest.leader
+        with pytest.raises(ValueError, match="a string of 32768 bytes is too long"):
+            encode_group_metadata(replace(group, leader="ä" * 16_384))
+        with pytest.raises(ValueError, match="a string of 32768 bytes is too long"):
+            group_metadata_key("g" * 32_768)
+
+
+class TestWhatMembersSay:
+    @given(st.integers(0, 3), st.lists(NAMES, max_size=4), ENTRIES, st.data())
+    def test_a_subscription_is_what_kafka_python_reads(
+        self, version: int, topics: list[str], owned: Entries, data: st.DataObject
+    ) -> None:
+        raw = subscription(
+            version,
+            topics,
+            user_data=data.draw(st.none() | st.binary(max_size=9)),
+            owned=partition_list(owned),
+            generation=data.draw(INT32),
+            rack=data.draw(st.none() | NAMES),
+        )
+        theirs = ConsumerProtocolSubscription.decode(raw)
+        assert decode_subscription(raw) == Subscription(
+            version=version,
+            topics=tuple(theirs.topics),
+            user_data=None if theirs.user_data is None else bytes(theirs.user_data),
+            owned_partitions=merged(owned) if version >= 1 else {},
+            generation_id=theirs.generation_id if version >= 2 else NO_GENERATION,
+            rack_id=theirs.rack_id if version >= 3 else None,
+        )
+
+    @given(st.integers(0, 3), ENTRIES, st.none() | st.binary(max_size=9))
+    def test_an_assignment_is_what_kafka_python_wrote(
+        self, version: int, entries: Entries, user_data: bytes | None
+    ) -> None:
+        entry = ConsumerProtocolAssignment.TopicPartition
+        raw = ConsumerProtocolAssignment(
+            version=version,
+            assigned_partitions=[entry(topic=topic, partitions=ids) for topic, ids in entries],
+            user_data=user_data,
+        ).encode()
+        assert decode_assignment(raw) == Assignment(
+            version=version, assigned_partitions=merged(entries), user_data=user_data
+        )
+
+    def test_newer_versions_are_read_as_far_as_they_are_known(self) -> None:
+        raw = subscription(3, ["t"], generation=4, rack="r")
+        newer = b"\0\7" + raw[2:] + b"more"
+        assert decode_subscription(newer) == replace(decode_subscription(raw), version=7)
+        assert decode_assignment(b"\0\7" + bytes(8) + b"more") == Assignment(
+            version=7, assigned_partitions={}, user_data=b""
+        )
+
+    def test_no_bytes_are_no_assignment(self) -> None:
+        assert decode_assignment(b"") is None
+
+    @pytest.mark.parametrize(
+        ("raw", "message"),
+        [
+            (b"", "byte 0 of 0: the version wants 2 bytes, 0 are left"),
+            (b"\xff\xff", "byte 2 of 2: there is no version -1"),
+            (subscription(0, [None]), "byte 8 of 12: a topic's name is null"),
+            (subscription(1, ["t"])[:-1], "byte 13 of 16: the number of topics wants 4 bytes, 3 are left"),
+            (subscription(0, [b"\xff"]), "byte 9 of 13: a topic's name b'\\xff' is not UTF-8"),
+        ],
+    )
+    def test_what_is_no_subscription_is_refused(self, raw: bytes, message: str) -> None:
+        with pytest.raises(RecordError) as caught:
+            decode_subscription(raw)
+        assert str(caught.value) == f"ConsumerProtocolSubscription, {message}"
+
+    def test_what_is_no_assignment_is_refused(self) -> None:
+        with pytest.raises(RecordError, match="ConsumerProtocolAssignment, byte 6 of 6: 1 topics do not fit"):
+            decode_assignment(b"\0\1\0\0\0\1")
+
+    @given(damaged(st.just(subscription(3, ["t"], owned=partition_list([("t", [0, 1])]), rack="r"))))
+    def test_damaged_bytes_are_read_or_refused(self, raw: bytes) -> None:
+        for read in (decode_subscription, decode_assignment):
+            with suppress(RecordError):
+                read(raw)
+
+    @pytest.mark.parametrize(
+        ("protocol", "user_data", "expected"),
+        [
+            ("sticky", encode_sticky({"t": [0, 1]}, 7), StickyUserData({"t": [0, 1]}, 7)),
+            ("sticky", encode_sticky({"t": [0, 1]}, 7)[:-4], StickyUserData({"t": [0, 1]})),
+            ("sticky", b"\0\1" + encode_sticky({"t": [0, 1]}, 7), StickyUserData({"t": [0, 1]}, 7)),
+            ("sticky", encode_sticky({"t": [0, 1]}, 7, 3), StickyUserData({"t": [0, 1]}, 7, 3)),
+            ("cooperative-sticky", encode_generation(7), StickyUserData({}, 7)),
+            ("cooperative-sticky", encode_generation(7, 3), StickyUserData({}, 7, 3)),
+            ("cooperative-sticky", encode_sticky({"t": [0]}, 7), StickyUserData({"t": [0]}, 7)),
+            ("sticky", b"", None),
+            ("cooperative-sticky", None, None),
+            ("range", b"anything", None),
+            (None, b"anything", None),
+        ],
+        ids=[
+            *("java", "java before KIP-341", "kafka-python", "weighted", "java's generation"),
+            *("weighted generation", "librdkafka", "none", "null", "of range", "of no protocol"),
+        ],
+    )
+    def test_a_prior_assignment_is_read_in_every_layout_in_use(
+        self, protocol: str | None, user_data: bytes | None, expected: StickyUserData | None
+    ) -> None:
+        read = decode_prior_assignment(protocol, user_data)
+        if read is not None:
+            read = replace(read, claims={topic: list(ids) for topic, ids in read.claims.items()})
+        assert read == expected
+
+    def test_user_data_in_no_layout_is_refused(self) -> None:
+        with pytest.raises(
+            RecordError, match="sticky user data, byte 0 of 3: 3 bytes are no sticky user data"
+        ):
+            decode_prior_assignment("sticky", string("t"))

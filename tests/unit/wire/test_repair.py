@@ -1,0 +1,169 @@
+"""What another member's subscription may do to kafka-python's leader, and no longer does."""
+
+import struct
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import example, given, strategies as st
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+from kafka.util import ensure_valid_topic_name
+
+from kafka_assignors._wire.codec import read_subscriptions
+from kafka_assignors._wire.repair import repairs
+from tests.support.wire import SUBSCRIPTIONS, any_of, partition_list, subscription
+
+NOTHING = bytes.fromhex("0001 00000000 00000000 00000000")
+"""Version 1; no topics, no user data, nothing owned."""
+
+LEGAL = st.from_regex(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,8}", fullmatch=True)
+
+
+def repaired(raw: bytes) -> tuple[bytes, str] | None:
+    """What is put in place of a subscription between others that are fine, and why."""
+    good = [subscription(3, ["t"]), subscription(0, ["u"])]
+    found = repairs([good[0], raw, good[1]])
+    assert found.keys() <= {1}
+    return (found[1].subscription, found[1].fault) if found else None
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\0",
+        subscription(3, ["t"])[:-1],
+        b"\xff\xff" + subscription(3, ["t"])[2:],
+        bytes.fromhex("0003 7fffffff"),
+        bytes.fromhex("0003 fffffff0 ffffffff 00000000 ffffffff ffff"),
+        bytes.fromhex("0003 ffffffff ffffffff 00000000 ffffffff ffff"),
+        bytes.fromhex("0003 00000001 7fff 74"),
+        subscription(0, [b"\xff"]),
+        subscription(3, ["t"], rack=b"\xff"),
+    ],
+    ids=[
+        "no bytes",
+        "half a version",
+        "cut off",
+        "negative version",
+        "absurd count",
+        "negative count",
+        "null topics",
+        "absurd length",
+        "topic not UTF-8",
+        "rack not UTF-8",
+    ],
+)
+def test_what_cannot_be_read_is_nothing(raw: bytes) -> None:
+    assert repaired(raw) == (NOTHING, f"gets nothing: its subscription ({len(raw)} bytes) cannot be read")
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "a b", "ü", "t\n", "x" * 250, "x" * 32_767], ids=lambda name: name[:9]
+)
+@pytest.mark.parametrize("version", range(4))
+def test_names_that_no_topic_can_have_are_left_out_and_the_rest_stays(version: int, name: str) -> None:
+    legal = ["...", "-", "A.b_c-9", "x" * 249]
+    rest: dict[str, Any] = {
+        "user_data": b"u",
+        "owned": partition_list([("a/b", [3])]),
+        "generation": 7,
+        "rack": "r",
+    }
+    found = repaired(subscription(version, [*legal, name], **rest))
+    assert found is not None
+    assert found[0] == subscription(
+        1 if version < 2 else 3,
+        sorted(legal),
+        user_data=b"u",
+        owned=partition_list([("a/b", [3])] if version else []),
+        generation=7,
+        rack="r" if version == 3 else None,
+    )
+    assert found[1].startswith("subscribes to what cannot be a topic, ['")
+    assert len(found[1]) < 100
+
+
+@pytest.mark.parametrize(
+    ("raw", "rest"),
+    [
+        (subscription(0, [None, "t", None]), subscription(1, ["t"], user_data=b"")),
+        (
+            subscription(2, ["t"], owned=partition_list([("t", [0]), (b"\xff", [1])]), generation=4),
+            subscription(3, ["t"], user_data=b"", generation=4),
+        ),
+        (
+            subscription(1, ["t"], owned=b"\xff\xff\xff\xff"),
+            subscription(1, ["t"], user_data=b""),
+        ),
+    ],
+    ids=["null topic", "owned topic not UTF-8", "null owned partitions"],
+)
+def test_what_kafka_never_writes_does_not_count(raw: bytes, rest: bytes) -> None:
+    fault = "names a null as a topic, or owns what cannot be read: that does not count"
+    assert repaired(raw) == (rest, fault)
+
+
+@given(
+    st.lists(
+        st.builds(
+            subscription,
+            st.integers(0, 9),
+            st.lists(LEGAL, max_size=4),
+            user_data=st.none() | st.binary(max_size=9),
+            owned=st.lists(st.tuples(st.text(max_size=9), st.just([0])), max_size=3).map(partition_list),
+            rack=st.none() | st.text(max_size=3),
+        )
+    )
+)
+def test_what_is_right_is_left_alone(blobs: list[bytes]) -> None:
+    assert repairs(blobs) == {}
+
+
+@example([subscription(0, [None])])
+@example([subscription(1, ["t"], owned=partition_list([(b"\xff", [])]))])
+@given(any_of(SUBSCRIPTIONS))
+def test_whatever_bytes_come_kafka_python_decodes_what_is_left_and_it_says_the_same(
+    blobs: list[bytes],
+) -> None:
+    left = [*blobs]
+    for number, repair in repairs(blobs).items():
+        left[number] = repair.subscription
+    for raw in left:
+        for topic in ConsumerProtocolSubscription.decode(raw).topics:
+            ensure_valid_topic_name(topic)
+    assert repairs(left) == {}
+    before, after = read_subscriptions(blobs), read_subscriptions(left)
+    for number, (old, new) in enumerate(zip(before.topics_of, after.topics_of, strict=True)):
+        assert after.topics[new] <= before.topics[old]
+        assert after.user_data[number] == before.user_data[number]
+        assert after.owned.claims()[number] == before.owned.claims()[number]
+    assert after.generations.tolist() == before.generations.tolist()
+    assert after.racks == before.racks
+
+
+def test_absurd_counts_take_no_memory() -> None:
+    absurd = [
+        bytes.fromhex("0003 7fffffff"),
+        bytes.fromhex("0003 00000000 7fffffff"),
+        bytes.fromhex("0003 00000000 ffffffff 7fffffff"),
+        bytes.fromhex("0003 00000000 ffffffff 00000001 0001 74 7fffffff"),
+    ]
+    blobs = [head + bytes(1_000) for head in absurd] * 50
+    tracemalloc.start()
+    found = repairs(blobs)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert {repair.subscription for repair in found.values()} == {NOTHING}
+    assert len(found) == len(blobs)
+    assert peak < 1_000_000
+
+
+def test_a_megabyte_of_names_takes_megabytes() -> None:
+    raw = subscription(3, [struct.pack(">I", number).hex() for number in range(100_000)] + [""])
+    tracemalloc.start()
+    found = repairs([raw])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found[0].subscription) == len(raw) - 2
+    assert peak < 50 * len(raw)

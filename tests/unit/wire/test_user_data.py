@@ -1,0 +1,139 @@
+import contextlib
+import struct
+import tracemalloc
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION
+from kafka_assignors._wire.user_data import (
+    UserDataError,
+    decode_generation,
+    decode_sticky,
+    encode_generation,
+    encode_sticky,
+)
+
+INT32 = st.integers(-(2**31), 2**31 - 1)
+CLAIMS = st.dictionaries(st.text(max_size=20), st.lists(INT32, max_size=20), max_size=8)
+
+# t0-0 and t0-1 in generation 7, as Java's StickyAssignor, Java's before KIP-341 and kafka-python 3 write it.
+JAVA_V1 = bytes.fromhex("00000001 0002 7430 00000002 00000000 00000001 00000007")
+JAVA_V0 = bytes.fromhex("00000001 0002 7430 00000002 00000000 00000001")
+KAFKA_PYTHON = bytes.fromhex("0001 00000001 0002 7430 00000002 00000000 00000001 00000007")
+
+
+def test_writes_javas_layout_with_topics_and_partitions_sorted() -> None:
+    assert encode_sticky({"t0": [1, 0]}, 7) == JAVA_V1
+    assert encode_sticky({"b": [], "a": [3]}, -1) == bytes.fromhex(
+        "00000002 0001 61 00000001 00000003 0001 62 00000000 ffffffff"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "generation"),
+    [(JAVA_V1, 7), (JAVA_V0, NO_GENERATION), (KAFKA_PYTHON, 7)],
+    ids=["java v1", "java v0", "kafka-python"],
+)
+def test_reads_every_layout_in_use(data: bytes, generation: int) -> None:
+    prior = decode_sticky(data)
+    assert prior.claims == {"t0": [0, 1]}
+    assert prior.generation == generation
+
+
+@given(CLAIMS, INT32)
+def test_reads_back_what_it_wrote(claims: dict[str, list[int]], generation: int) -> None:
+    prior = decode_sticky(encode_sticky(claims, generation))
+    assert prior.claims == {topic: sorted(ids) for topic, ids in claims.items()}
+    assert prior.generation == generation
+
+
+def test_a_topic_named_twice_counts_once_with_all_its_partitions() -> None:
+    data = bytes.fromhex("00000002 0001 61 00000001 00000003 0001 61 00000001 00000005 00000001")
+    assert decode_sticky(data).claims == {"a": [3, 5]}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x00",
+        JAVA_V1[:-1],
+        JAVA_V1 + b"\x00",
+        struct.pack(">i", 2**31 - 1),
+        struct.pack(">i", -1),
+        bytes.fromhex("00000001 ffff"),
+        bytes.fromhex("00000001 0002 fffe 00000000 00000001"),
+        bytes.fromhex("00000001 0001 61 7fffffff 00000000"),
+        bytes.fromhex("00000001 0001 61 80000000 00000000"),
+        bytes.fromhex("0002 00000001 0002 7430 00000001 00000000 00000007"),
+    ],
+    ids=[
+        "empty",
+        "one byte",
+        "truncated",
+        "a byte too many",
+        "absurd topics",
+        "negative topics",
+        "negative name length",
+        "name not utf-8",
+        "absurd partitions",
+        "negative partitions",
+        "unknown version",
+    ],
+)
+def test_bytes_in_no_layout_are_an_error_of_their_own(data: bytes) -> None:
+    with pytest.raises(UserDataError, match=f"{len(data)} bytes are no sticky user data"):
+        decode_sticky(data)
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    try:
+        prior = decode_sticky(data)
+    except UserDataError:
+        return
+    assert sum(4 * len(ids) for ids in prior.claims.values()) <= len(data)
+
+
+@given(CLAIMS, INT32, st.data())
+def test_damaged_bytes_are_read_or_refused(
+    claims: dict[str, list[int]], generation: int, data: st.DataObject
+) -> None:
+    raw = bytearray(encode_sticky(claims, generation))
+    for _ in range(data.draw(st.integers(1, 3))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(UserDataError):
+        decode_sticky(bytes(raw))
+
+
+def test_an_absurd_count_costs_no_memory() -> None:
+    data = struct.pack(">i", 2**31 - 1) + b"\x00" * 1_000
+    tracemalloc.start()
+    with pytest.raises(UserDataError):
+        decode_sticky(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000
+
+
+@given(INT32)
+def test_a_cooperative_generation_is_one_integer(generation: int) -> None:
+    assert decode_generation(encode_generation(generation)) == (generation, 1)
+    assert encode_generation(-1) == b"\xff\xff\xff\xff"
+
+
+@given(INT32.filter(bool), st.integers(2, MAX_WEIGHT))
+def test_a_weight_follows_the_generation(generation: int, weight: int) -> None:
+    assert decode_generation(encode_generation(generation, weight)) == (generation, weight)
+
+
+@pytest.mark.parametrize("weight", [-1, 0, MAX_WEIGHT + 1])
+def test_a_weight_that_is_none_counts_as_1(weight: int) -> None:
+    assert decode_generation(struct.pack(">2i", 7, weight)) == (7, 1)
+    assert decode_sticky(JAVA_V1 + struct.pack(">i", weight)).weight == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\x00\x00", b"\x00" * 5, bytes.fromhex("00000000 00000007")])
+def test_other_user_data_is_no_generation(data: bytes) -> None:
+    assert decode_generation(data) is None
