@@ -6,7 +6,7 @@ import time
 import uuid
 from typing import Final
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 # Their documented place; the stubs say otherwise.
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
@@ -77,9 +77,15 @@ def create_topic(
         confluent_kafka.KafkaException: The brokers refuse, for instance because there is such a topic.
         TimeoutError: They do not show it.
     """
-    name = f"topic-{uuid.uuid4().hex[:8]}" if name is None else name
+    drawn = name is None
+    name = name or f"topic-{uuid.uuid4().hex[:8]}"
     admin = admin_client(kafka)
-    admin.create_topics([NewTopic(name, partitions, replication)])[name].result(timeout=timeout)
+    try:
+        admin.create_topics([NewTopic(name, partitions, replication)])[name].result(timeout=timeout)
+    except KafkaException as error:
+        # librdkafka sends the request again if its answer is lost: a topic of a name just drawn is that one.
+        if not drawn or error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
     _wait_until_shown(admin, name, partitions, timeout)
     return name
 

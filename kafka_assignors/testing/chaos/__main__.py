@@ -30,7 +30,7 @@ from kafka_assignors.testing.chaos._run import BROKER_SETTINGS, ChaosError, Outc
 from kafka_assignors.testing.chaos._script import Script, plan_events
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors.testing._groups.group import AssignorSpec
 
@@ -83,7 +83,12 @@ def jobs(assignors: Sequence[str], seed: int, events: int, limits: Limits) -> li
 
 
 def work(
-    todo: Sequence[Job], clusters: Sequence[Cluster], progress: Progress, *, keep_going: bool = False
+    todo: Sequence[Job],
+    clusters: Sequence[Cluster],
+    progress: Progress,
+    *,
+    keep_going: bool = False,
+    done: Callable[[Sequence[Outcome]], None] = lambda _: None,
 ) -> tuple[list[Outcome], list[ChaosError]]:
     """Do the jobs, one at a time on each cluster.
 
@@ -92,6 +97,7 @@ def work(
         clusters: Where.
         progress: Shows how far it is.
         keep_going: Begin others after a failure, too.
+        done: Called after each job with what came of all that are done, in the order of the jobs.
 
     Returns:
         What came of those that were done, and the failures.
@@ -101,19 +107,21 @@ def work(
         free.put(cluster)
     total = progress.add_task("all", total=sum(len(job.script.steps) for job in todo))
     failures: list[ChaosError] = []
+    came: dict[int, Outcome] = {}
+    noting = threading.Lock()
     interrupted = threading.Event()
 
-    def do(job: Job) -> Outcome | None:
+    def do(number: int, job: Job) -> None:
         if interrupted.is_set() or (failures and not keep_going):
-            return None
+            return
         cluster = free.get()
         title = f"{job.assignor}, seed {job.script.seed}"
         task = progress.add_task(title, total=len(job.script.steps))
 
-        def watch(number: int, step: Step) -> None:
+        def watch(step_number: int, step: Step) -> None:
             if interrupted.is_set():
                 raise KeyboardInterrupt
-            progress.update(task, completed=number - 1, description=f"{title}: {step}")
+            progress.update(task, completed=step_number - 1, description=f"{title}: {step}")
             progress.advance(total)
 
         try:
@@ -127,15 +135,18 @@ def work(
             free.put(cluster)
         word = f"failed at {outcome.failure.splitlines()[0]}" if outcome.failure else "done"
         progress.console.print(f"{title}: {word} in {outcome.seconds:.0f} s", highlight=False, markup=False)
-        return outcome
+        with noting:
+            came[number] = outcome
+            done([came[one] for one in sorted(came)])
 
     with ThreadPoolExecutor(len(clusters)) as pool:
         try:
-            outcomes = [outcome for outcome in pool.map(do, todo) if outcome is not None]
-        except KeyboardInterrupt:
+            for _ in pool.map(do, range(len(todo)), todo):
+                pass
+        except BaseException:
             interrupted.set()  # each ends before its next step
             raise
-    return outcomes, failures
+    return [came[one] for one in sorted(came)], failures
 
 
 def main(
@@ -173,6 +184,14 @@ def main(
     if options.script:
         sys.stdout.writelines(f"{job.script.to_json() if options.json else job.script}\n" for job in todo)
         return 0
+
+    def written(outcomes: Sequence[Outcome]) -> str:
+        return page(outcomes, shlex.join(["python", "-m", command, *arguments]), machine or this_machine())
+
+    def write(outcomes: Sequence[Outcome]) -> None:
+        if (file := options.output or output) is not None:
+            file.write_text(written(outcomes), encoding="utf-8")
+
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -186,12 +205,11 @@ def main(
             for _ in range(min(options.at_once, len(todo)))
         ]
         stack.enter_context(bar)
-        outcomes, failures = work(todo, clusters, bar, keep_going=options.keep_going)
+        outcomes, failures = work(todo, clusters, bar, keep_going=options.keep_going, done=write)
     sys.stdout.writelines(f"{failure}\n" for failure in failures)
-    told = page(outcomes, shlex.join(["python", "-m", command, *arguments]), machine or this_machine())
-    if (file := options.output or output) is not None:
-        file.write_text(told, encoding="utf-8")
-    sys.stdout.write(f"{json.dumps([asdict(one) for one in outcomes])}\n" if options.json else told)
+    sys.stdout.write(
+        f"{json.dumps([asdict(one) for one in outcomes])}\n" if options.json else written(outcomes)
+    )
     return 1 if failures else 0
 
 
