@@ -85,6 +85,16 @@ class Plan:
         return np.repeat(np.arange(len(self.group.members)), self.loads)
 
     @cached_property
+    def kept_first(self) -> IntArray:
+        """`partitions`, but in each topic of a member first those that it had, as Kafka's classes do."""
+        new = self.group.owner[self.partitions] != self.receivers
+        if new.all() or not new.any():
+            return self.partitions
+        topics = self.group.topic_of[self.partitions]
+        begins = (np.diff(topics, prepend=-1) != 0) | (np.diff(self.receivers, prepend=-1) != 0)
+        return self.partitions[np.argsort(2 * np.cumsum(begins) + new, kind="stable")]
+
+    @cached_property
     def owner(self) -> IntArray:
         """(N,) the member of each partition, or `NOBODY`; the last one where several have it (broadcast)."""
         owner = np.full(self.group.size, NOBODY, dtype=np.int64)

@@ -72,17 +72,17 @@ class EncodedAssignment:
 def encode_assignments(
     plan: Plan, user_data: Mapping[int, bytes] = MappingProxyType({})
 ) -> dict[str, EncodedAssignment]:
-    """The assignment of every member by member id; topics and partition ids ascending.
+    """The assignment of every member by member id; topics ascending, of each those first that it had.
 
     Args:
         plan: What they get.
         user_data: The user data of some members, by their numbers; the others get none.
     """
-    group = plan.group
+    group, listed = plan.group, plan.kept_first
     encoded = write_partition_lists(
         group.topics,
-        group.topic_of[plan.partitions],
-        group.partition_ids[plan.partitions],
+        group.topic_of[listed],
+        group.partition_ids[listed],
         plan.bounds,
         head=_HEAD,
         tail=_NO_USER_DATA,

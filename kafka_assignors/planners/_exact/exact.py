@@ -1,6 +1,6 @@
 """The exact sticky plan: best balance, then racks, then fewest moves.
 
-Members that are all alike need no search (`_evenly`). For all others partitions that are alike become one
+Members that are all alike need no search (`alike.py`). For all others partitions that are alike become one
 *cell* and members that are alike one *node*, so that the problem shrinks to how many partitions of each
 cell go to each node, a flow (`flow.py`):
 
@@ -36,8 +36,10 @@ from kafka_assignors._model.arrays import (
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Goal, Plan
 from kafka_assignors._model.tick import Tick, go_on
+from kafka_assignors.planners._exact.alike import share_evenly
 from kafka_assignors.planners._exact.cells import Arcs, Contraction
 from kafka_assignors.planners._exact.flow import UNLIMITED, Network, send_if_any
+from kafka_assignors.planners._exact.hand_out import least_loaded, release
 from kafka_assignors.planners._exact.levels import ALL, Chosen, Levels, Sizes, find_levels, part_of, quotas
 
 _NO_OWNER, _SHUT = -1, -2
@@ -75,7 +77,7 @@ def plan_exact(
     if not group.members or not group.size:
         owner = np.full(group.size, NOBODY, dtype=np.int64)
     elif goal == Goal() and _all_alike(group):
-        owner = _evenly(group)
+        owner = share_evenly(group)
     else:
         flow = _Flow(Contraction.of(group, tick), tick)
         if goal == Goal():
@@ -88,56 +90,6 @@ def plan_exact(
 
 def _all_alike(group: Group) -> bool:
     return group.uniform and group.weights.min() == group.weights.max() and not group.local_racks
-
-
-def _evenly(group: Group) -> IntArray:
-    """(N,) the owners if members are all alike: `extras` of them get `quota` + 1, the others `quota`."""
-    members = len(group.members)
-    quota, extras = divmod(group.size, members)
-    owner = group.owner.copy()
-    owned = np.bincount(owner[owner != NOBODY], minlength=members)
-    keeps = np.minimum(owned, quota)
-    keeps[np.flatnonzero(owned > quota)[:extras]] += 1
-    _release(group, owner, kind=owner, has=owned, keeps=keeps)
-    free = np.flatnonzero(owner == NOBODY)
-    owner[free] = _least_loaded(keeps, np.full(members, quota + 1), np.zeros_like(keeps))[: free.size]
-    return owner
-
-
-def _release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, keeps: IntArray) -> None:
-    """Take partitions from their owners: of each kind the lowest ids stay, whatever the topic.
-
-    Args:
-        group: The group.
-        owner: (N,) the owners, changed in place.
-        kind: (N,) the kind of each partition; -1 for those that are not in question.
-        has: How many partitions there are of each kind.
-        keeps: How many of each kind stay.
-    """
-    short = np.append(keeps < has, [False])  # the last entry is that of kind -1
-    if not short.any():
-        return
-    partitions = np.flatnonzero(short[kind])
-    partitions = partitions[np.argsort(group.partition_ids[partitions], kind="stable")]
-    kinds = kind[partitions]
-    order = stable_order(kinds)
-    kinds = kinds[order]
-    place = before_in_run(kinds, np.ones_like(kinds))
-    owner[partitions[order[place >= keeps[kinds]]]] = NOBODY
-
-
-def _least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
-    """Members by node, in the order in which they get a partition each: the least loaded first.
-
-    Args:
-        loads: (M,) the partitions that each member has.
-        up_to: (M,) the partitions that it may have in the end.
-        node: (M,) its node.
-    """
-    slots = np.maximum(up_to - loads, 0)
-    member = np.repeat(np.arange(loads.size), slots)
-    level = np.arange(member.size) - np.repeat(np.cumsum(slots) - slots - loads, slots)
-    return member[stable_order(node[member] * (int(up_to.max()) + 1) + level)]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -561,7 +513,7 @@ class _Flow:
             owned = np.bincount(arc[arc >= 0], minlength=arcs.size)
             kept = np.minimum(owned, self.carried)
             owner[arc == _SHUT] = NOBODY
-            _release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
+            release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
         self.tick()
         new = self.carried - kept
         there = nonzero(new)
@@ -573,7 +525,7 @@ class _Flow:
         loads = np.bincount(owner[owner != NOBODY], minlength=nodes.of_member.size)
         up_to = ((nodes.sure + nodes.more) // nodes.members)[nodes.of_member]
         up_to = np.where((coming > 0)[nodes.of_member], up_to, 0)
-        member = _least_loaded(loads, up_to, nodes.of_member)
+        member = least_loaded(loads, up_to, nodes.of_member)
         slots = np.bincount(nodes.of_member[member], minlength=nodes.members.size)
         first = np.cumsum(slots) - slots
         chosen = np.arange(free.size) + np.repeat(first - (np.cumsum(coming) - coming), coming)

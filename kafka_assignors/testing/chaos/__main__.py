@@ -130,6 +130,7 @@ def work(
         except ChaosError as error:
             failures.append(error)
             outcome = error.outcome
+            progress.console.print(str(error), highlight=False, markup=False)
         finally:
             progress.remove_task(task)
             free.put(cluster)
@@ -206,7 +207,6 @@ def main(
         ]
         stack.enter_context(bar)
         outcomes, failures = work(todo, clusters, bar, keep_going=options.keep_going, done=write)
-    sys.stdout.writelines(f"{failure}\n" for failure in failures)
     sys.stdout.write(
         f"{json.dumps([asdict(one) for one in outcomes])}\n" if options.json else written(outcomes)
     )

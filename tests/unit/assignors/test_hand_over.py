@@ -155,12 +155,12 @@ def test_a_static_member_may_still_take_what_the_last_plan_gave_it() -> None:
     round_of = Round()
     static = ("s",)
     assert round_of(1, {"leader": ([], -1), "s": ([], -1)}, static=static) == {
-        "leader": [1, 3],
-        "s": [0, 2],
+        "leader": [0, 2],
+        "s": [1, 3],
     }
-    given = round_of(2, {"leader": ([1, 3], 1), "s": ([], -1), "new": ([], -1)}, static=static)
-    # The newcomer waits for the leader's: what the static member may have is not free.
-    assert given == {"leader": [1], "s": [0, 2], "new": []}
+    given = round_of(2, {"leader": ([0, 2], 1), "s": ([], -1), "new": ([], -1)}, static=static)
+    # What the static member may have is not free: the newcomer waits for it.
+    assert given == {"leader": [0, 2], "s": [1], "new": []}
 
 
 def test_static_members_are_told_that_a_round_follows_and_begin_it_if_nobody_does() -> None:

@@ -2,9 +2,14 @@
 
 000: a reading of the Java sources, algorithm by algorithm; 002: an article on Kafka 2.8's strategies;
 004: notes on consumer strategies and the coordinator.
+
+Two examples of the sticky strategy contradict Kafka's present classes, which go round the members where the
+examples give to the least loaded. Loads and moves are the same. `kip54` gives the plan of the examples,
+`exact` that of Java.
 """
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -73,29 +78,45 @@ def test_seed_002_example_6_sticky_balances_unequal_subscriptions(assignor: Any)
 
 
 @pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
+@pytest.mark.parametrize(
+    ("planner", "after"),
+    [
+        ("kip54", {"C0": "t0p0 t1p1 t2p0 t3p0", "C2": "t0p1 t1p0 t2p1 t3p1"}),
+        ("exact", {"C0": "t0p0 t0p1 t1p1 t3p0", "C2": "t1p0 t2p0 t2p1 t3p1"}),
+    ],
+)
 def test_seeds_004_and_002_examples_7_and_8_sticky_keeps_what_the_remaining_members_have(
-    assignor: Any,
+    assignor: Any, planner: str, after: dict[str, str]
 ) -> None:
-    group = group_of(assignor, FOUR_BY_TWO, ["C0", "C1", "C2"])
+    group = group_of(partial(assignor, planner=planner), FOUR_BY_TWO, ["C0", "C1", "C2"])
     assert names(group.rebalance()) == {
         "C0": "t0p0 t1p1 t3p0",
         "C1": "t0p1 t2p0 t3p1",
         "C2": "t1p0 t2p1",
     }
     group.leave("C1")
-    assert names(group.rebalance()) == {"C0": "t0p0 t1p1 t2p0 t3p0", "C2": "t0p1 t1p0 t2p1 t3p1"}
+    assert names(group.rebalance()) == after
 
 
 @pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
-def test_seed_002_example_9_sticky_when_the_first_consumer_leaves(assignor: Any) -> None:
-    group = group_of(assignor, FOUR_BY_TWO_FROM_ONE, ["c1", "c2", "c3"])
+@pytest.mark.parametrize(
+    ("planner", "after"),
+    [
+        ("kip54", {"c2": "t1p1 t2p1 t3p0 t4p1", "c3": "t1p0 t2p0 t3p1 t4p0"}),
+        ("exact", {"c2": "t1p0 t1p1 t3p0 t4p1", "c3": "t2p0 t2p1 t3p1 t4p0"}),
+    ],
+)
+def test_seed_002_example_9_sticky_when_the_first_consumer_leaves(
+    assignor: Any, planner: str, after: dict[str, str]
+) -> None:
+    group = group_of(partial(assignor, planner=planner), FOUR_BY_TWO_FROM_ONE, ["c1", "c2", "c3"])
     assert names(group.rebalance()) == {
         "c1": "t1p0 t2p1 t4p0",
         "c2": "t1p1 t3p0 t4p1",
         "c3": "t2p0 t3p1",
     }
     group.leave("c1")
-    assert names(group.rebalance()) == {"c2": "t1p1 t2p1 t3p0 t4p1", "c3": "t1p0 t2p0 t3p1 t4p0"}
+    assert names(group.rebalance()) == after
 
 
 def test_seed_002_example_10_round_robin_when_the_first_consumer_leaves() -> None:

@@ -1,0 +1,42 @@
+"""Which partitions stay with their owners, and who gets the others, once the numbers are settled."""
+
+import numpy as np
+
+from kafka_assignors._model.arrays import NOBODY, IntArray, before_in_run, stable_order
+from kafka_assignors._model.group import Group
+
+
+def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, keeps: IntArray) -> None:
+    """Take partitions from their owners: of each kind the lowest ids stay, whatever the topic.
+
+    Args:
+        group: The group.
+        owner: (N,) the owners, changed in place.
+        kind: (N,) the kind of each partition; -1 for those that are not in question.
+        has: How many partitions there are of each kind.
+        keeps: How many of each kind stay.
+    """
+    short = np.append(keeps < has, [False])  # the last entry is that of kind -1
+    if not short.any():
+        return
+    partitions = np.flatnonzero(short[kind])
+    partitions = partitions[np.argsort(group.partition_ids[partitions], kind="stable")]
+    kinds = kind[partitions]
+    order = stable_order(kinds)
+    kinds = kinds[order]
+    place = before_in_run(kinds, np.ones_like(kinds))
+    owner[partitions[order[place >= keeps[kinds]]]] = NOBODY
+
+
+def least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
+    """Members by node, in the order in which they get a partition each: the least loaded first.
+
+    Args:
+        loads: (M,) the partitions that each member has.
+        up_to: (M,) the partitions that it may have in the end.
+        node: (M,) its node.
+    """
+    slots = np.maximum(up_to - loads, 0)
+    member = np.repeat(np.arange(loads.size), slots)
+    level = np.arange(member.size) - np.repeat(np.cumsum(slots) - slots - loads, slots)
+    return member[stable_order(node[member] * (int(up_to.max()) + 1) + level)]
