@@ -1,7 +1,7 @@
 """Range: each topic's partitions in ranges, one range a subscriber (Kafka's RangeAssignor, KIP-881)."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
 import numpy as np
@@ -20,12 +20,15 @@ def plan_range(group: Group) -> Plan:
     """
     if group.replica_racks is None:
         return Plan.from_owner(group, owners_by_range(group))
+    parts = _co_partitioned(group)
+    if any(part.racks_matter for part in parts):
+        for part in parts:
+            part.match_racks()
     owner = np.full(group.size, NOBODY, dtype=np.int64)
-    topics = [_Topic(group, topic, owner) for topic in range(len(group.topics))]
-    if any(topic.racks_matter for topic in topics):
-        _match_racks(topics)
-    for topic in topics:
-        topic.assign_ranges()
+    for part in parts:
+        part.assign_ranges()
+        for partitions in part.partitions:
+            owner[partitions.start : partitions.stop] = part.owner
     return Plan.from_owner(group, owner)
 
 
@@ -42,76 +45,85 @@ def owners_by_range(group: Group) -> IntArray:
     return owner
 
 
-class _Topic:
-    """How far the assignment of one topic has come."""
+def _co_partitioned(group: Group) -> list["_CoPartitioned"]:
+    """The topics, those together that have the same subscribers and the same partition ids."""
+    topics = defaultdict(list)
+    for topic, subscribers in enumerate(group.subscribers):
+        partitions = group.partitions_of(topic)
+        ids = group.partition_ids[partitions.start : partitions.stop].tobytes()
+        topics[subscribers, ids].append(partitions)
+    return [_CoPartitioned(group, subscribers, partitions) for (subscribers, _), partitions in topics.items()]
 
-    def __init__(self, group: Group, topic: int, owner: IntArray) -> None:
-        self.members = group.subscribers[topic]
-        self.partitions = group.partitions_of(topic)
-        self.ids = tuple(group.partition_ids[self.partitions.start : self.partitions.stop].tolist())
-        self.owner = owner
-        self.quota, self.extras = divmod(len(self.partitions), len(self.members))
-        self.loads = dict.fromkeys(self.members, 0)
-        self.member_racks = {m: group.members.racks[m] for m in self.members}
-        racks = group.replica_racks
-        self.racks = racks[self.partitions.start : self.partitions.stop] if racks is not None else ()
-        self.racks_matter = bool(self.racks) and racks_matter(
-            {rack for rack in self.member_racks.values() if rack}, self.racks
+
+class _CoPartitioned:
+    """Topics that go to the same members, partition by partition, and how far their assignment has come.
+
+    A *place* is the place of a partition in each of the topics.
+
+    Attributes:
+        partitions: The partitions of each topic.
+        owner: The owner of each place, or `NOBODY`.
+        racks_matter: Whether racks matter in one of the topics.
+    """
+
+    def __init__(self, group: Group, members: Sequence[int], partitions: Sequence[range]) -> None:
+        racks = group.replica_racks or ()
+        by_topic = [racks[each.start : each.stop] for each in partitions]
+        self.partitions = partitions
+        self.owner = [NOBODY] * len(partitions[0])
+        self._member_racks = {member: group.members.racks[member] or None for member in members}
+        in_racks = {rack for rack in self._member_racks.values() if rack}
+        self.racks_matter = any(racks_matter(in_racks, each) for each in by_topic)
+        self._racks = (
+            by_topic[0]
+            if len(by_topic) == 1
+            else [frozenset.intersection(*each) for each in zip(*by_topic, strict=True)]
         )
+        self._quota, self._extras = divmod(len(self.owner), len(members))
+        self._loads = dict.fromkeys(members, 0)
 
-    def room(self, member: int) -> int:
-        """How many more partitions the member may get: one above the quota while extras are left."""
-        return max(0, self.quota + (self.extras > 0) - self.loads[member])
-
-    def matches(self, member: int, place: int) -> bool:
-        """Whether the member has no rack, or the partition at this place has a replica in it."""
-        rack = self.member_racks[member]
-        return not rack or (bool(self.racks) and rack in self.racks[place])
-
-    def assign(self, member: int, places: Sequence[int]) -> None:
-        self.owner[[self.partitions[place] for place in places]] = member
-        self.loads[member] += len(places)
-        # A range takes at most one above the quota, so at most one extra is used up here.
-        if self.loads[member] > self.quota:
-            self.extras -= 1
+    def match_racks(self) -> None:
+        """Give partitions away within racks only: of many topics by places, of one in ranges."""
+        if len(self.partitions) > 1:
+            self._match_places()
+        elif self.racks_matter:
+            self.assign_ranges(in_rack=True)
 
     def assign_ranges(self, *, in_rack: bool = False) -> None:
-        """Give each member in turn the first free partitions up to its room."""
-        free = [place for place, flat in enumerate(self.partitions) if self.owner[flat] == NOBODY]
+        """Give each member in turn the first free places up to its room."""
+        free = [place for place, owner in enumerate(self.owner) if owner == NOBODY]
         # Members in one rack take from one queue, out of which nothing comes twice.
         queues: dict[str | None, Iterator[int]] = {}
-        gone: set[int] = set()
-        for member in self.members:
-            rack = (self.member_racks[member] or None) if in_rack else None
+        for member, its_rack in self._member_racks.items():
+            rack = its_rack if in_rack else None
             if rack not in queues:
-                queues[rack] = iter([place for place in free if rack is None or self.matches(member, place)])
-            fit = (place for place in queues[rack] if place not in gone)
-            taken = list(islice(fit, self.room(member)))
-            if taken:
-                self.assign(member, taken)
-                gone.update(taken)
+                queues[rack] = iter([place for place in free if rack is None or rack in self._racks[place]])
+            fit = (place for place in queues[rack] if self.owner[place] == NOBODY)
+            self._assign(member, list(islice(fit, self._room(member))))
 
+    def _match_places(self) -> None:
+        """Give each place to the first member that has room, and no rack or one that it has in all topics."""
+        waiting = defaultdict[str | None, deque[int]](deque)
+        for member, rack in self._member_racks.items():
+            waiting[rack].append(member)
+        for place, racks in enumerate(self._racks):
+            first = []
+            for rack in (None, *racks):
+                queue = waiting.get(rack, ())
+                while queue and not self._room(queue[0]):  # room only shrinks
+                    queue.popleft()
+                first += list(islice(queue, 1))
+            if first:
+                self._assign(min(first), [place])
 
-def _match_racks(topics: Iterable[_Topic]) -> None:
-    """First pass where racks matter: give partitions away within racks only."""
-    sets = defaultdict(list)
-    for topic in topics:
-        sets[topic.members, topic.ids].append(topic)
-    for co_partitioned in sets.values():
-        if len(co_partitioned) > 1:
-            _match_co_partitioned(co_partitioned)
-        elif co_partitioned[0].racks_matter:
-            co_partitioned[0].assign_ranges(in_rack=True)
+    def _room(self, member: int) -> int:
+        """How many more places the member may get: one above the quota while extras are left."""
+        return max(0, self._quota + (self._extras > 0) - self._loads[member])
 
-
-def _match_co_partitioned(topics: Sequence[_Topic]) -> None:
-    """Give equal partition ids of all the topics to one member whose rack matches in each of them."""
-    remaining = list(topics[0].members)
-    for place in range(len(topics[0].partitions)):
-        for member in remaining:
-            if all(topic.room(member) > 0 and topic.matches(member, place) for topic in topics):
-                for topic in topics:
-                    topic.assign(member, [place])
-                if not any(topic.room(member) > 0 for topic in topics):
-                    remaining.remove(member)
-                break
+    def _assign(self, member: int, places: Sequence[int]) -> None:
+        for place in places:
+            self.owner[place] = member
+        self._loads[member] += len(places)
+        # A range takes at most one above the quota, so at most one extra is used up here.
+        if places and self._loads[member] > self._quota:
+            self._extras -= 1
