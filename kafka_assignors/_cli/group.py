@@ -120,15 +120,20 @@ def _to_json(live: LiveGroup, found: Explanation, rebalances: tuple[Rebalanced, 
             "assignment": sorted(account.assignment),
             "partitions": partitions_of(account.assignment),
         }
-        for account in found.members
+        for account in found.account.members
     ]
     return {
         "group": live.group_id,
         "state": live.state,
         "coordinator": asdict(live.coordinator),
         "rebalances": [asdict(rebalanced) for rebalanced in rebalances],
-        **{name: value for name, value in asdict(found).items() if name not in {"group_id", "members"}},
+        **{
+            name: value
+            for name, value in asdict(found.account).items()
+            if name not in {"group_id", "members"}
+        },
+        "problems": [asdict(problem) for problem in found.problems],
         "members": members,
-        "imbalance": found.imbalance,
-        "best_imbalance": found.best_imbalance,
+        "imbalance": found.account.imbalance,
+        "best_imbalance": found.account.best_imbalance,
     }

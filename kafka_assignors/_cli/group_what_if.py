@@ -82,7 +82,7 @@ def _described(options: argparse.Namespace) -> _Group:
 
 
 def _running(live: LiveGroup) -> _Group:
-    found = explain(live.group_id, live.records[-1].value, live.topics)
+    found = explain(live.group_id, live.records[-1].value, live.topics).account
     if not found.members:
         raise ValueError(f"group {live.group_id!r} has no members to restart")
     wanted = {topic for account in found.members for topic in account.topics} & live.topics.keys()
