@@ -15,6 +15,7 @@ from kafka_assignors._wire.java.orders import HashKeys, string_hash
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 from kafka_assignors.coordinator._election import elect_leader, elect_strategy
 from kafka_assignors.coordinator._simulator.messages import Joined, Synced
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,24 +42,6 @@ Trigger = Literal[
 
 NEW_MEMBER_MS: Final = 300_000
 """How long the broker keeps a new member that waits for its first round; it cannot send heartbeats."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSettings:
-    """Settings of the broker, in Kafka's own defaults.
-
-    Attributes:
-        initial_rebalance_delay_ms: `group.initial.rebalance.delay.ms`: how long an empty group waits for
-            more members than its first.
-        min_session_timeout_ms: `group.min.session.timeout.ms`.
-        max_session_timeout_ms: `group.max.session.timeout.ms`.
-        max_size: `group.max.size`.
-    """
-
-    initial_rebalance_delay_ms: int = 3000
-    min_session_timeout_ms: int = 6000
-    max_session_timeout_ms: int = 1_800_000
-    max_size: int = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

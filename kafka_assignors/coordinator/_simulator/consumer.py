@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafka.structs import TopicPartition
 
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.member import MemberSettings
+    from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 
 class SimulatedConsumer(ABC):

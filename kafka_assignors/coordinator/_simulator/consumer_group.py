@@ -22,6 +22,7 @@ from kafka_assignors.coordinator._simulator.messages import (
     ConsumerHeartbeatAnswer,
 )
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, reconcile
+from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import (
     ASSIGNORS,
     MemberIds,
@@ -50,24 +51,6 @@ EpochTrigger = Literal[
     "topics changed",
 ]
 """What makes a new group epoch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerBrokerSettings:
-    """Settings of the broker for KIP-848 groups, in Kafka's own defaults.
-
-    Attributes:
-        session_timeout_ms: `group.consumer.session.timeout.ms`: how long a member may send no heartbeat.
-        heartbeat_interval_ms: `group.consumer.heartbeat.interval.ms`: how often members send one.
-        assignment_interval_ms: `group.consumer.assignment.interval.ms`: how long after a target assignment
-            the next may be made.
-        max_size: `group.consumer.max.size`.
-    """
-
-    session_timeout_ms: int = 45_000
-    heartbeat_interval_ms: int = 5000
-    assignment_interval_ms: int = 1000
-    max_size: int = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.clock import Clock
     from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup
-    from kafka_assignors.coordinator._simulator.member import MemberSettings
     from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
+    from kafka_assignors.coordinator._simulator.settings import MemberSettings
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor, Topic
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.classic_group import ClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
     from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced
+    from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 RETRY_MS: Final = 100
 """How long a member waits before it asks again after an error: `retry.backoff.ms`."""
@@ -55,27 +56,6 @@ _LATER: Final = frozenset({"NOT_COORDINATOR", "NETWORK", "NOT_JOINING", "ASSIGNO
 """Errors of a join that are tried again after `RETRY_MS`; all others end the member."""
 
 _State = Literal["UNJOINED", "REBALANCING", "STABLE"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSettings:
-    """Settings of a consumer, in the clients' own defaults.
-
-    Attributes:
-        session_timeout_ms: How long it may send no heartbeat.
-        heartbeat_interval_ms: How often it sends one.
-        max_poll_interval_ms: How long it may not poll; also how long the others wait for it to join.
-        poll_ms: How long the application polls at a time.
-        work_ms: How long it works between two polls.
-        latency_ms: How long a request takes to the coordinator, and its answer back.
-    """
-
-    session_timeout_ms: int = 45_000
-    heartbeat_interval_ms: int = 3000
-    max_poll_interval_ms: int = 300_000
-    poll_ms: int = 100
-    work_ms: int = 0
-    latency_ms: int = 1
 
 
 @dataclass(slots=True, eq=False)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._timelines.events import Event, name_of
-from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
-from kafka_assignors.coordinator._simulator.member import MemberSettings
 from kafka_assignors.coordinator._simulator.other_clients import UnaidedMember
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.testing.schedules._clients import make_client
 

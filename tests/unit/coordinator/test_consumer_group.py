@@ -12,12 +12,10 @@ from kafka import TopicPartition
 
 from kafka_assignors._wire.java.orders import HashKeys
 from kafka_assignors.assignors import CooperativeStickyAssignor
-from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
 from kafka_assignors.coordinator._simulator.clock import Clock
-from kafka_assignors.coordinator._simulator.consumer_group import ConsumerBrokerSettings, ConsumerGroup
+from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.life import NotStableError
-from kafka_assignors.coordinator._simulator.member import MemberSettings
 from kafka_assignors.coordinator._simulator.messages import (
     JOIN,
     LEAVE,
@@ -25,6 +23,11 @@ from kafka_assignors.coordinator._simulator.messages import (
     ConsumerHeartbeat,
     ConsumerHeartbeatAnswer,
     TopicIdPartition,
+)
+from kafka_assignors.coordinator._simulator.settings import (
+    BrokerSettings,
+    ConsumerBrokerSettings,
+    MemberSettings,
 )
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, Topic, partitions_of
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart

@@ -16,8 +16,7 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
-from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import NotStableError, Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 

@@ -19,7 +19,7 @@ from kafka_assignors.assignors import (
     StickyAssignor,
 )
 from kafka_assignors.assignors._membership import make_subscription
-from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:
