@@ -8,15 +8,15 @@ from kafka_assignors._timelines.timeline import (
     Timeline as Timeline,
 )
 from kafka_assignors.testing._brokers.access import Access as Access, Security as Security
-from kafka_assignors.testing._brokers.broker import (
-    Broker as Broker,
-    BrokerDiedError as BrokerDiedError,
-    ClusterUnavailableError as ClusterUnavailableError,
-)
+from kafka_assignors.testing._brokers.broker import Broker as Broker
 from kafka_assignors.testing._brokers.cluster import (
     Cluster as Cluster,
     How as How,
     kafka_cluster as kafka_cluster,
+)
+from kafka_assignors.testing._brokers.errors import (
+    BrokerDiedError as BrokerDiedError,
+    ClusterUnavailableError as ClusterUnavailableError,
 )
 from kafka_assignors.testing._brokers.jars import (
     JarsUnavailableError as JarsUnavailableError,
