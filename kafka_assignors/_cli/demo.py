@@ -13,6 +13,7 @@ from rich.text import Text
 
 from kafka_assignors._cli.results import Run, Step
 from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_step
+from kafka_assignors._timelines.events import Consumed
 from kafka_assignors.testing import (
     BrokerDiedError,
     ClusterUnavailableError,
@@ -190,7 +191,7 @@ class _Story:
     def _all_consumed_since(self, moment: float) -> bool:
         seen = {
             tp
-            for event in self._group.timeline.of("records")
+            for event in self._group.timeline.of(Consumed)
             if event.time >= moment
             for tp, _, _ in event.records
         }

@@ -23,6 +23,17 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._timelines.events import (
+    Assigned,
+    AssignmentReceived,
+    Closed,
+    Failed,
+    Joining,
+    Led,
+    Rejected,
+    Resumed,
+    Subscribed,
+)
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.assignors._host import Cancel, Host, calls
 from kafka_assignors.assignors._joins import FRESH
@@ -151,7 +162,7 @@ class Member(SimulatedConsumer):
         else:
             self._revoke(self.held)
         self._leave_group()
-        self._end("closed", reason="left")
+        self._end(Closed(*self._now, reason="left"))
 
     def pause_polling(self) -> None:
         """Let the application hang; heartbeats go on until `max_poll_interval_ms` is over."""
@@ -164,13 +175,13 @@ class Member(SimulatedConsumer):
     def resume_polling(self) -> None:
         """Let the application poll again."""
         self._paused_at = None
-        self._report("resumed")
+        self._report(Resumed(*self._now))
         self._look()
 
     def subscribe(self, topics: Collection[str]) -> None:
         """Change the subscription, and join again with it, unless it is the same."""
         self.topics = frozenset(topics)
-        self._report("subscribed", topics=sorted(topics))
+        self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
         self._look()
 
     def look_at_topics(self) -> None:
@@ -315,10 +326,12 @@ class Member(SimulatedConsumer):
         with calls(self._host):
             said = {name: assignor.metadata(self.topics) for name, assignor in self._assignors.items()}
         self._report(
-            "metadata",
-            member_id=self.member_id,
-            topics=sorted(self.topics),
-            claimed_generation=max(one.generation_id for one in said.values()),
+            Joining(
+                *self._now,
+                member_id=self.member_id,
+                topics=tuple(sorted(self.topics)),
+                claimed_generation=max(one.generation_id for one in said.values()),
+            )
         )
         request = Join(
             member_id=self.member_id,
@@ -375,7 +388,7 @@ class Member(SimulatedConsumer):
                     if isinstance(self._assignors[answer.strategy], Assignor):
                         raise
                     # What another's assignor raises comes out of its application's poll; the next one joins.
-                    self._report("error", text=repr(error))
+                    self._report(Failed(*self._now, text=repr(error)))
                     self._join_ended(attempt, "ASSIGNOR")
                     return
         request = Sync(
@@ -393,7 +406,7 @@ class Member(SimulatedConsumer):
 
     def _lead(self, members: Sequence[tuple[str, str | None, bytes]]) -> dict[str, bytes]:
         assert self._led_with is not None  # noqa: S101 - for the type checker
-        self._report("assign", generation=self.generation)
+        self._report(Led(*self._now, generation=self.generation))
         assignor = self._assignors[self.strategy or ""]
         with calls(self._host):
             if isinstance(assignor, Assignor):
@@ -446,8 +459,8 @@ class Member(SimulatedConsumer):
         elif error in _LATER:
             self._after(RETRY_MS, self._try_again)
         else:
-            self._report("error", text=error)
-            self._end("closed", reason="errors")
+            self._report(Failed(*self._now, text=error))
+            self._end(Closed(*self._now, reason="errors"))
 
     def _try_again(self) -> None:
         if self._awaiting and self._join is None:
@@ -459,9 +472,13 @@ class Member(SimulatedConsumer):
             self._led_with = None
         assignment = ConsumerProtocolAssignment.decode(encoded) if encoded else _NOTHING
         given = frozenset(assignment.partitions())
-        self._report("assignment", generation=self.generation, partitions=given, member_id=self.member_id)
+        self._report(
+            AssignmentReceived(
+                *self._now, generation=self.generation, partitions=given, member_id=self.member_id
+            )
+        )
         if any(partition.topic not in self.topics for partition in given):
-            self._report("rejected", generation=self.generation, partitions=given)
+            self._report(Rejected(*self._now, generation=self.generation, partitions=given))
             self._rejoin_needed = True
             return
         before, self.assigned = self.assigned, given
@@ -473,7 +490,7 @@ class Member(SimulatedConsumer):
         else:
             added = given
         self.held |= added
-        self._report("assigned", generation=self.generation, partitions=added)
+        self._report(Assigned(*self._now, generation=self.generation, partitions=added))
 
     def _tell(self, assignment: Any) -> None:
         with calls(self._host):
@@ -525,8 +542,8 @@ class Member(SimulatedConsumer):
         elif error == "ILLEGAL_GENERATION":
             self._reset_generation(self.member_id)
         elif error not in {"", "NOT_COORDINATOR"}:
-            self._report("error", text=error)
-            self._end("closed", reason="errors")
+            self._report(Failed(*self._now, text=error))
+            self._end(Closed(*self._now, reason="errors"))
 
     def _polled_too_late(self) -> None:
         if self._state == "STABLE":

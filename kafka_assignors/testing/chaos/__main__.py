@@ -32,7 +32,7 @@ from kafka_assignors.testing.chaos._script import Script, plan_events
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kafka_assignors.testing._groups.group import AssignorSpec
+    from kafka_assignors.testing._groups.specs import AssignorSpec
 
 MODULE: Final = "kafka_assignors.testing.chaos"
 
