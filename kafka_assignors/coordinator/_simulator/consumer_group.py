@@ -20,6 +20,7 @@ from kafka_assignors.coordinator._simulator.messages import (
     LEAVE,
     LEAVE_STATIC,
     ConsumerHeartbeatAnswer,
+    Error,
 )
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, reconcile
 from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, Error, TopicIdPartition
+    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, TopicIdPartition
 
 ConsumerGroupState = Literal["Empty", "Assigning", "Reconciling", "Stable"]
 """The states of a KIP-848 group, under Kafka's names."""
@@ -149,7 +150,7 @@ class ConsumerGroup:
         if request.epoch in {LEAVE, LEAVE_STATIC}:
             return self._leave(request)
         if len(self.members) >= self.settings.max_size and request.member_id not in self.members:
-            return ConsumerHeartbeatAnswer(error="GROUP_MAX_SIZE_REACHED")
+            return ConsumerHeartbeatAnswer(error=Error.GROUP_MAX_SIZE_REACHED)
         error = self._fenced(request)
         if error:
             return ConsumerHeartbeatAnswer(error=error)
@@ -184,41 +185,47 @@ class ConsumerGroup:
 
     @staticmethod
     def _invalid(request: ConsumerHeartbeat) -> Error:
-        if not request.member_id or "" in {request.instance_id, request.rack} or request.epoch < LEAVE_STATIC:
-            return "INVALID_REQUEST"
+        if (
+            not request.member_id
+            or Error.NONE in {request.instance_id, request.rack}
+            or request.epoch < LEAVE_STATIC
+        ):
+            return Error.INVALID_REQUEST
         says_all = None not in {request.rebalance_timeout_ms, request.topics} and request.owned == frozenset()
         if request.epoch == JOIN and not says_all:
-            return "INVALID_REQUEST"
+            return Error.INVALID_REQUEST
         if request.epoch == LEAVE_STATIC and request.instance_id is None:
-            return "INVALID_REQUEST"
-        return "" if request.assignor in {None, *ASSIGNORS} else "UNSUPPORTED_ASSIGNOR"
+            return Error.INVALID_REQUEST
+        return Error.NONE if request.assignor in {None, *ASSIGNORS} else Error.UNSUPPORTED_ASSIGNOR
 
     def _fenced(self, request: ConsumerHeartbeat) -> Error:
         """Whether the request comes from a member that is in the group, or may come into it."""
         if request.epoch == JOIN:
             old = self._static_member(request.instance_id)
-            return "UNRELEASED_INSTANCE_ID" if old is not None and old.epoch != LEAVE_STATIC else ""
+            return (
+                Error.UNRELEASED_INSTANCE_ID if old is not None and old.epoch != LEAVE_STATIC else Error.NONE
+            )
         error = self._unknown(request)
         if error:
             return error
         member = self.members[request.member_id]
         if request.epoch == member.epoch:
-            return ""
+            return Error.NONE
         # The answer with the new epoch may have been lost.
         behind = request.epoch == member.previous_epoch and request.epoch < member.epoch
         within = request.owned is not None and request.owned <= member.assigned.keys()
-        return "" if behind and within else "FENCED_MEMBER_EPOCH"
+        return Error.NONE if behind and within else Error.FENCED_MEMBER_EPOCH
 
     def _unknown(self, request: ConsumerHeartbeat) -> Error:
         if not self._exists:
-            return "GROUP_ID_NOT_FOUND"
+            return Error.GROUP_ID_NOT_FOUND
         if request.instance_id is not None:
             member = self._static_member(request.instance_id)
             if member is not None and member.member_id != request.member_id:
-                return "FENCED_INSTANCE_ID"
+                return Error.FENCED_INSTANCE_ID
         else:
             member = self.members.get(request.member_id)
-        return "UNKNOWN_MEMBER_ID" if member is None else ""
+        return Error.UNKNOWN_MEMBER_ID if member is None else Error.NONE
 
     def _static_member(self, instance_id: str | None) -> GroupMember | None:
         return None if instance_id is None else self.members.get(self._static.get(instance_id, ""))

@@ -29,6 +29,7 @@ from kafka_assignors.coordinator._simulator.messages import (
     LEAVE,
     LEAVE_STATIC,
     ConsumerHeartbeat,
+    Error,
     TopicIdPartition,
 )
 
@@ -213,7 +214,7 @@ class ConsumerMember(SimulatedConsumer):
 
     def _failed(self, error: str) -> None:
         """Lose everything and join again, under the same id; other errors are the end."""
-        if error in {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"}:
+        if error in {Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID}:
             self._forget_group()
             self._at_next_poll(self._join)
         else:

@@ -38,7 +38,7 @@ from kafka_assignors.assignors import Assignor
 from kafka_assignors.assignors._host import Cancel, Host, calls
 from kafka_assignors.assignors._joins import FRESH
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
-from kafka_assignors.coordinator._simulator.messages import Join, Sync
+from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
 from kafka_assignors.leader import lead
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.classic_group import ClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced
+    from kafka_assignors.coordinator._simulator.messages import Joined, Synced
     from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 RETRY_MS: Final = 100
@@ -59,11 +59,11 @@ REQUEST_TIMEOUT_MS: Final = 30_000
 """How long it waits for an answer: `request.timeout.ms`."""
 
 _AT_ONCE: Final = frozenset(
-    {"ILLEGAL_GENERATION", "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID"}
+    {Error.ILLEGAL_GENERATION, Error.MEMBER_ID_REQUIRED, Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID}
 )
 """Errors of a join after which the same poll joins again without waiting."""
 
-_LATER: Final = frozenset({"NOT_COORDINATOR", "NETWORK", "NOT_JOINING", "ASSIGNOR"})
+_LATER: Final = frozenset({Error.NOT_COORDINATOR, "NETWORK", "NOT_JOINING", "ASSIGNOR"})
 """Errors of a join that are tried again after `RETRY_MS`; all others end the member."""
 
 _State = Literal["UNJOINED", "REBALANCING", "STABLE"]
@@ -294,7 +294,7 @@ class Member(SimulatedConsumer):
             return
         if self._clock.now - late.at < limit * FRESH:
             self._ended = late
-            self._join_ended(attempt, "", late.assignment)
+            self._join_ended(attempt, Error.NONE, late.assignment)
             return
 
         def sent(reply: Callable[[str], None]) -> None:
@@ -302,9 +302,9 @@ class Member(SimulatedConsumer):
 
         def heard(error: str) -> None:
             self._heard(error)
-            if error in {"", "REBALANCE_IN_PROGRESS"}:
+            if error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}:
                 self._ended = replace(late, at=self._clock.now)
-                self._join_ended(attempt, "", late.assignment)
+                self._join_ended(attempt, Error.NONE, late.assignment)
             elif self.running:
                 self._join_prepared(attempt)
 
@@ -314,7 +314,7 @@ class Member(SimulatedConsumer):
         gone = self._is_lost or any(one.topic not in self.topics for one in self.assigned)
         if self._rejoining and self.cooperative and self.assigned and gone:
             self._rejoining = False
-            self._join_ended(attempt, "REBALANCE_IN_PROGRESS")
+            self._join_ended(attempt, Error.REBALANCE_IN_PROGRESS)
         else:
             self._ask_to_join(attempt)
 
@@ -365,9 +365,9 @@ class Member(SimulatedConsumer):
         self._ask(request, lambda answer: None if attempt.done else hear(attempt, answer))
 
     def _joined(self, attempt: _Attempt, answer: Joined) -> None:
-        if answer.error == "MEMBER_ID_REQUIRED":
+        if answer.error == Error.MEMBER_ID_REQUIRED:
             self._reset_generation(answer.member_id)
-        elif answer.error == "UNKNOWN_MEMBER_ID":
+        elif answer.error == Error.UNKNOWN_MEMBER_ID:
             self._reset_generation()
         if answer.error:
             self._join_ended(attempt, answer.error)
@@ -427,9 +427,9 @@ class Member(SimulatedConsumer):
     def _synced(self, attempt: _Attempt, answer: Synced) -> None:
         if answer.error:
             self._rejoin_needed = True
-            if answer.error == "UNKNOWN_MEMBER_ID":
+            if answer.error == Error.UNKNOWN_MEMBER_ID:
                 self._reset_generation()
-            elif answer.error == "ILLEGAL_GENERATION":
+            elif answer.error == Error.ILLEGAL_GENERATION:
                 self._reset_generation(self.member_id)
         else:
             self._ended = _Ended(self.member_id, self.generation, answer.assignment, self._clock.now)
@@ -535,13 +535,13 @@ class Member(SimulatedConsumer):
 
     def _heard(self, error: str) -> None:
         """The answer to a heartbeat; one sent before a join may come in its midst."""
-        if error == "REBALANCE_IN_PROGRESS":
+        if error == Error.REBALANCE_IN_PROGRESS:
             self.request_rejoin()
-        elif error == "UNKNOWN_MEMBER_ID":
+        elif error == Error.UNKNOWN_MEMBER_ID:
             self._reset_generation()
-        elif error == "ILLEGAL_GENERATION":
+        elif error == Error.ILLEGAL_GENERATION:
             self._reset_generation(self.member_id)
-        elif error not in {"", "NOT_COORDINATOR"}:
+        elif error not in {Error.NONE, Error.NOT_COORDINATOR}:
             self._report(Failed(*self._now, text=error))
             self._end(Closed(*self._now, reason="errors"))
 

@@ -20,6 +20,7 @@ from kafka_assignors.assignors import CooperativeStickyAssignor, _membership as 
 from kafka_assignors.assignors._host import calling
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator._simulator.member import Member
+from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.planners import plan_kip54
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class JavaMember(Member):
         self._look()
 
     def _heard(self, error: str) -> None:
-        if error == "REBALANCE_IN_PROGRESS" and self._state == "REBALANCING":
+        if error == Error.REBALANCE_IN_PROGRESS and self._state == "REBALANCING":
             return
         super()._heard(error)
 
