@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import machine
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
+from kafka_assignors._timelines.events import Led, Started
 from kafka_assignors.testing import ConsumerGroup, create_topic, delete_topic, kafka_cluster
 
 if TYPE_CHECKING:
@@ -93,11 +94,11 @@ def live(
         for number in range(members + 1):
             group.join(f"m{number:03d}", held=True)
             group.wait_for(
-                lambda: len(group.timeline.of("started")) > number - 8,  # noqa: B023 - asked before it changes
+                lambda: len(group.timeline.of(Started)) > number - 8,  # noqa: B023 - asked before it changes
                 what="processes to start, a few at a time",
             )
             started()
-        group.wait_for(lambda: len(group.timeline.of("started")) == members + 1, what="all to be started")
+        group.wait_for(lambda: len(group.timeline.of(Started)) == members + 1, what="all to be started")
         *first, last = group.members.values()
         try:
             acts: list[Callable[[], None]] = [lambda: release(first), last.release, first[-1].leave]
@@ -120,7 +121,7 @@ def live(
         one_more=one_more,
         one_less=one_less,
         generations=generations,
-        planning=sum(event.details["seconds"] for event in timeline.of("assign")),
+        planning=sum(event.seconds for event in timeline.of(Led)),
         owned_twice=sum(map(len, timeline.double_assigned().values())),
         failure=failure,
     )

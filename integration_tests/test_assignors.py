@@ -22,6 +22,7 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._timelines.events import AssignmentReceived, Joining, Led, Thawed
 from kafka_assignors.testing import ConsumerGroup, Load, Sharing, StableGroup, create_topic, grow_topic
 
 EXCLUSIVE = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor, RandomAssignor]
@@ -102,13 +103,13 @@ def test_a_static_member_restarts_without_a_rebalance(
     for name in "abc":
         group.join(name, instance_id=f"instance-{name}")
     before = group.wait_stable()
-    plans = len(group.timeline.of("assign"))
+    plans = len(group.timeline.of(Led))
     for name in "abc":
         restarted = group.members[name].restart(crash=name == "b")
         after = group.wait_stable()
         assert after.generation == before.generation
         assert after.assignments[restarted.name] == before.assignments[name]
-    assert len(group.timeline.of("assign")) == plans
+    assert len(group.timeline.of(Led)) == plans
 
 
 @pytest.mark.parametrize("assignor", [*EXCLUSIVE, BroadcastAssignor])
@@ -140,13 +141,13 @@ def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_gener
     group.join("follower", topics=topics[1:])
     stable = group.wait_stable(ownership=ownership)
     assert sizes(stable) == {"leader": 3, "follower": 2}
-    assert group.timeline.of("assign")[-1].member == "leader"
-    received = [event.partitions for event in group.timeline.of("assignment", member="follower")]
+    assert group.timeline.of(Led)[-1].member == "leader"
+    received = [event.partitions for event in group.timeline.of(AssignmentReceived, member="follower")]
     assert received == [stable.assignments["follower"]]
     # Asked again for the metadata, the coordinator answered with the same generation.
-    plans = [event for event in group.timeline.of("assign") if "error" not in event.details]
+    plans = [event for event in group.timeline.of(Led) if event.error is None]
     assert [event.generation for event in plans] == [1, stable.generation]
-    assert {event.generation for event in group.timeline.of("assign")} == {1, stable.generation}
+    assert {event.generation for event in group.timeline.of(Led)} == {1, stable.generation}
 
 
 def test_a_topic_that_does_not_exist_delays_the_group_for_a_moment_only(
@@ -194,13 +195,13 @@ def test_a_frozen_member_that_thaws_does_not_win_back_what_others_have_by_now(
     assert never_two_owners(group)
     returning = next(
         event
-        for event in group.timeline.of("metadata", member="b")
-        if event.time > group.timeline.of("thawed")[0].time
+        for event in group.timeline.of(Joining, member="b")
+        if event.time > group.timeline.of(Thawed)[0].time
     )
-    assert returning.details["owned"] == []
+    assert returning.owned == frozenset()
     # What it had is a wish of an older generation to the eager one, and nothing to the cooperative one.
     remembered = -1 if assignor is CooperativeStickyAssignor else before.generation
-    assert returning.details["claimed_generation"] == remembered
+    assert returning.claimed_generation == remembered
 
 
 @pytest.mark.parametrize("assignor", STICKY)
@@ -296,7 +297,7 @@ def test_kafka_pythons_own_members_share_a_group_with_ours_whoever_leads(
         group.join(name, assignors=[kind])
     two = group.wait_stable()
     assert sizes(two) == {"ours": 3, "stock": 3}
-    assert group.timeline.of("assign")[-1].member == first
+    assert group.timeline.of(Led)[-1].member == first
     group.join("third", assignors=[ours])
     three = group.wait_stable()
     assert sizes(three) == {"ours": 2, "stock": 2, "third": 2}

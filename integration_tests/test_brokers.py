@@ -30,7 +30,8 @@ from kafka_assignors.testing import (
 from kafka_assignors.testing._brokers import embedded
 from kafka_assignors.testing._brokers.cluster import choose_way
 from kafka_assignors.testing._brokers.jars import kafka_jars
-from kafka_assignors.testing._brokers.layout import PLAIN, Layout
+from kafka_assignors.testing._brokers.layout import Layout
+from kafka_assignors.testing._brokers.listeners import PLAIN
 from kafka_assignors.testing._brokers.ports import free_ports
 from kafka_assignors.testing._plugin import options
 

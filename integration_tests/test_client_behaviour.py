@@ -32,6 +32,7 @@ from integration_tests.support.driven_consumer import (
     topic_to_give_up,
 )
 from integration_tests.support.waiting import wait_for
+from kafka_assignors._timelines.events import Happened, Joining, Led, Lost, Revoked
 from kafka_assignors.testing import create_topic, kafka_cluster as start_cluster
 from kafka_assignors.testing._plugin import options
 
@@ -61,13 +62,15 @@ def trio(drive: Callable[..., DrivenConsumer]) -> Trio:
 
 def planned(leader: DrivenConsumer, member_id: str) -> frozenset[tuple[str, int]]:
     """What the leader gave a member at last."""
-    plan = leader.since(0, "assign")[-1].details["plan"]
+    plan = leader.since(0, Led)[-1].plan
+    assert plan is not None
     return frozenset(tuple(pair) for pair in plan[member_id]["partitions"])
 
 
-def owned_in(event: Any) -> set[tuple[str, int]]:
+def owned_in(event: Happened) -> frozenset[tuple[str, int]]:
     """What a member claimed when it asked to join."""
-    return {tuple(pair) for pair in event.details["owned"]}
+    assert isinstance(event, Joining)
+    return frozenset(event.owned)
 
 
 # A join that completes in the background ----------------------------------------------------------------
@@ -94,7 +97,7 @@ def test_a_join_that_completes_between_two_polls_is_thrown_away(
     assert follower.generation == generation + 1
     assert follower.held == held
     follower.begin_join()
-    wait_for("the second join", lambda: len(follower.since(mark, "metadata")) == 2, SECONDS)
+    wait_for("the second join", lambda: len(follower.since(mark, Joining)) == 2, SECONDS)
     assert follower.kinds_since(mark) == ["metadata", "metadata"]
     again = follower.since(mark)[1]
     assert again.generation == generation + 1
@@ -137,7 +140,7 @@ def test_a_member_whose_sync_is_refused_joins_again_with_what_it_holds(
     wait_for("the follower's SyncGroup to be refused", refused, SECONDS)
     assert isinstance(follower.coordinator._join_task.exception, RebalanceInProgressError)
     follower.begin_join()
-    wait_for("the second join", lambda: len(follower.since(mark, "metadata")) == 2, SECONDS)
+    wait_for("the second join", lambda: len(follower.since(mark, Joining)) == 2, SECONDS)
     assert follower.kinds_since(mark) == ["metadata", "metadata"]
     again = follower.since(mark)[1]
     assert again.generation == generation + 1
@@ -174,9 +177,9 @@ def test_topics_given_up_are_revoked_before_a_first_join(trio: Trio, topics: lis
     mark = len(follower.events)
     follower.subscribe([topic for topic in topics if topic != gone])
     follower.begin_join()
-    wait_for("the join", lambda: follower.since(mark, "metadata"), SECONDS)
+    wait_for("the join", lambda: follower.since(mark, Joining), SECONDS)
     assert follower.kinds_since(mark) == ["subscribed", "revoked", "metadata"]
-    assert follower.since(mark, "revoked")[0].partitions == lost
+    assert follower.since(mark, Revoked)[0].partitions == lost
 
 
 def test_topics_given_up_amid_a_rejoin_are_held_until_the_assignment_comes(
@@ -193,13 +196,13 @@ def test_topics_given_up_amid_a_rejoin_are_held_until_the_assignment_comes(
     follower.begin_join()
     hear(other)  # the coordinator has its JoinGroup, and waits for the others
     assert follower.kinds_since(mark) == ["subscribed", "metadata"]
-    asked = follower.since(mark, "metadata")[0]
-    assert gone not in asked.details["topics"]
+    asked = follower.since(mark, Joining)[0]
+    assert gone not in (asked.topics or ())
     assert owned_in(asked) == held == follower.held
     settle(leader, follower, other)
     kinds = follower.kinds_since(mark)
     assert kinds.index("assignment") < kinds.index("revoked")
-    assert lost <= follower.since(mark, "revoked")[0].partitions
+    assert lost <= follower.since(mark, Revoked)[0].partitions
 
 
 def test_an_assignment_with_a_topic_given_up_meanwhile_is_rejected(trio: Trio, topics: list[str]) -> None:
@@ -225,9 +228,11 @@ def test_an_assignment_with_a_topic_given_up_meanwhile_is_rejected(trio: Trio, t
     assert planned(leader, follower.member_id) == held
     rejected = follower.since(mark)[: follower.kinds_since(mark).index("revoked") + 2]
     assert [event.kind for event in rejected] == ["metadata", "subscribed", "revoked", "metadata"]
+    assert isinstance(rejected[2], Revoked)
     assert rejected[2].partitions == lost
     assert [event.generation for event in rejected[2:]] == [generation + 1] * 2
-    assert gone not in rejected[3].details["topics"]
+    assert isinstance(rejected[3], Joining)
+    assert gone not in (rejected[3].topics or ())
 
 
 def notice_awaiting(consumer: DrivenConsumer) -> Callable[[], bool]:
@@ -306,7 +311,7 @@ def test_a_member_that_is_expelled_while_rejoining_is_not_told_that_it_lost(
 
     def joins_as_a_new_member() -> bool:
         follower.poll(1)
-        return any(one.generation == -1 for one in follower.since(mark, "metadata"))
+        return any(one.generation == -1 for one in follower.since(mark, Joining))
 
     wait_for("the follower to hear of it", joins_as_a_new_member, SECONDS)
     asked = follower.since(mark)
@@ -325,9 +330,10 @@ def test_a_member_that_is_expelled_at_rest_is_told_that_it_lost_before_it_joins(
     wait_for("its heartbeat to be refused", lambda: follower.generation == -1, SECONDS)
     assert follower.held == held
     follower.begin_join()
-    wait_for("the join", lambda: follower.since(mark, "metadata"), SECONDS)
+    wait_for("the join", lambda: follower.since(mark, Joining), SECONDS)
     assert follower.kinds_since(mark)[:2] == ["lost", "metadata"]
     lost, asked = follower.since(mark)[:2]
+    assert isinstance(lost, Lost)
     assert lost.partitions == held
     assert asked.generation == -1
     assert follower.held == frozenset()
@@ -354,7 +360,7 @@ def test_a_member_that_does_not_poll_for_too_long_leaves_by_itself(
     assert follower.kinds_since(mark) == []
     assert follower.held == held
     follower.begin_join()
-    wait_for("the join", lambda: follower.since(mark, "metadata"), SECONDS)
+    wait_for("the join", lambda: follower.since(mark, Joining), SECONDS)
     assert follower.kinds_since(mark)[:2] == ["lost", "metadata"]
 
 
@@ -428,7 +434,7 @@ def test_a_member_whose_sync_is_lost_with_its_connection_joins_again(proxied: Cl
 
         def joined_again() -> bool:
             follower.poll(1)  # until it is connected
-            return len(follower.since(mark, "metadata")) > 1
+            return len(follower.since(mark, Joining)) > 1
 
         wait_for("the second join", joined_again, SECONDS)
         assert set(follower.kinds_since(mark)) == {"metadata"}

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors._timelines.events import Closed, Consumed
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, NotInAThreadError, Seat, grow_topic
 
 MakeGroup = Callable[..., ConsumerGroup]
@@ -73,10 +74,10 @@ def test_a_slow_member_of_each_client_gets_its_share_and_works_between_polls(
     assert sizes(group) == {"quick": 3, "slow": 3}
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         # A poll is reported twice at the most.
-        group.wait_for(lambda: len(group.timeline.of("records", member=slow.name)) >= 6, what="polls")
+        group.wait_for(lambda: len(group.timeline.of(Consumed, member=slow.name)) >= 6, what="polls")
         load.stop()
         group.wait_consumed(load)
-    times = [event.time for event in group.timeline.of("records", member=slow.name)]
+    times = [event.time for event in group.timeline.of(Consumed, member=slow.name)]
     assert sum(later - earlier >= 0.7 for earlier, later in itertools.pairwise(times)) >= 2
     assert group.timeline.overlaps("callback") == ()
 
@@ -272,8 +273,8 @@ def test_a_function_of_the_users_is_a_member(
         group.wait_consumed(load)
         group.members["a"].leave()
     assert group.timeline.double_assigned() == {}
-    (closed,) = group.timeline.of("closed")
-    assert (closed.member, closed.details["reason"]) == ("a", "left")
+    (closed,) = group.timeline.of(Closed)
+    assert (closed.member, closed.reason) == ("a", "left")
 
 
 @pytest.mark.parametrize("function", [application, confluent_application])

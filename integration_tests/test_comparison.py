@@ -15,6 +15,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from kafka.errors import KafkaConfigurationError
 
 from integration_tests.support.scenarios import all_members_lost_at_once
+from kafka_assignors._timelines.events import AssignmentReceived
 from kafka_assignors.testing import ConsumerGroup
 
 
@@ -47,7 +48,7 @@ def test_stock_leaders_hand_out_nothing_of_topics_that_only_followers_subscribe_
     group.wait_stable()
     group.join("follower", topics=topics[1:])
     stable = group.wait_stable()
-    received = [event.partitions for event in group.timeline.of("assignment", member="follower")]
+    received = [event.partitions for event in group.timeline.of(AssignmentReceived, member="follower")]
     assert received == [frozenset(), stable.assignments["follower"]]
 
 

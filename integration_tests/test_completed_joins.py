@@ -19,6 +19,7 @@ from integration_tests.support.driven_consumer import (
 )
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors._timelines.events import AssignmentReceived, Joining, Lost, Revoked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +52,7 @@ def test_a_join_that_completes_between_two_polls_is_taken_by_the_next(drive: Dri
     wait_for("the follower's exchange to be over", lambda: follower.exchange_is_over, SECONDS)
     assert follower.take_assignment().generation == generation + 1
     assert follower.kinds_since(mark)[:3] == ["metadata", "assignment", "revoked"]
-    assert not follower.since(mark)[2].partitions & follower.held
+    assert not follower.since(mark, Revoked)[0].partitions & follower.held
 
 
 def test_polls_without_time_take_assignments(drive: Drive) -> None:
@@ -63,7 +64,7 @@ def test_polls_without_time_take_assignments(drive: Drive) -> None:
 
     wait_for("all partitions", polled, SECONDS)
     assert alone.generation == 1
-    assert [event.kind for event in alone.since(0, "assignment")] == ["assignment"]
+    assert [event.kind for event in alone.since(0, AssignmentReceived)] == ["assignment"]
 
 
 def test_a_slow_leader_makes_one_generation_and_no_more(drive: Drive) -> None:
@@ -106,10 +107,10 @@ def test_topics_given_up_after_a_join_that_was_refused_are_revoked_before_the_ne
     wait_for("the next join", joins_again, SECONDS)
     kinds = follower.kinds_since(mark)
     assert "revoked" in kinds[: kinds.index("metadata")]
-    revoked = {one for event in follower.since(mark, "revoked") for one in event.partitions}
+    revoked = {one for event in follower.since(mark, Revoked) for one in event.partitions}
     assert lost <= revoked
-    asked = follower.since(mark, "metadata")[0]
-    assert gone not in {topic for topic, _ in map(tuple, asked.details["owned"])}
+    asked = follower.since(mark, Joining)[0]
+    assert gone not in {one.topic for one in asked.owned}
 
 
 def test_a_member_that_is_expelled_while_rejoining_is_told_that_it_lost(drive: Drive) -> None:
@@ -121,9 +122,9 @@ def test_a_member_that_is_expelled_while_rejoining_is_told_that_it_lost(drive: D
 
     def joins_as_a_new_member() -> bool:
         follower.poll(50)
-        return any(one.generation == -1 for one in follower.since(mark, "metadata"))
+        return any(one.generation == -1 for one in follower.since(mark, Joining))
 
     wait_for("the follower to hear of it", joins_as_a_new_member, SECONDS)
     assert follower.kinds_since(mark)[:2] == ["lost", "metadata"]
-    assert follower.since(mark)[0].partitions == held
-    assert follower.since(mark, "assignment") == []
+    assert follower.since(mark, Lost)[0].partitions == held
+    assert follower.since(mark, AssignmentReceived) == []

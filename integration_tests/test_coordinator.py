@@ -7,8 +7,8 @@ from random import Random
 from kafka_assignors.coordinator import partition_for_group
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 from kafka_assignors.testing import Cluster, kafka_cluster_factory
-from kafka_assignors.testing._brokers.broker import wait_until
 from kafka_assignors.testing._brokers.metadata import cluster_state, coordinator_by
+from kafka_assignors.testing._brokers.waiting import wait_until
 
 three_nodes = kafka_cluster_factory(3, settings={"offsets.topic.num.partitions": 50}, scope="module")
 

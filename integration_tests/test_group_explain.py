@@ -27,8 +27,8 @@ from kafka_assignors.testing import (
     grow_topic,
     kafka_cluster_factory,
 )
-from kafka_assignors.testing._brokers.broker import wait_until
 from kafka_assignors.testing._brokers.metadata import coordinator_by
+from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

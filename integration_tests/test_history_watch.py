@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.assignors import CooperativeStickyAssignor
 from kafka_assignors.testing import Cluster, ConsumerGroup
-from kafka_assignors.testing._brokers.broker import wait_until
+from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
     from kafka_assignors.testing._plugin import TopicFactory

@@ -22,6 +22,7 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._timelines.events import Failed
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.testing import ConsumerGroup, Load, Sharing
 from tests.support.wire import NULL, partition_list, subscription
@@ -128,7 +129,7 @@ KINDS = {"undecodable": undecodable, "huge": huge, "contradictory": contradictor
 
 
 def errors_of(group: ConsumerGroup) -> list[str]:
-    return [str(event) for event in group.timeline.of("error")]
+    return [str(event) for event in group.timeline.of(Failed)]
 
 
 def never_two_owners(group: ConsumerGroup, hostile: RawMember) -> bool:
@@ -268,7 +269,7 @@ def test_a_stock_leader_fails_for_as_long_as_a_member_is_there_whose_subscriptio
     with hostile_in(group, RangePartitionAssignor, b"\0") as hostile:
         group.wait_for(lambda: len(errors_of(group)) >= 3, what="the leader's poll to raise")
         assert hostile.assigned == {}
-    assert {(event.details["type"], event.details["text"]) for event in group.timeline.of("error")} == {
+    assert {(event.type, event.text) for event in group.timeline.of(Failed)} == {
         (struct.error.__name__, "unpack requires a buffer of 2 bytes")
     }
     group.wait_stable()

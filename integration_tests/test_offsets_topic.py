@@ -11,6 +11,7 @@ from confluent_kafka import Consumer
 
 from integration_tests.support.offsets_log import SECONDS, read_log, topic_id
 from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
+from kafka_assignors._timelines.events import AssignmentReceived, Led
 from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMemberMetadata,
@@ -57,9 +58,9 @@ def assigned(group: GroupMetadataValue) -> dict[str, Partitions]:
 def reported(group: ConsumerGroup) -> dict[int, dict[str, Partitions]]:
     """What members said that they were assigned, by generation and member id."""
     found: dict[int, dict[str, Partitions]] = {}
-    for event in group.timeline.of("assignment"):
+    for event in group.timeline.of(AssignmentReceived):
         parts = frozenset((part.topic, part.partition) for part in event.partitions)
-        found.setdefault(event.generation, {})[event.details["member_id"]] = parts
+        found.setdefault(event.generation, {})[event.member_id] = parts
     return found
 
 
@@ -86,8 +87,8 @@ def test_the_records_of_a_group_are_what_its_members_reported(
     for number, parts in told.items():
         # A member that hears of the next rebalance first does not report the one before.
         assert parts.items() <= assigned(found[number]).items(), f"generation {number}"
-    name_of = {event.details["member_id"]: event.member for event in group.timeline.of("assignment")}
-    leaders = {event.generation: event.member for event in group.timeline.of("assign")}
+    name_of = {event.member_id: event.member for event in group.timeline.of(AssignmentReceived)}
+    leaders = {event.generation: event.member for event in group.timeline.of(Led)}
     for number in told:
         assert name_of[found[number].leader or ""] == leaders[number]
     for value in found.values():

@@ -25,7 +25,7 @@ from kafka_assignors.placement import (
 )
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.testing import Cluster, Load, kafka_cluster_factory
-from kafka_assignors.testing._brokers.broker import wait_until
+from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

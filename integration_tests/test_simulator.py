@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_assignors._timelines.events import AssignmentReceived, Joining
 from kafka_assignors.assignors import (
     Assignor,
     CooperativeStickyAssignor,
@@ -13,8 +14,7 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
-from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.testing import (
     Cluster,
@@ -131,9 +131,9 @@ def begun_anew(timeline: Timeline) -> set[int]:
         for event in timeline.events:
             if event.member != name:
                 continue
-            if event.kind == "metadata" and event.generation > 0 and event.generation not in assigned:
+            if isinstance(event, Joining) and event.generation > 0 and event.generation not in assigned:
                 joining = event.generation
-            elif event.kind == "assignment":
+            elif isinstance(event, AssignmentReceived):
                 assigned.add(event.generation)
                 if joining is not None and event.generation > joining:
                     found.add(joining)

@@ -4,6 +4,6 @@ Everything is imported when it is first used: pytest loads the plug-in of this p
 those that have nothing to do with Kafka.
 """
 
-from kafka_assignors._lazy import attach
+from kafka_assignors._common.lazy import attach
 
 __all__, __getattr__ = attach(__name__, __file__)

@@ -16,6 +16,8 @@ from kafka_assignors.assignors import (
     StickyAssignor,
 )
 
+__all__ = ["STRATEGIES", "lead"]
+
 log = logging.getLogger(__name__)
 
 STRATEGIES: Final[dict[str, type[Assignor]]] = {

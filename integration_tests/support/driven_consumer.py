@@ -11,13 +11,13 @@ import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._timelines.events import Event
+from kafka_assignors._timelines.events import AssignmentReceived, Event, Happened, Joining, read_event
 from kafka_assignors.testing._groups.clients import kafka_python
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from kafka import TopicPartition
 
+    from kafka_assignors._timelines.facts import Kind
     from kafka_assignors.testing._brokers.access import Access
 
 SECONDS: Final = 60.0
@@ -96,7 +97,7 @@ class DrivenConsumer:
 
     def _report(self, kind: str, **fields: Any) -> None:
         report = {"event": kind, "time": time.monotonic(), **fields}
-        self.events.append(Event.from_report(self.name, report))
+        self.events.append(read_event(self.name, report))
 
     def __repr__(self) -> str:
         return "\n".join([self.name, *map(str, self.events)])
@@ -147,9 +148,15 @@ class DrivenConsumer:
         """The ids of all members, by the coordinator's word."""
         return frozenset(describe(self._admin, self._group_id).assignments)
 
-    def since(self, mark: int, *kinds: str) -> list[Event]:
-        """The events after the first so many, of some kinds or all."""
-        return [event for event in self.events[mark:] if not kinds or event.kind in kinds]
+    @overload
+    def since(self, mark: int) -> list[Event]: ...
+
+    @overload
+    def since(self, mark: int, kind: type[Kind]) -> list[Kind]: ...
+
+    def since(self, mark: int, kind: type[Any] = Happened) -> list[Any]:
+        """The events after the first so many, of one kind or all."""
+        return [event for event in self.events[mark:] if isinstance(event, kind)]
 
     def kinds_since(self, mark: int) -> list[str]:
         return [event.kind for event in self.since(mark)]
@@ -165,26 +172,26 @@ class DrivenConsumer:
 
     def begin_join(self) -> None:
         """Poll until a join is under way, and no longer."""
-        before, joins = self.coordinator._join_task, len(self.since(0, "metadata"))
+        before, joins = self.coordinator._join_task, len(self.since(0, Joining))
 
         def begun() -> bool:
             self.poll(1)
             other = self.coordinator._join_task not in (None, before)
             # Where all others wait already, it may even be over within the millisecond.
-            return other or len(self.since(0, "metadata")) > joins
+            return other or len(self.since(0, Joining)) > joins
 
         wait_for(f"a join of {self.name}", begun, SECONDS)
 
-    def take_assignment(self) -> Event:
+    def take_assignment(self) -> AssignmentReceived:
         """Poll until it has a new assignment."""
-        before = len(self.since(0, "assignment"))
+        before = len(self.since(0, AssignmentReceived))
 
         def taken() -> bool:
             self.poll(500)
-            return len(self.since(0, "assignment")) > before
+            return len(self.since(0, AssignmentReceived)) > before
 
         wait_for(f"an assignment of {self.name}", taken, SECONDS)
-        return self.since(0, "assignment")[before]
+        return self.since(0, AssignmentReceived)[before]
 
 
 Trio = tuple[DrivenConsumer, DrivenConsumer, DrivenConsumer]

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka_assignors._timelines.events import AssignmentReceived, Joining, Led, Started
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from integration_tests.support.scripted_groups import Partitions, Reason, Script
-    from kafka_assignors._timelines.events import Event
     from kafka_assignors._timelines.timeline import Timeline
 
 Of = tuple[int, str]
@@ -85,34 +86,40 @@ class Truth:
         self.leader: dict[int, str] = {}
         self.told: dict[Of, Said] = {}
         self.told_to_leader: dict[Of, Said] = {}
-        started = {event.member: event for event in timeline.of("started")}
+        started = {event.member: event for event in timeline.of(Started)}
         said: dict[str, Said] = {}
-        plans: list[Event] = []
-        for event in timeline.of("metadata", "assign", "assignment"):
-            if event.kind == "metadata":
-                said[event.member] = _said(event.details)
-            elif event.kind == "assign":
+        plans: list[Led] = []
+        for event in timeline.of(Joining, Led, AssignmentReceived):
+            if isinstance(event, Joining):
+                said[event.member] = Said(
+                    topics=event.topics or (),
+                    version=event.version,
+                    owned=_pairs(event.owned),
+                    generation=event.claimed_generation,
+                    user_data=bytes.fromhex(event.user_data),
+                )
+            elif isinstance(event, Led):
                 plans.append(event)
-            else:
-                of = event.generation, str(event.details["member_id"])
+            elif isinstance(event, AssignmentReceived):
+                of = event.generation, event.member_id
                 parts = _pairs(event.partitions)
                 assert self.heard.setdefault(of, parts) == parts, event
                 self.name[of[1]] = event.member
-                self.instance_id[of[1]] = started[event.member].details["instance_id"]
+                self.instance_id[of[1]] = started[event.member].instance_id
                 if event.member in said:
                     self.told[of] = said[event.member]
         for event in plans:
             self._add_plan(event)
 
-    def _add_plan(self, event: Event) -> None:
+    def _add_plan(self, event: Led) -> None:
         """A plan counts if anybody got it: a leader may be overtaken by the next rebalance."""
         number = event.generation
         if number not in self.generations:
             return
-        self.leader[number] = str(event.details["member_id"])
-        for member_id, given in event.details["plan"].items():
+        self.leader[number] = event.member_id
+        for member_id, given in (event.plan or {}).items():
             self.planned[number, member_id] = frozenset(map(_pair, given["partitions"]))
-        for member_id, claims in event.details["claims"].items():
+        for member_id, claims in event.claims.items():
             self.told_to_leader[number, member_id] = _said(claims)
 
     @property

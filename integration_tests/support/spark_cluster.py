@@ -15,7 +15,7 @@ import pyspark
 
 import kafka_assignors
 from kafka_assignors.history._java import find_java, make_java_home
-from kafka_assignors.testing._brokers.broker import wait_until
+from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kafka_assignors.testing._brokers.broker import wait_until
+from kafka_assignors.testing._brokers.waiting import wait_until
 
 
 def wait_for(what: str, done: Callable[[], object], seconds: float) -> None:

@@ -1,7 +1,5 @@
 """The demo: a group of real consumers on a real Kafka, through all that makes groups rebalance."""
 
-import json
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -11,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.text import Text
 
+from kafka_assignors._cli.output import show_json
 from kafka_assignors._cli.results import Run, Step
 from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_step
+from kafka_assignors._timelines.events import Consumed
 from kafka_assignors.testing import (
     BrokerDiedError,
     ClusterUnavailableError,
@@ -86,8 +86,7 @@ def demo(
     if len(runs) > 1:
         show_comparison(console, runs)
     if as_json:
-        json.dump([run.to_json() for run in runs], sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        show_json([run.to_json() for run in runs])
     return 0 if all(run.ok for run in runs) else 1
 
 
@@ -190,7 +189,7 @@ class _Story:
     def _all_consumed_since(self, moment: float) -> bool:
         seen = {
             tp
-            for event in self._group.timeline.of("records")
+            for event in self._group.timeline.of(Consumed)
             if event.time >= moment
             for tp, _, _ in event.records
         }

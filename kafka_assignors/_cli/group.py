@@ -1,7 +1,6 @@
 """Groups and their coordinators, from the command line."""
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 from typing import Any, Final
@@ -9,9 +8,10 @@ from typing import Any, Final
 from kafka.errors import KafkaError
 
 from kafka_assignors._cli.client import open_admin
+from kafka_assignors._cli.errors import exit_status
 from kafka_assignors._cli.group_text import explained_lines, partitions_of
 from kafka_assignors._cli.group_what_if import what_if
-from kafka_assignors._cli.output import show
+from kafka_assignors._cli.output import show, show_json
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import CommandConfigError
 from kafka_assignors._groups.explanation import Explanation, explain
@@ -32,14 +32,12 @@ def run(options: argparse.Namespace) -> int:
     Returns:
         The exit status: 0 done, 1 the cluster did not say or something is wrong, 2 what cannot be asked for.
     """
-    try:
-        return _VERBS[options.verb](options)
-    except (CommandConfigError, ValueError) as error:
-        print(f"kafka-assignors group {options.verb}: {error}", file=sys.stderr)
-        return 2
-    except (ClusterError, KafkaError) as error:
-        print(f"kafka-assignors group {options.verb}: {error}", file=sys.stderr)
-        return 1
+    return exit_status(
+        f"group {options.verb}",
+        lambda: _VERBS[options.verb](options),
+        wrong=(CommandConfigError, ValueError),
+        failed=(ClusterError, KafkaError),
+    )
 
 
 def _find(options: argparse.Namespace) -> int:
@@ -51,7 +49,10 @@ def _find(options: argparse.Namespace) -> int:
         with open_admin(options) as admin:
             coordinator = find_coordinator(admin, options.group)
         found, text = asdict(coordinator), str(coordinator)
-    show(json.dumps(found, indent=2) if options.json else text)
+    if options.json:
+        show_json(found)
+    else:
+        show(text)
     return 0
 
 
@@ -65,7 +66,7 @@ def _elect(options: argparse.Namespace) -> int:
     election = elect_strategy(preferences)
     leader = elect_leader(preferences, leader=next(iter(preferences)))
     if options.json:
-        show(json.dumps({**asdict(election), "tied": election.tied, "leader": leader}, indent=2))
+        show_json({**asdict(election), "tied": election.tied, "leader": leader})
     else:
         show(f"{election}\nleader: {leader}, the first to join")
     return 0
@@ -83,7 +84,7 @@ def _explain(options: argparse.Namespace) -> int:
     )
     rebalances = read_rebalances(live)
     if options.json:
-        show(json.dumps(_to_json(live, found, rebalances), indent=2))
+        show_json(_to_json(live, found, rebalances))
     else:
         show("\n".join(explained_lines(live, found, rebalances)))
     wrong = any(problem.severity != "note" for problem in found.problems)
@@ -120,15 +121,20 @@ def _to_json(live: LiveGroup, found: Explanation, rebalances: tuple[Rebalanced, 
             "assignment": sorted(account.assignment),
             "partitions": partitions_of(account.assignment),
         }
-        for account in found.members
+        for account in found.account.members
     ]
     return {
         "group": live.group_id,
         "state": live.state,
         "coordinator": asdict(live.coordinator),
         "rebalances": [asdict(rebalanced) for rebalanced in rebalances],
-        **{name: value for name, value in asdict(found).items() if name not in {"group_id", "members"}},
+        **{
+            name: value
+            for name, value in asdict(found.account).items()
+            if name not in {"group_id", "members"}
+        },
+        "problems": [asdict(problem) for problem in found.problems],
         "members": members,
-        "imbalance": found.imbalance,
-        "best_imbalance": found.best_imbalance,
+        "imbalance": found.account.imbalance,
+        "best_imbalance": found.account.best_imbalance,
     }

@@ -14,6 +14,7 @@ from kafka_assignors.assignors._membership import by_topic
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.explanation import Explanation
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors.coordinator._live import LiveGroup, Rebalanced
@@ -27,35 +28,36 @@ _WIDTH: Final = 100
 
 def explained_lines(live: LiveGroup, found: Explanation, rebalances: Sequence[Rebalanced]) -> Iterator[str]:
     """All that there is to say of a group."""
-    names = {account.member_id: account.name for account in found.members}
-    yield f"{live.group_id}: {live.state}, generation {found.generation}"
+    group = found.account
+    names = {account.member_id: account.name for account in group.members}
+    yield f"{live.group_id}: {live.state}, generation {group.generation}"
     count = live.coordinator.partitions
     yield f"coordinator: {live.coordinator}: the hash of the group's id, of {count} partitions"
-    if found.leader:
-        yield f"leader: {names.get(found.leader, found.leader)}"
-    if found.strategy:
+    if group.leader:
+        yield f"leader: {names.get(group.leader, group.leader)}"
+    if group.strategy:
         yield (
-            f"strategy: {found.strategy}, which all members know and most preferred; what else they know, the"
+            f"strategy: {group.strategy}, which all members know and most preferred; what else they know, the"
             " coordinator does not tell"
         )
-    yield f"record: {found.record_bytes:,} bytes of {found.record_limit:,} that it may have"
+    yield f"record: {group.record_bytes:,} bytes of {group.record_limit:,} that it may have"
     if live.state in {"PreparingRebalance", "CompletingRebalance"}:
         yield "a rebalance is on: what follows is from before it"
     yield from _why(rebalances)
-    if found.members:
+    if group.members:
         yield ""
-        subscriptions = {account.topics for account in found.members}
+        subscriptions = {account.topics for account in group.members}
         if len(subscriptions) == 1:
             yield f"all members subscribe to {', '.join(*subscriptions) or 'nothing'}"
-        yield from _members(found, subscriptions=len(subscriptions) > 1)
+        yield from _members(group, subscriptions=len(subscriptions) > 1)
         yield ""
         best = (
             "the best possible"
-            if found.imbalance == found.best_imbalance
-            else f"{found.best_imbalance} is possible"
+            if group.imbalance == group.best_imbalance
+            else f"{group.best_imbalance} is possible"
         )
-        yield f"loads differ by {found.imbalance}: {best}"
-        yield from _would_move(found, names)
+        yield f"loads differ by {group.imbalance}: {best}"
+        yield from _would_move(group, names)
     if found.problems:
         yield ""
     for problem in found.problems:
@@ -90,7 +92,7 @@ def _why(rebalances: Sequence[Rebalanced]) -> Iterator[str]:
             return
 
 
-def _members(found: Explanation, *, subscriptions: bool) -> Iterator[str]:
+def _members(found: GroupAccount, *, subscriptions: bool) -> Iterator[str]:
     racked = any(account.rack for account in found.members)
     columns = {
         "member": [f"{account.name}{' (leads)' if account.leads else ''}" for account in found.members],
@@ -115,7 +117,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 3]}..."
 
 
-def _would_move(found: Explanation, names: dict[str, str]) -> Iterator[str]:
+def _would_move(found: GroupAccount, names: dict[str, str]) -> Iterator[str]:
     if found.strategy not in {"range", "roundrobin", "sticky", "cooperative-sticky"}:
         return
     count = len(found.would_move)

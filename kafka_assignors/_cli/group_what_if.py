@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._cli.group_parser import RESTARTED
-from kafka_assignors._cli.output import count, show, table
+from kafka_assignors._cli.output import count, show, show_json, table
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors.assignors import (
     CooperativeStickyAssignor,
@@ -63,7 +62,7 @@ def what_if(options: argparse.Namespace, live: LiveGroup | None) -> int:
         rows = [
             {"assignor": name, "static": static, **asdict(cost)} for (name, static), cost in costs.items()
         ]
-        show(json.dumps(rows, indent=2))
+        show_json(rows)
     else:
         show("\n".join(_lines(group, options, session, costs)))
     return 0
@@ -82,7 +81,7 @@ def _described(options: argparse.Namespace) -> _Group:
 
 
 def _running(live: LiveGroup) -> _Group:
-    found = explain(live.group_id, live.records[-1].value, live.topics)
+    found = explain(live.group_id, live.records[-1].value, live.topics).account
     if not found.members:
         raise ValueError(f"group {live.group_id!r} has no members to restart")
     wanted = {topic for account in found.members for topic in account.topics} & live.topics.keys()

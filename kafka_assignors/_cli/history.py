@@ -1,8 +1,6 @@
 """The history of groups, from the command line."""
 
 import argparse
-import json
-import sys
 from dataclasses import asdict
 from typing import Any
 
@@ -14,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors._cli import history_text as text
 from kafka_assignors._cli.client import client_settings
+from kafka_assignors._cli.errors import complain, exit_status
 from kafka_assignors._cli.history_what_if_text import what_if_lines
-from kafka_assignors._cli.output import show
+from kafka_assignors._cli.output import show, show_json
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._archive import Archive, ArchiveBusyError, Counts, file_uri
@@ -49,24 +48,17 @@ def run(options: argparse.Namespace) -> int:
     Returns:
         The exit status: 0 done, 1 it could not be done, 2 what cannot be asked for.
     """
+    command = f"history {options.verb}"
     try:
-        return _RUN[options.verb](options)
-    except ValueError as error:  # a wrong archive, dump, properties file, assignor or scenario
-        _complain(options, str(error))
-        return 2
-    except _REFUSALS as error:
-        _complain(options, str(error))
-        return 1
+        return exit_status(
+            command,
+            lambda: _RUN[options.verb](options),
+            wrong=(ValueError,),  # a wrong archive, dump, properties file, assignor or scenario
+            failed=_REFUSALS,
+        )
     except (PySparkException, Py4JError) as error:
-        _complain(options, f"{reason(str(error))} (in Spark)")
+        complain(command, f"{reason(str(error))} (in Spark)")
         return 1
-    except ImportError as error:
-        _complain(options, f"{error}; pip install 'kafka-assignors[history]' brings all that it needs")
-        return 1
-
-
-def _complain(options: argparse.Namespace, what: str) -> None:
-    print(f"kafka-assignors history {options.verb}: {what}", file=sys.stderr)
 
 
 def _capture(options: argparse.Namespace) -> int:
@@ -85,7 +77,7 @@ def _capture(options: argparse.Namespace) -> int:
             watch=watch,
         )
     if options.json:
-        _print_json({"offsets": done.offsets, "batches": done.batches, **_counts_to_json(done.counts)})
+        show_json({"offsets": done.offsets, "batches": done.batches, **_counts_to_json(done.counts)})
     else:
         show("\n".join(text.captured_lines(done)))
     return 0
@@ -97,7 +89,7 @@ def _import(options: argparse.Namespace) -> int:
     with show_jobs(spark, "importing"):
         done = import_dump(spark, options.dump, archive)
     if options.json:
-        _print_json({"source": done.source, "known": done.known, **_counts_to_json(done.counts)})
+        show_json({"source": done.source, "known": done.known, **_counts_to_json(done.counts)})
     else:
         show("\n".join(text.imported_lines(done)))
     return 0
@@ -109,7 +101,7 @@ def _info(options: argparse.Namespace) -> int:
     with show_jobs(spark, "counting"):
         found = describe(spark, archive, since=options.since, until=options.until, groups=options.groups)
     if options.json:
-        _print_json(
+        show_json(
             {
                 "archive": str(archive.path),
                 "cluster_id": archive.description.cluster_id,
@@ -133,7 +125,7 @@ def _merge(options: argparse.Namespace) -> int:
     with show_jobs(spark, "merging"):
         merged = archive.merge(spark)
     if options.json:
-        _print_json({"merged": merged})
+        show_json({"merged": merged})
     else:
         show(text.merged_line(archive, merged))
     return 0
@@ -156,7 +148,7 @@ def _tables(options: argparse.Namespace) -> int:
             topics=topics,
         )
     if options.json:
-        _print_json(asdict(counts))
+        show_json(asdict(counts))
     else:
         show("\n".join(text.tables_lines(options.out, counts)))
     return 0
@@ -173,7 +165,7 @@ def _metrics(options: argparse.Namespace) -> int:
         pieces.unpersist()
     rows.sort(key=lambda row: (-row["rebalances"], row["group"]))
     if options.json:
-        _print_json(rows)
+        show_json(rows)
     else:
         show("\n".join(text.metrics_lines(rows)))
     return 0
@@ -193,7 +185,7 @@ def _what_if(options: argparse.Namespace) -> int:
         )
         rows = [row.asDict() for row in found.collect()]
     if options.json:
-        _print_json(rows)
+        show_json(rows)
     else:
         show("\n".join(what_if_lines(rows)))
     return 0
@@ -213,7 +205,7 @@ def _report(options: argparse.Namespace) -> int:
             scenarios=options.scenarios or SCENARIOS,
         )
     if options.json:
-        _print_json({"page": str(options.page), "bytes": size})
+        show_json({"page": str(options.page), "bytes": size})
     else:
         show(f"{options.page}: {size:,} bytes, to be opened in a browser")
     return 0
@@ -225,10 +217,6 @@ def _selected(spark: SparkSession, archive: Archive, options: argparse.Namespace
 
 def _counts_to_json(counts: Counts) -> dict[str, Any]:
     return {"read": counts.read, "kept": dict(counts.kept), "counted": dict(counts.counted)}
-
-
-def _print_json(value: Any) -> None:
-    show(json.dumps(value, indent=2, default=str))
 
 
 _RUN = {

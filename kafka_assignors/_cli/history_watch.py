@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka.errors import KafkaError
 
 from kafka_assignors._cli.client import open_admin
+from kafka_assignors._cli.errors import exit_status
 from kafka_assignors._cli.history_watch_text import watched_lines
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import CommandConfigError
@@ -30,19 +31,22 @@ def run(options: argparse.Namespace) -> int:
     Returns:
         The exit status: 0 after Ctrl-C, which is how it ends; 1 the cluster did not say, 2 wrong settings.
     """
-    try:
+
+    def watch() -> int:
         with open_admin(options) as admin:
             watched = watch_group(admin, options.group, ready=lambda: _say(options.group))
             show_rebalances(watched, as_json=options.json)
+        return 0
+
+    try:
+        return exit_status(
+            "history watch",
+            watch,
+            wrong=(CommandConfigError, ValueError),
+            failed=(ClusterError, KafkaError),
+        )
     except KeyboardInterrupt:
         return 0
-    except (CommandConfigError, ValueError) as error:
-        print(f"kafka-assignors history watch: {error}", file=sys.stderr)
-        return 2
-    except (ClusterError, KafkaError) as error:
-        print(f"kafka-assignors history watch: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 def _say(group: str) -> None:

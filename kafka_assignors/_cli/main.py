@@ -25,6 +25,10 @@ COMPARED: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """The strategies that --compare runs where none is named."""
 
 
+_EXTRAS: Final = frozenset({"demo", "history", "placement"})
+"""The commands that need the extra of their name."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
@@ -35,39 +39,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0 if all went well, 1 if not, 2 for a wrong command line or file, 130 after Ctrl-C.
     """
     options = _parser().parse_args(arguments)
-    status: int = options.run(options)
+    try:
+        status: int = options.run(options)
+    except KeyboardInterrupt:
+        print(f"interrupted{_after_interrupt(options)}", file=sys.stderr)
+        return 130
+    except ImportError as error:
+        if options.command not in _EXTRAS:
+            raise
+        needs = f"needs {error.name}" if isinstance(error, ModuleNotFoundError) else f"cannot run: {error}"
+        print(
+            f"kafka-assignors {options.command} {needs}: pip install 'kafka-assignors[{options.command}]'",
+            file=sys.stderr,
+        )
+        return 1
     return status
+
+
+def _after_interrupt(options: argparse.Namespace) -> str:
+    if options.command == "demo":
+        return "; nothing is left running"
+    captures = options.command == "history" and options.verb == "capture"
+    return "; the same command goes on with the rest" if captures else ""
 
 
 def _run_plan(options: argparse.Namespace) -> int:
     check_plan(options.parser, options)
     from kafka_assignors._cli.plan import plan  # noqa: PLC0415 - --help needs none of what that imports
 
-    try:
-        return plan(
-            options.file,
-            strategy=options.strategy,
-            max_skew=options.max_skew,
-            max_moves=options.max_moves,
-            cooperative=options.cooperative,
-            certify=options.certify,
-            strict=options.check,
-            assignments=options.assignments,
-            as_json=options.json,
-        )
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    return plan(
+        options.file,
+        strategy=options.strategy,
+        max_skew=options.max_skew,
+        max_moves=options.max_moves,
+        cooperative=options.cooperative,
+        certify=options.certify,
+        strict=options.check,
+        assignments=options.assignments,
+        as_json=options.json,
+    )
 
 
 def _run_group(options: argparse.Namespace) -> int:
     from kafka_assignors._cli.group import run  # noqa: PLC0415 - --help needs none of what that imports
 
-    try:
-        return run(options)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    return run(options)
 
 
 def _run_history(options: argparse.Namespace) -> int:
@@ -76,54 +92,30 @@ def _run_history(options: argparse.Namespace) -> int:
         from kafka_assignors._cli import history_watch  # noqa: PLC0415 - as below, but without the extra
 
         return history_watch.run(options)
-    try:
-        from kafka_assignors._cli.history import run  # noqa: PLC0415 - needs an extra, which --help does not
-    except ModuleNotFoundError as missing:
-        print(
-            f"kafka-assignors history needs {missing.name}: pip install 'kafka-assignors[history]'",
-            file=sys.stderr,
-        )
-        return 1
-    try:
-        return run(options)
-    except KeyboardInterrupt:
-        goes_on = "; the same command goes on with the rest" if options.verb == "capture" else ""
-        print(f"interrupted{goes_on}", file=sys.stderr)
-        return 130
+    from kafka_assignors._cli.history import run  # noqa: PLC0415 - needs an extra, which --help does not
+
+    return run(options)
 
 
 def _run_placement(options: argparse.Namespace) -> int:
     check_placement_options(options.parser, options)
     from kafka_assignors._cli.placement import run  # noqa: PLC0415 - --help needs none of what that imports
 
-    try:
-        return run(options)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    return run(options)
 
 
 def _run_demo(options: argparse.Namespace) -> int:
     if options.assignor and len(options.assignor) > 1 and not options.compare:
         options.parser.error("to run several assignors, say --compare")
-    try:
-        from kafka_assignors._cli.demo import demo  # noqa: PLC0415 - needs an extra, which --help does not
-    except ModuleNotFoundError as missing:
-        print(
-            f"kafka-assignors demo needs {missing.name}: pip install 'kafka-assignors[demo]'", file=sys.stderr
-        )
-        return 1
+    from kafka_assignors._cli.demo import demo  # noqa: PLC0415 - needs an extra, which --help does not
+
     names = options.assignor or (COMPARED if options.compare else ["cooperative-sticky"])
-    try:
-        return demo(
-            {name: ASSIGNORS[name] for name in names},
-            bootstrap=options.bootstrap_servers,
-            heartbeat_interval_ms=options.heartbeat_interval_ms,
-            as_json=options.json,
-        )
-    except KeyboardInterrupt:
-        print("interrupted; nothing is left running", file=sys.stderr)
-        return 130
+    return demo(
+        {name: ASSIGNORS[name] for name in names},
+        bootstrap=options.bootstrap_servers,
+        heartbeat_interval_ms=options.heartbeat_interval_ms,
+        as_json=options.json,
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -132,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Partition assignors for kafka-python consumer groups.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('kafka-assignors')}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     demo = commands.add_parser(
         "demo",
         help="show a consumer group through joins, a crash, a leave and a grown topic",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from kafka_assignors import proofs
 from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import Plan, check
@@ -17,7 +18,6 @@ from kafka_assignors.planners._exact.exact import plan_exact
 from kafka_assignors.planners._kip54 import plan_kip54
 from kafka_assignors.planners._range import plan_range
 from kafka_assignors.planners._round_robin import plan_round_robin
-from kafka_assignors.proofs._certificate import Certificate
 
 EXACT: Final = "exact"
 """The strategy that takes options."""
@@ -79,7 +79,7 @@ class Outcome:
     strategy: str
     plan: Plan
     plan_ms: float
-    certificate: Certificate | None
+    certificate: proofs.Certificate | None
     certificate_ms: float
     least_moves: int | None
 
@@ -95,7 +95,7 @@ class Outcome:
             plan = _PLANNERS[strategy](group)
         check(plan, group)
         planned = time.perf_counter()
-        certificate = plan.certificate() if certify else None
+        certificate = proofs.certify(plan) if certify else None
         certified = time.perf_counter()
         return cls(
             strategy=strategy,
@@ -199,7 +199,7 @@ class Outcome:
         }
 
 
-def _least_moves(plan: Plan, certificate: Certificate | None) -> int | None:
+def _least_moves(plan: Plan, certificate: proofs.Certificate | None) -> int | None:
     """From the certificate if it proves the plan's moves to be the fewest, else those of the exact plan."""
     if certificate is None:
         return None

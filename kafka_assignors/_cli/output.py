@@ -1,8 +1,10 @@
 """Printing what a command found."""
 
+import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 
 def show(text: str) -> None:
@@ -12,6 +14,11 @@ def show(text: str) -> None:
     except BrokenPipeError:
         # Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def show_json(value: Any) -> None:
+    """Print plain types as JSON; what JSON does not have (times, sets) as text."""
+    show(json.dumps(value, indent=2, default=str))
 
 
 def table(rows: Iterable[Sequence[str]], *, left: Collection[int] = (0,)) -> Iterator[str]:

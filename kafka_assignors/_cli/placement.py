@@ -1,21 +1,21 @@
 """Replicas on brokers, from the command line: what is read, planned, shown and done."""
 
 import argparse
-import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.errors import KafkaError
 
 from kafka_assignors._cli import placement_text as text
 from kafka_assignors._cli.client import open_admin
-from kafka_assignors._cli.output import show
+from kafka_assignors._cli.errors import exit_status
+from kafka_assignors._cli.output import show, show_json
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._cluster.command_config import CommandConfigError
+from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._expansion import expand
 from kafka_assignors.placement._explicit import check_placement, parse_explicit
@@ -53,21 +53,12 @@ def run(options: argparse.Namespace) -> int:
     Returns:
         The exit status: 0 done, 1 the cluster did not do it or nothing fits, 2 what cannot be asked for.
     """
-    try:
-        return _RUN[options.verb](options)
-    except (PlacementError, CommandConfigError) as error:
-        _complain(options, str(error))
-        return 2
-    except (ClusterError, KafkaError) as error:
-        _complain(options, str(error))
-        return 1
-    except ImportError as error:
-        _complain(options, f"{error}; pip install 'kafka-assignors[placement]' brings what plans and draws")
-        return 1
-
-
-def _complain(options: argparse.Namespace, what: str) -> None:
-    print(f"kafka-assignors placement {options.verb}: {what}", file=sys.stderr)
+    return exit_status(
+        f"placement {options.verb}",
+        lambda: _RUN[options.verb](options),
+        wrong=(PlacementError, CommandConfigError),
+        failed=(ClusterError, KafkaError),
+    )
 
 
 def _create(options: argparse.Namespace) -> int:
@@ -81,7 +72,7 @@ def _create(options: argparse.Namespace) -> int:
         if not options.dry_run:
             live.create_topic(admin, options.topic, placement, dict(options.config or []))
     if options.json:
-        _print_json({"created": not options.dry_run, "placements": {options.topic: placement}})
+        show_json({"created": not options.dry_run, "placements": {options.topic: placement}})
     else:
         _print(
             [
@@ -114,7 +105,7 @@ def _describe(options: argparse.Namespace) -> int:
 
         draw(quality, options.draw, title=", ".join(cluster.topics))
     if options.json:
-        _print_json({"placements": cluster.topics, "quality": asdict(quality)})
+        show_json({"placements": cluster.topics, "quality": asdict(quality)})
         return 0
     shown = list(text.placement_lines(cluster.topics))
     if len(shown) > text.SHOWN and not options.partitions:
@@ -129,7 +120,7 @@ def _infer(options: argparse.Namespace) -> int:
             topic: infer(placement, racks=cluster.racks) for topic, placement in cluster.topics.items()
         }
     if options.json:
-        _print_json({topic: asdict(one) for topic, one in found.items()})
+        show_json({topic: asdict(one) for topic, one in found.items()})
     else:
         _print([line for topic, one in found.items() for line in text.inference_lines(topic, one)])
     return 0 if all(one.fits for one in found.values()) else 1
@@ -156,7 +147,7 @@ def _expand(options: argparse.Namespace) -> int:
         if options.execute and cluster.admin is not None:
             live.add_partitions(cluster.admin, options.topic, present, more.partitions)
     if options.json:
-        _print_json({"executed": options.execute, "how": more.how, "why": more.why, "added": more.partitions})
+        show_json({"executed": options.execute, "how": more.how, "why": more.why, "added": more.partitions})
         return 0
     _print(
         [
@@ -189,7 +180,7 @@ def _reassign(options: argparse.Namespace) -> int:
         if options.execute and cluster.admin is not None:
             done = _execute(options, cluster.admin, target)
     if options.json:
-        _print_json(
+        show_json(
             {
                 "executed": options.execute,
                 "reassigned": done,
@@ -218,30 +209,13 @@ def _plan(options: argparse.Namespace, cluster: Cluster) -> MovePlan:
 
 def _execute(options: argparse.Namespace, admin: Admin, target: Topics) -> int:
     """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
-    from rich.console import Console  # noqa: PLC0415 - an extra
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress as Bar,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    console = Console(stderr=True)
-    bar = Bar(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
+    bar = progress_bar()
     task = bar.add_task("partitions", total=None, visible=False)
 
     def watch(progress: moving.Progress) -> None:
         bar.update(task, total=progress.total, completed=progress.done, visible=True)
-        if not console.is_terminal:
-            console.print(
+        if not bar.console.is_terminal:
+            bar.console.print(
                 f"{progress.done} of {progress.total} partitions done, {progress.under_way} under way"
             )
 
@@ -249,7 +223,7 @@ def _execute(options: argparse.Namespace, admin: Admin, target: Topics) -> int:
         with bar:
             return moving.reassign(admin, target, at_once=options.at_once, watch=watch)
     except KeyboardInterrupt:
-        console.print("what is under way goes on in the cluster; the same command goes on with the rest")
+        bar.console.print("what is under way goes on in the cluster; the same command goes on with the rest")
         raise
 
 
@@ -257,7 +231,7 @@ def _cancel(options: argparse.Namespace) -> int:
     with _cluster(options) as cluster:
         cancelled = [] if cluster.admin is None else moving.cancel(cluster.admin, cluster.topics)
     if options.json:
-        _print_json({"cancelled": [[tp.topic, tp.partition] for tp in cancelled]})
+        show_json({"cancelled": [[tp.topic, tp.partition] for tp in cancelled]})
     else:
         _print(
             [*(f"{tp.topic}-{tp.partition} stays where it was" for tp in cancelled)]
@@ -297,10 +271,6 @@ def _holders(placement: Mapping[int, list[int]]) -> set[int]:
 
 def _print(lines: Iterable[str]) -> None:
     show("\n".join(lines))
-
-
-def _print_json(value: Any) -> None:
-    show(json.dumps(value, indent=2, default=str))
 
 
 _ONLY_SHOWN = "nothing is changed: --execute does it"

@@ -1,12 +1,12 @@
 """The planner by itself: a group from a file, and the plan for it."""
 
-import json
 import shutil
 import sys
 
+from kafka_assignors._cli.errors import exit_status
 from kafka_assignors._cli.group_file import read_group
 from kafka_assignors._cli.outcome import Outcome
-from kafka_assignors._cli.output import show
+from kafka_assignors._cli.output import show, show_json
 from kafka_assignors._cli.plan_text import lines
 from kafka_assignors._cli.tree import FileError
 
@@ -42,26 +42,24 @@ def plan(
     Returns:
         0 if it was planned, 1 if `strict` and not proved to be optimal, 2 for a file that cannot be used.
     """
-    try:
+
+    def planned() -> int:
         read = read_group(name, cooperative=cooperative)
-    except FileError as error:
-        print(f"kafka-assignors plan: {error}", file=sys.stderr)
-        return 2
-    outcome = Outcome.of(
-        read.group, strategy=strategy, max_skew=max_skew, max_moves=max_moves, certify=certify
-    )
-    if as_json:
-        shown = json.dumps(outcome.to_json(notes=read.notes, cooperative=cooperative), indent=2)
-    else:
-        width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
-        shown = "\n".join(
-            lines(
+        outcome = Outcome.of(
+            read.group, strategy=strategy, max_skew=max_skew, max_moves=max_moves, certify=certify
+        )
+        if as_json:
+            show_json(outcome.to_json(notes=read.notes, cooperative=cooperative))
+        else:
+            width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+            shown = lines(
                 outcome,
                 notes=read.notes,
                 assignments=assignments,
                 cooperative=cooperative,
                 width=max(width, _WIDTH),
             )
-        )
-    show(shown)
-    return 1 if strict and not outcome.optimal else 0
+            show("\n".join(shown))
+        return 1 if strict and not outcome.optimal else 0
+
+    return exit_status("plan", planned, wrong=(FileError,))

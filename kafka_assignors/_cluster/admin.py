@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, UnknownBrokerIdError
 
+from kafka_assignors._common.waiting import Deadline
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
@@ -71,13 +73,13 @@ class Admin:
             ClusterError: No broker answers any more.
             KafkaError: The cluster does not do it.
         """
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = Deadline(_PATIENCE_SECONDS)
         while True:
             try:
                 return request(self._client)
             except KafkaError as error:
                 passing = error.retriable or isinstance(error, UnknownBrokerIdError)
-                if not passing or time.monotonic() > deadline:
+                if not passing or deadline.passed:
                     raise
             time.sleep(LOOK_SECONDS)
             self._client.close()

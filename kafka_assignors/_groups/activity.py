@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafka_assignors._common.times import moment
 from kafka_assignors._groups.rebalances import RebalanceFinder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
     from kafka_assignors._groups.topics import TopicsSeen
-    from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
 
 FLAPPING_TIMES: Final = 3
 """So often a member comes and goes within `FLAPPING_US` to be called flapping."""
 FLAPPING_US: Final = 3_600_000_000
 """An hour."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_US: Final = 86_400_000_000
 
 
@@ -124,8 +123,8 @@ class Activity:
         """The row of `schemas.GROUPS`, for pyarrow."""
         return {
             "group": group,
-            "since": _EPOCH + timedelta(microseconds=self.since_us),
-            "until": _EPOCH + timedelta(microseconds=self.until_us),
+            "since": moment(self.since_us),
+            "until": moment(self.until_us),
             "rebalances": self.rebalances,
             "per_day": self.per_day,
             "moved": self.moved,

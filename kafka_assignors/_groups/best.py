@@ -12,8 +12,8 @@ from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
+    from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._groups.topics import TopicsSeen
-    from kafka_assignors.history._snapshots import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

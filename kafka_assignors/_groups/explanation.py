@@ -6,9 +6,10 @@ All is worked out from the record that its coordinator keeps of it, and from wha
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._groups.account import GroupAccount, MemberAccount, Move
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.members import NO_GENERATION
@@ -31,62 +32,10 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._model.plan import Plan
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata, Subscription
-    from kafka_assignors._wire.user_data import Layout, StickyUserData
+    from kafka_assignors._wire.user_data import StickyUserData
 
 RECORD_LIMIT: Final = 1_048_588
 """`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberAccount:
-    """A member as its coordinator has it.
-
-    Attributes:
-        name: What to call it: its instance id; or its client id, with its host or as part of its member id
-            where others have the same.
-        member_id: Its id.
-        client_id: Its client's name.
-        host: Where it is.
-        instance_id: Of a static member.
-        leads: Whether it leads the group.
-        rack: The rack that it named.
-        topics: What it subscribes to.
-        version: The version of its subscription.
-        layout: The layout of its sticky user data; None if it has none.
-        claims: What it said it had when it joined.
-        claimed_generation: The generation of that, -1 if it did not say.
-        assignment: What it has.
-        session_timeout_ms: How long it may send no heartbeat.
-        rebalance_timeout_ms: How long others wait for it in a rebalance: its `max.poll.interval.ms`.
-        unreadable: Why what it or its leader sent cannot be read; None if it can.
-    """
-
-    name: str
-    member_id: str
-    client_id: str
-    host: str
-    instance_id: str | None
-    leads: bool
-    rack: str | None
-    topics: tuple[str, ...]
-    version: int
-    layout: Layout | None
-    claims: Partitions
-    claimed_generation: int
-    assignment: Partitions
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    unreadable: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """A partition that would go elsewhere; `source` is None if nobody has it."""
-
-    topic: str
-    partition: int
-    source: str | None
-    target: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,40 +43,12 @@ class Explanation:
     """A group, explained.
 
     Attributes:
-        group_id: Its id.
-        generation: Its generation.
-        strategy: What it assigns by; None of an empty group.
-        leader: The leader's member id.
-        members: Its members, in the order of their client ids.
-        loads: Member id -> how many partitions it has.
-        best_loads: The loads of the best balance that the subscriptions allow, in ascending order.
-        would_move: What would move if the group rebalanced now, by its own strategy.
-        record_bytes: The size of its record.
-        record_limit: How large that may be.
+        account: What its record says, and how good that is.
         problems: What is wrong, the worst first.
     """
 
-    group_id: str
-    generation: int
-    strategy: str | None
-    leader: str | None
-    members: tuple[MemberAccount, ...]
-    loads: Mapping[str, int]
-    best_loads: tuple[int, ...]
-    would_move: tuple[Move, ...]
-    record_bytes: int
-    record_limit: int
+    account: GroupAccount
     problems: tuple[Problem, ...]
-
-    @property
-    def imbalance(self) -> int:
-        """The largest load less the smallest."""
-        return max(self.loads.values(), default=0) - min(self.loads.values(), default=0)
-
-    @property
-    def best_imbalance(self) -> int:
-        """The same of the best balance."""
-        return max(self.best_loads, default=0) - min(self.best_loads, default=0)
 
 
 def explain(
@@ -153,7 +74,7 @@ def explain(
     group = _group(accounts, topics, value.generation)
     best = plan_exact(group)
     size = batch_size(group_metadata_key(group_id), encode_group_metadata(value))
-    found = Explanation(
+    group_account = GroupAccount(
         group_id=group_id,
         generation=value.generation,
         strategy=value.protocol,
@@ -164,9 +85,8 @@ def explain(
         would_move=_moves(group, _own_plan(value.protocol, group, best)),
         record_bytes=size,
         record_limit=record_limit,
-        problems=(),
     )
-    return replace(found, problems=find_problems(found, topics, committed))
+    return Explanation(account=group_account, problems=find_problems(group_account, topics, committed))
 
 
 def _names(members: Sequence[MemberMetadata]) -> dict[str, str]:

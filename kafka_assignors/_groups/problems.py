@@ -11,7 +11,7 @@ from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from kafka_assignors._groups.explanation import Explanation
+    from kafka_assignors._groups.account import GroupAccount
 
 Kind = Literal[
     "nothing to do",
@@ -56,12 +56,12 @@ class Problem:
 
 
 def find_problems(
-    found: Explanation, topics: Mapping[str, Collection[int]], committed: Collection[str]
+    found: GroupAccount, topics: Mapping[str, Collection[int]], committed: Collection[str]
 ) -> tuple[Problem, ...]:
     """Find what is wrong, the worst first.
 
     Args:
-        found: The group; its own `problems` are not looked at.
+        found: The group.
         topics: The partition ids of each topic that exists.
         committed: The topics of which the group has committed offsets.
     """
@@ -77,7 +77,7 @@ def find_problems(
     return tuple(sorted(problems, key=lambda problem: _ORDER[problem.severity]))
 
 
-def _about_bytes(found: Explanation) -> list[Problem]:
+def _about_bytes(found: GroupAccount) -> list[Problem]:
     return [
         Problem(
             kind="unreadable member",
@@ -92,7 +92,7 @@ def _about_bytes(found: Explanation) -> list[Problem]:
 
 
 def _about_partitions(
-    found: Explanation, topics: Mapping[str, Collection[int]], committed: Collection[str]
+    found: GroupAccount, topics: Mapping[str, Collection[int]], committed: Collection[str]
 ) -> list[Problem]:
     problems: list[Problem] = []
     wanted = {topic for account in found.members for topic in account.topics}
@@ -137,7 +137,7 @@ def _about_partitions(
     return problems
 
 
-def _about_members(found: Explanation) -> list[Problem]:
+def _about_members(found: GroupAccount) -> list[Problem]:
     problems: list[Problem] = []
     idle = [account.name for account in found.members if not account.assignment]
     if idle:
@@ -174,7 +174,7 @@ def _about_members(found: Explanation) -> list[Problem]:
     return problems
 
 
-def _about_claims(found: Explanation) -> list[Problem]:
+def _about_claims(found: GroupAccount) -> list[Problem]:
     if found.strategy not in {"sticky", "cooperative-sticky"}:
         return []
     problems: list[Problem] = []
@@ -207,7 +207,7 @@ def _about_claims(found: Explanation) -> list[Problem]:
     return problems
 
 
-def _about_layouts(found: Explanation) -> list[Problem]:
+def _about_layouts(found: GroupAccount) -> list[Problem]:
     """Sticky members whose histories one another cannot read."""
     layouts: dict[str, list[str]] = {}
     for account in found.members:
@@ -228,7 +228,7 @@ def _about_layouts(found: Explanation) -> list[Problem]:
     ]
 
 
-def _about_timeouts(found: Explanation) -> list[Problem]:
+def _about_timeouts(found: GroupAccount) -> list[Problem]:
     problems = [
         Problem(
             kind="timeouts",
@@ -268,7 +268,7 @@ def _about_timeouts(found: Explanation) -> list[Problem]:
     return problems
 
 
-def _about_record(found: Explanation) -> list[Problem]:
+def _about_record(found: GroupAccount) -> list[Problem]:
     if found.record_bytes < _NEAR * found.record_limit:
         return []
     over = found.record_bytes > found.record_limit

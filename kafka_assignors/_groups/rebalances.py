@@ -20,7 +20,7 @@ from kafka_assignors._groups.topics import TopicsSeen
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from kafka_assignors.history._snapshots import Snapshot
+    from kafka_assignors._groups.snapshots import Snapshot
 
 LONGEST_HAND_OVER: Final = 16
 """So many generations of a classic group follow on the first in one rebalance at most."""

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from kafka_assignors.history._archive import SeenTopic
+    from datetime import datetime
 
 _ALWAYS = -(2**63)
+
+
+class SeenTopic(NamedTuple):
+    """A topic, and when the cluster had it so; one that stayed as it was is not told again.
+
+    Attributes:
+        topic: Its name.
+        topic_id: Its id, as Java prints a Uuid.
+        partitions: How many it had; 0 if it was gone.
+        seen: When the cluster said so.
+    """
+
+    topic: str
+    topic_id: str
+    partitions: int
+    seen: datetime
 
 
 class TopicsSeen:

@@ -3,16 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafka_assignors._model.arrays import NOBODY, IntArray, stable_order
 from kafka_assignors._model.group import Group
-
-if TYPE_CHECKING:
-    from kafka_assignors.proofs._certificate import Certificate
 
 
 class InvalidPlanError(Exception):
@@ -132,16 +129,6 @@ class Plan:
     def assignments(self) -> Mapping[str, dict[str, list[int]]]:
         """The partition ids of every member by member id and topic; an entry for each member."""
         return {member: self.of(number) for number, member in enumerate(self.group.members.ids)}
-
-    def certificate(self) -> "Certificate":
-        """Whether the plan reaches its goal: a proof that no plan is better, or moves that make it better.
-
-        Raises:
-            ValueError: The plan does not give each partition to one member that subscribes to its topic.
-        """
-        from kafka_assignors.proofs._certificate import certify  # noqa: PLC0415 - it needs Plan itself
-
-        return certify(self)
 
 
 def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray | None = None) -> None:

@@ -5,17 +5,17 @@ Each raises an `AssertionError` that says what was wrong, and shows the part of 
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, Never
+from typing import Final, Literal, Never
 
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.best import Weights, best_plan, find_settled, unevenness
-from kafka_assignors._timelines.events import format_partitions, name_of
+from kafka_assignors._timelines.chart import chart
+from kafka_assignors._timelines.events import Committed, Consumed, StateReported, format_partitions, name_of
+from kafka_assignors._timelines.facts import TimelineFacts
+from kafka_assignors._timelines.ownership import Reading
 from kafka_assignors._timelines.rebalances import Rebalance
 from kafka_assignors._timelines.records import find_longest_silence
-
-if TYPE_CHECKING:
-    from kafka_assignors._timelines.timeline import Reading, Timeline
 
 PauseMeasure = Literal["ownership", "records"]
 """A pause of a partition is a time without an owner, or one without records."""
@@ -26,11 +26,11 @@ _ROWS_SHOWN: Final = 12
 _EVENTS_SHOWN: Final = 40
 _AROUND: Final = 0.1  # of the time in question, shown before and after it
 _CHART_WIDTH: Final = 100
-_NOISE: Final = frozenset({"records", "state", "committed"})
+_NOISE: Final = Consumed | StateReported | Committed
 
 
 def assert_balanced(
-    timeline: "Timeline",
+    timeline: TimelineFacts,
     *,
     at: int | None,
     partitions: Collection[TopicPartition] | None,
@@ -72,7 +72,7 @@ def assert_balanced(
         _fail(timeline, headline, faults, since=rebalance.start, until=rebalance.end, partitions=owners)
 
 
-def assert_sticky(timeline: "Timeline", *, after: int, weights: Weights | None) -> None:
+def assert_sticky(timeline: TimelineFacts, *, after: int, weights: Weights | None) -> None:
     """See `Timeline.assert_sticky`."""
     settled = find_settled(timeline.rebalances, timeline.events, timeline.identity, weights)
     wrong = [one for one in settled if one.generations[-1] > after and len(one.moves) > one.least]
@@ -96,7 +96,7 @@ def assert_sticky(timeline: "Timeline", *, after: int, weights: Weights | None) 
     )
 
 
-def assert_never_owned_twice(timeline: "Timeline", reading: "Reading") -> None:
+def assert_never_owned_twice(timeline: TimelineFacts, reading: Reading) -> None:
     """See `Timeline.assert_never_owned_twice`."""
     if reading == "callback":
         overlaps = timeline.overlaps("callback")
@@ -126,7 +126,7 @@ def assert_never_owned_twice(timeline: "Timeline", reading: "Reading") -> None:
 
 
 def assert_paused_at_most(
-    timeline: "Timeline", ms: float, *, by: PauseMeasure, since: float | None, until: float | None
+    timeline: TimelineFacts, ms: float, *, by: PauseMeasure, since: float | None, until: float | None
 ) -> None:
     """See `Timeline.assert_paused_at_most`."""
     pauses = _without_owner if by == "ownership" else _without_records
@@ -152,7 +152,7 @@ def assert_paused_at_most(
     )
 
 
-def assert_all_consumed(timeline: "Timeline", produced: Mapping[TopicPartition, int]) -> None:
+def assert_all_consumed(timeline: TimelineFacts, produced: Mapping[TopicPartition, int]) -> None:
     """See `Timeline.assert_all_consumed`."""
     missing = timeline.missing(produced)
     if not missing:
@@ -172,7 +172,7 @@ def assert_all_consumed(timeline: "Timeline", produced: Mapping[TopicPartition, 
     )
 
 
-def assert_no_duplicates(timeline: "Timeline") -> None:
+def assert_no_duplicates(timeline: TimelineFacts) -> None:
     """See `Timeline.assert_no_duplicates`."""
     duplicates = timeline.duplicates()
     if duplicates:
@@ -186,7 +186,7 @@ def assert_no_duplicates(timeline: "Timeline") -> None:
         )
 
 
-def assert_no_rebalance(timeline: "Timeline", *, after: int) -> None:
+def assert_no_rebalance(timeline: TimelineFacts, *, after: int) -> None:
     """See `Timeline.assert_no_rebalance`."""
     newer = [one for one in timeline.rebalances if one.generation > after]
     if newer:
@@ -204,7 +204,7 @@ def assert_no_rebalance(timeline: "Timeline", *, after: int) -> None:
         )
 
 
-def _generation(timeline: "Timeline", number: int | None) -> Rebalance:
+def _generation(timeline: TimelineFacts, number: int | None) -> Rebalance:
     if not timeline.rebalances:
         raise AssertionError("no member was ever assigned anything: wait until the group is stable")
     if number is None:
@@ -216,7 +216,7 @@ def _generation(timeline: "Timeline", number: int | None) -> Rebalance:
     raise AssertionError(f"no member was in a generation {number}: they saw {_numbers(seen)}")
 
 
-def _seen_until(timeline: "Timeline", rebalance: Rebalance) -> set[TopicPartition]:
+def _seen_until(timeline: TimelineFacts, rebalance: Rebalance) -> set[TopicPartition]:
     """The partitions that anybody had up to a generation, of topics that somebody subscribes to in it."""
     topics = frozenset[str]().union(*rebalance.subscriptions.values())
     return {
@@ -236,14 +236,14 @@ def _owners(rebalance: Rebalance, partition: TopicPartition) -> list[str]:
 _Pause = tuple[TopicPartition, float, float]
 
 
-def _without_owner(timeline: "Timeline", since: float | None, until: float | None) -> Iterable[_Pause]:
+def _without_owner(timeline: TimelineFacts, since: float | None, until: float | None) -> Iterable[_Pause]:
     for gap in timeline.gaps("callback"):
         start = gap.start if since is None else max(since, gap.start)
         end = gap.start + gap.seconds
         yield gap.partition, start, end if until is None else min(until, end)
 
 
-def _without_records(timeline: "Timeline", since: float | None, until: float | None) -> Iterable[_Pause]:
+def _without_records(timeline: TimelineFacts, since: float | None, until: float | None) -> Iterable[_Pause]:
     # One that falls silent for good has no later report of its own: its topic's other partitions have.
     ends: dict[str, float] = {}
     for partition, reports in timeline.deliveries.items():
@@ -259,7 +259,7 @@ def _without_records(timeline: "Timeline", since: float | None, until: float | N
 
 
 def _fail(
-    timeline: "Timeline",
+    timeline: TimelineFacts,
     headline: str,
     faults: Sequence[str],
     *,
@@ -275,8 +275,13 @@ def _fail(
     begin, end = max(since - around, timeline.begin), min(until + around, timeline.end)
     parts = [headline + ":", *shown, ""]
     if rows:
-        parts += [timeline.chart(_CHART_WIDTH, partitions=rows, since=begin, until=end), ""]
-    events = [event for event in timeline.events if begin <= event.time <= end and event.kind not in _NOISE]
+        drawn = chart(
+            timeline, width=_CHART_WIDTH, reading="callback", partitions=rows, since=begin, until=end
+        )
+        parts += [drawn, ""]
+    events = [
+        event for event in timeline.events if begin <= event.time <= end and not isinstance(event, _NOISE)
+    ]
     lines = [timeline.line(event) for event in events]
     if len(lines) > _EVENTS_SHOWN:
         half = _EVENTS_SHOWN // 2

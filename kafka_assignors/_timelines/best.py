@@ -8,7 +8,7 @@ from kafka import TopicPartition
 
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan
-from kafka_assignors._timelines.events import Event
+from kafka_assignors._timelines.events import AssignmentReceived, Event, Lost, Started, Unsubscribed
 from kafka_assignors._timelines.rebalances import Holdings, Move, Rebalance
 from kafka_assignors.assignors._membership import by_topic
 from kafka_assignors.planners import plan_exact
@@ -175,15 +175,17 @@ def _find_claims(events: Iterable[Event], identity: Mapping[str, str]) -> dict[i
     for event in events:
         member = identity[event.member]
         claim = last.get(member, _Claim())
-        if event.kind == "assignment":
+        if isinstance(event, AssignmentReceived):
             # A static member that restarts gets its assignment again in the same generation.
             found.setdefault(event.generation, {}).setdefault(member, claim)
             last[member] = _Claim(
                 generation=event.generation, partitions=event.partitions, losses=claim.losses
             )
-        elif event.kind in {"lost", "unsubscribed"} or (event.kind == "started" and event.member != member):
+        elif isinstance(event, Lost | Unsubscribed) or (
+            isinstance(event, Started) and event.member != member
+        ):
             # A static member's new process knows nothing, unless the group just gives it the old assignment.
-            kept = claim.partitions - event.partitions if event.kind == "lost" else frozenset()
+            kept = claim.partitions - event.partitions if isinstance(event, Lost) else frozenset()
             last[member] = _Claim(generation=claim.generation, partitions=kept, losses=claim.losses + 1)
     return found
 

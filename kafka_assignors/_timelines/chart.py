@@ -13,7 +13,8 @@ from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups, round_s
 from kafka_assignors._timelines.ownership import Overlap, Ownership, by_partition
 
 if TYPE_CHECKING:
-    from kafka_assignors._timelines.timeline import Reading, Timeline
+    from kafka_assignors._timelines.facts import TimelineFacts
+    from kafka_assignors._timelines.ownership import Reading
 
 LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
 """Members have these in the order of joining; those beyond share `OTHERS`."""
@@ -28,7 +29,7 @@ _TICK_COLUMNS: Final = 10
 
 
 def chart(
-    timeline: "Timeline",
+    timeline: "TimelineFacts",
     *,
     width: int,
     reading: "Reading",

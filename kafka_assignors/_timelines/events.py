@@ -1,78 +1,398 @@
-"""What members of a group report, one event at a time, and how it is shown in text."""
+"""What happens to members of a group: a type for each kind of event, and how it is shown in text."""
 
 import itertools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Any, ClassVar, Final
 
 from kafka import TopicPartition
 
 NO_GENERATION: Final = -1
 
-ENDS: Final = frozenset({"unsubscribed", "closed", "crashed", "exited"})
-"""After these events a member owns nothing."""
+_NOT_SHOWN: Final = frozenset(
+    {"time", "member", "generation", "member_id", "partitions", "records", "pid", "seconds", "version"}
+)
 
-_NOT_SHOWN: Final = frozenset({"member_id", "pid", "seconds", "version"})
+Claims = Mapping[str, Mapping[str, Any]]
+"""What members said when they joined, by member id: the fields of `Joining`, as their leader decoded them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One thing that happened to one member.
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One thing that happened to one member; what all kinds of events have.
 
     Attributes:
+        kind: The kind's name in text, and in the JSON that members write.
         time: When, in seconds.
         member: The name of the member; a restarted member has a new name.
-        kind: What: one of the kinds in `kafka_assignors.testing._groups.worker`, or what was done to the
-            member from outside: "crashed", "frozen", "thawed", "exited".
         generation: The generation that the member was in; -1 if in none or if the kind does not say.
-        partitions: The partitions that the event is about.
-        records: For "records": (partition, first offset, last offset), ranges without holes.
-        details: Everything else, as reported.
+        member_id: The id that the coordinator gave the member; empty if it has none or the kind does not say.
     """
 
+    kind: ClassVar[str]
     time: float
     member: str
-    kind: str
+    _: KW_ONLY
     generation: int = NO_GENERATION
-    partitions: frozenset[TopicPartition] = frozenset()
-    records: tuple[tuple[TopicPartition, int, int], ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def from_report(cls, member: str, report: Mapping[str, Any]) -> Self:
-        """Read an event as a member's process writes it.
-
-        Args:
-            member: The member that wrote it.
-            report: The decoded JSON object.
-        """
-        rest = dict(report)
-        return cls(
-            time=rest.pop("time"),
-            member=member,
-            kind=rest.pop("event"),
-            generation=rest.pop("generation", NO_GENERATION),
-            partitions=frozenset(TopicPartition(*pair) for pair in rest.pop("partitions", ())),
-            records=tuple(
-                (TopicPartition(topic, partition), first, last)
-                for topic, partition, first, last in rest.pop("ranges", ())
-            ),
-            details=rest,
-        )
+    member_id: str = ""
 
     def __str__(self) -> str:
         parts = [f"{self.member:<10} {self.kind}"]
         if self.generation != NO_GENERATION:
             parts.append(f"generation {self.generation}")
-        if self.kind in {"assignment", "assigned", "revoked", "lost"}:
-            parts.append(format_partitions(self.partitions))
-        parts += [f"{tp.topic}-{tp.partition}: {first}..{last}" for tp, first, last in self.records]
-        parts += [
-            f"{key} {_in_short(key, value)}"
-            for key, value in self.details.items()
-            if value not in (None, "", -1, [], {}) and key not in _NOT_SHOWN
-        ]
-        return " ".join(parts)
+        return " ".join([*parts, *self._details()])
+
+    def _details(self) -> Iterator[str]:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name not in _NOT_SHOWN and value not in (None, "", -1) and not _is_empty(value):
+                yield f"{one.name} {_in_short(one.name, value)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfPartitions(Happened):
+    """An event that is about partitions.
+
+    Attributes:
+        partitions: The partitions.
+    """
+
+    partitions: frozenset[TopicPartition] = frozenset()
+
+
+class _ShownPartitions(OfPartitions):
+    __slots__ = ()
+
+    def _details(self) -> Iterator[str]:
+        yield format_partitions(self.partitions)
+        yield from super()._details()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started(Happened):
+    """A member began.
+
+    Attributes:
+        pid: Its process; 0 of a simulated one.
+        instance_id: Its static instance id.
+        client: Its client library.
+    """
+
+    kind = "started"
+    pid: int = 0
+    instance_id: str | None = None
+    client: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joining(Happened):
+    """A member asked to join. Only members of kafka-python and simulated ones report it.
+
+    Generation and member id are those that it had then.
+
+    Attributes:
+        topics: What it subscribes to; None if that was not reported.
+        version: The version of its subscription.
+        owned: The partitions that it claims to own.
+        claimed_generation: The generation of that claim.
+        user_data: Its user data in hexadecimal digits.
+        rack: Its rack.
+        undecodable: Why its subscription cannot be decoded.
+    """
+
+    kind = "metadata"
+    topics: tuple[str, ...] | None = None
+    version: int = -1
+    owned: frozenset[TopicPartition] = frozenset()
+    claimed_generation: int = NO_GENERATION
+    user_data: str = ""
+    rack: str | None = None
+    undecodable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Led(Happened):
+    """A member's assignor was asked for an assignment, as the leader's.
+
+    Attributes:
+        claims: What each member said.
+        plan: Member id -> `partitions` and `user_data` that it was given; None if the assignor raised.
+        error: `type` and `text` of what it raised.
+        seconds: How long the assignor took.
+    """
+
+    kind = "assign"
+    claims: Claims = field(default_factory=dict)
+    plan: Mapping[str, Any] | None = None
+    error: Mapping[str, str] | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentReceived(_ShownPartitions):
+    """A member's client got its assignment; `partitions` are all of it.
+
+    Attributes:
+        user_data: The assignment's user data in hexadecimal digits.
+    """
+
+    kind = "assignment"
+    user_data: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned(_ShownPartitions):
+    """A member's application was told that it has more partitions."""
+
+    kind = "assigned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revoked(_ShownPartitions):
+    """A member's application was told to give partitions up."""
+
+    kind = "revoked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost(_ShownPartitions):
+    """A member's application was told that it lost partitions; others may have them already."""
+
+    kind = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected(OfPartitions):
+    """A simulated member did not accept an assignment, because its subscription changed meanwhile."""
+
+    kind = "rejected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumed(Happened):
+    """A poll returned records.
+
+    Attributes:
+        records: (partition, first offset, last offset), ranges without holes.
+    """
+
+    kind = "records"
+    records: tuple[tuple[TopicPartition, int, int], ...] = ()
+
+    def _details(self) -> Iterator[str]:
+        for partition, first, last in self.records:
+            yield f"{name_of(partition)}: {first}..{last}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed(Happened):
+    """The command to commit was done."""
+
+    kind = "committed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitFailed(Happened):
+    """The commit after a poll failed; it is not tried again.
+
+    Attributes:
+        text: The error.
+    """
+
+    kind = "commit_failed"
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed(Happened):
+    """A poll or a command raised.
+
+    Attributes:
+        command: The command; None of a poll.
+        type: The exception's class.
+        text: Its text.
+    """
+
+    kind = "error"
+    command: str | None = None
+    type: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribed(Happened):
+    """A member changed its subscription.
+
+    Attributes:
+        topics: The topics; empty if there is a pattern.
+        pattern: The pattern that topics match from the start of their names.
+    """
+
+    kind = "subscribed"
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsubscribed(Happened):
+    """A member gave up all topics."""
+
+    kind = "unsubscribed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused(Happened):
+    """A member stopped polling."""
+
+    kind = "paused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed(Happened):
+    """A member polls again."""
+
+    kind = "resumed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateReported(OfPartitions):
+    """A member was asked where it stands; `partitions` are what its consumer has.
+
+    Attributes:
+        coordinator: The state of its membership, see `MemberState`.
+        subscription: The topics that it subscribes to.
+    """
+
+    kind = "state"
+    coordinator: str = ""
+    subscription: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed(Happened):
+    """A member closed its consumer.
+
+    Attributes:
+        reason: "left", "returned" if an application did so unasked, "errors" after too many in a row.
+    """
+
+    kind = "closed"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crashed(Happened):
+    """A member was killed."""
+
+    kind = "crashed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen(Happened):
+    """A member was frozen."""
+
+    kind = "frozen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thawed(Happened):
+    """A frozen member goes on."""
+
+    kind = "thawed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutOff(Happened):
+    """Nothing passes any more between a simulated member and the coordinator."""
+
+    kind = "cut off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconnected(Happened):
+    """Everything passes again."""
+
+    kind = "reconnected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exited(Happened):
+    """A member's process or thread ended.
+
+    Attributes:
+        status: Its exit status; None of a simulated one.
+    """
+
+    kind = "exited"
+    status: int | None = None
+
+
+Event = (
+    Started
+    | Joining
+    | Led
+    | AssignmentReceived
+    | Assigned
+    | Revoked
+    | Lost
+    | Rejected
+    | Consumed
+    | Committed
+    | CommitFailed
+    | Failed
+    | Subscribed
+    | Unsubscribed
+    | Paused
+    | Resumed
+    | StateReported
+    | Closed
+    | Crashed
+    | Frozen
+    | Thawed
+    | CutOff
+    | Reconnected
+    | Exited
+)
+"""All that can happen to a member."""
+
+End = Unsubscribed | Closed | Crashed | Exited
+"""After these events a member owns nothing."""
+
+_KINDS: Final[Mapping[str, type[Event]]] = {one.kind: one for one in Event.__args__}
+
+
+def read_event(member: str, report: Mapping[str, Any]) -> Event:
+    """Decode an event as a member's process writes it.
+
+    Args:
+        member: The member that wrote it.
+        report: The decoded JSON object; see `kafka_assignors.testing._groups.worker`.
+
+    Raises:
+        ValueError: There is no such kind, or it has no such field.
+    """
+    rest = dict(report)
+    kind = rest.pop("event")
+    if kind not in _KINDS:
+        raise ValueError(f"{member} reported an event {kind!r}: known are {', '.join(sorted(_KINDS))}")
+    decoded = dict(_decoded(name, value) for name, value in rest.items())
+    try:
+        return _KINDS[kind](member=member, **decoded)
+    except TypeError as error:
+        raise ValueError(f"{member} reported {kind!r} with other fields: {error}") from error
+
+
+def _decoded(name: str, value: Any) -> tuple[str, Any]:
+    match name:
+        case "partitions" | "owned":
+            return name, frozenset(TopicPartition(*pair) for pair in value)
+        case "ranges":
+            ranges = ((TopicPartition(topic, one), first, last) for topic, one, first, last in value)
+            return "records", tuple(ranges)
+        case "topics" | "subscription" if value is not None:
+            return name, tuple(value)
+        case _:
+            return name, value
 
 
 def identities(events: Iterable[Event]) -> dict[str, str]:
@@ -83,9 +403,8 @@ def identities(events: Iterable[Event]) -> dict[str, str]:
     first: dict[str, str] = {}
     found: dict[str, str] = {}
     for event in events:
-        instance = event.details.get("instance_id") if event.kind == "started" else None
-        if instance:
-            found[event.member] = first.setdefault(instance, event.member)
+        if isinstance(event, Started) and event.instance_id:
+            found[event.member] = first.setdefault(event.instance_id, event.member)
         else:
             found.setdefault(event.member, event.member)
     return found
@@ -105,13 +424,17 @@ def format_partitions(partitions: Iterable[TopicPartition]) -> str:
     )
 
 
-def _in_short(key: str, value: Any) -> str:
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, Collection) and not value
+
+
+def _in_short(name: str, value: Any) -> str:
     """A detail of an event for people, who read partitions and not JSON."""
-    match key:
+    match name:
         case "owned" | "partitions":
             return format_partitions(TopicPartition(*pair) for pair in value)
         case "plan" | "claims" if "undecodable" not in value:
-            shown = "partitions" if key == "plan" else "owned"
-            return ", ".join(f"({name}: {_in_short(shown, said[shown])})" for name, said in value.items())
+            shown = "partitions" if name == "plan" else "owned"
+            return ", ".join(f"({key}: {_in_short(shown, said[shown])})" for key, said in value.items())
         case _:
-            return str(value)
+            return str(list(value) if isinstance(value, tuple) else value)

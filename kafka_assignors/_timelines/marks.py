@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from kafka_assignors._timelines.events import Event
+from kafka_assignors._timelines.events import Closed, Crashed, Event, Exited, Subscribed
 
 
 class Sign(NamedTuple):
@@ -41,13 +41,13 @@ class Mark(NamedTuple):
 def find_marks(events: Iterable[Event]) -> tuple[Mark, ...]:
     """The marks in the order of time: each end of a member once, and no subscription that starts it."""
     events = tuple(events)
-    ended = {event.member for event in events if event.kind in {"closed", "crashed"}}
+    ended = {event.member for event in events if isinstance(event, Closed | Crashed)}
     subscribed: set[str] = set()
     found = []
     for event in events:
-        if event.kind == "subscribed" and event.member not in subscribed:
+        if isinstance(event, Subscribed) and event.member not in subscribed:
             subscribed.add(event.member)
-        elif event.kind in SIGNS and not (event.kind == "exited" and event.member in ended):
+        elif event.kind in SIGNS and not (isinstance(event, Exited) and event.member in ended):
             found.append(Mark(event.time, event.member, event.kind))
     return tuple(found)
 

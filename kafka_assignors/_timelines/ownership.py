@@ -16,7 +16,15 @@ from typing import Literal
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import ENDS, NO_GENERATION, Event
+from kafka_assignors._timelines.events import (
+    NO_GENERATION,
+    Assigned,
+    AssignmentReceived,
+    End,
+    Event,
+    Lost,
+    Revoked,
+)
 
 Reading = Literal["callback", "generation"]
 
@@ -57,13 +65,14 @@ def owned_by_callback(events: Iterable[Event]) -> tuple[Ownership, ...]:
     held: dict[str, dict[TopicPartition, Ownership]] = defaultdict(dict)
     for event in events:
         mine = held[event.member]
-        if event.kind == "assigned":
-            mine |= {one.partition: one for one in _begun(event, event.partitions - mine.keys())}
-            continue
-        if event.kind in {"revoked", "lost"}:
-            gone = event.partitions & mine.keys()
-        else:
-            gone = frozenset(mine) if event.kind in ENDS else frozenset()
+        gone: frozenset[TopicPartition] = frozenset()
+        match event:
+            case Assigned():
+                mine |= {one.partition: one for one in _begun(event, event.partitions - mine.keys())}
+            case Revoked() | Lost():
+                gone = event.partitions & mine.keys()
+            case _ if isinstance(event, End):
+                gone = frozenset(mine)
         done += [replace(mine.pop(partition), end=event.time) for partition in gone]
     return _in_order((*done, *(one for mine in held.values() for one in mine.values())))
 
@@ -83,7 +92,7 @@ def owned_by_generation(events: Iterable[Event], identity: Mapping[str, str]) ->
         done.extend(replace(one, end=time) for one in held.pop(member, ()))
 
     for event in events:
-        if event.kind == "assignment" and event.generation >= newest:
+        if isinstance(event, AssignmentReceived) and event.generation >= newest:
             # A static member that comes back takes its place in the same generation.
             ended = [
                 member
@@ -94,7 +103,7 @@ def owned_by_generation(events: Iterable[Event], identity: Mapping[str, str]) ->
                 end(member, event.time)
             newest = event.generation
             held[event.member] = [*_begun(event, event.partitions)]
-        elif event.kind in ENDS:
+        elif isinstance(event, End):
             end(event.member, event.time)
     return _in_order((*done, *itertools.chain.from_iterable(held.values())))
 

@@ -22,7 +22,8 @@ from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups
 from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership
 
 if TYPE_CHECKING:
-    from kafka_assignors._timelines.timeline import Reading, Timeline
+    from kafka_assignors._timelines.facts import TimelineFacts
+    from kafka_assignors._timelines.ownership import Reading
 
 COLOURS: Final = (
     *("#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#a96b59"),
@@ -96,7 +97,7 @@ class _Scale:
         return time - self.begin
 
 
-def draw(timeline: "Timeline", path: Path, *, reading: "Reading", title: str) -> None:
+def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: str) -> None:
     """See `Timeline.draw`."""
     owned = timeline.ownership(reading)
     rows = {partition: row for row, partition in enumerate(sorted({one.partition for one in owned}))}

@@ -5,11 +5,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Event
+from kafka_assignors._timelines.events import AssignmentReceived, Claims, Event, Joining, Led, Subscribed
+
+_Topics = Subscribed | Joining
+"""An event in which a member named its topics."""
 
 Holdings = Mapping[str, frozenset[TopicPartition]]
 """The partitions of each member."""
@@ -44,7 +46,7 @@ class Rebalance:
     start: float
     end: float
     leader: str | None
-    claims: Mapping[str, Mapping[str, Any]]
+    claims: Claims
     assignments: Holdings
     subscriptions: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
@@ -60,24 +62,24 @@ def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tup
         identity: Who each member is to the group.
     """
     asked: dict[str, float] = {}
-    topics: dict[str, Event] = {}
+    topics: dict[str, _Topics] = {}
     starts: dict[int, float] = {}
     ends: dict[int, float] = {}
-    leaders: dict[int, Event] = {}
+    leaders: dict[int, Led] = {}
     assignments: dict[int, dict[str, frozenset[TopicPartition]]] = defaultdict(dict)
-    subscribed: dict[int, dict[str, Event | None]] = defaultdict(dict)
+    subscribed: dict[int, dict[str, _Topics | None]] = defaultdict(dict)
     for event in events:
         number, member = event.generation, event.member
-        match event.kind:
-            case "subscribed" if member not in topics or topics[member].kind == "subscribed":
+        match event:
+            case Subscribed() if isinstance(topics.get(member), Subscribed | None):
                 topics[member] = event
-            case "metadata":
+            case Joining():
                 asked.setdefault(member, event.time)
-                if "topics" in event.details:
+                if event.topics is not None:
                     topics[member] = event
-            case "assign":
+            case Led():
                 leaders[number] = event
-            case "assignment":
+            case AssignmentReceived():
                 start = asked.pop(member, event.time)
                 if identity[member] not in {identity[other] for other in assignments[number]}:
                     starts[number] = min(start, starts.get(number, start))
@@ -95,7 +97,7 @@ def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tup
                 start=starts[number],
                 end=ends[number],
                 leader=leader.member if leader else None,
-                claims=leader.details.get("claims", {}) if leader else {},
+                claims=leader.claims if leader else {},
                 assignments=assignments[number],
                 subscriptions={member: _among(known, event) for member, event in subscribed[number].items()},
             )
@@ -103,14 +105,14 @@ def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tup
     return tuple(found)
 
 
-def _among(known: frozenset[str], event: Event | None) -> frozenset[str]:
+def _among(known: frozenset[str], event: _Topics | None) -> frozenset[str]:
     """Those of the known topics that a member named, in the event in which it named them."""
     if event is None:
         return known
-    if (pattern := event.details.get("pattern")) is not None:
-        matches = re.compile(pattern).match
+    if isinstance(event, Subscribed) and event.pattern is not None:
+        matches = re.compile(event.pattern).match
         return frozenset(topic for topic in known if not topic.startswith("__") and matches(topic))
-    return known.intersection(event.details.get("topics") or ())
+    return known.intersection(event.topics or ())
 
 
 def find_moves(rebalances: Iterable[Rebalance], identity: Mapping[str, str]) -> tuple[Move, ...]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Event
+from kafka_assignors._timelines.events import Consumed, Event
 
 
 class Delivery(NamedTuple):
@@ -29,7 +29,7 @@ def find_deliveries(events: Iterable[Event]) -> Deliveries:
     """The reports by partition."""
     found: dict[TopicPartition, list[Delivery]] = defaultdict(list)
     for event in events:
-        for partition, first, last in event.records:
+        for partition, first, last in event.records if isinstance(event, Consumed) else ():
             found[partition].append(Delivery(first, last, event.time))
     return found
 

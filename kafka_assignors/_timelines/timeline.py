@@ -7,8 +7,7 @@ what members' applications were told, and by "generation", the group's word.
 Times are seconds on the clock of the events (`time.monotonic()` where `group` records them).
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from kafka import TopicPartition
@@ -17,33 +16,10 @@ from kafka_assignors._timelines import assertions
 from kafka_assignors._timelines.assertions import PauseMeasure
 from kafka_assignors._timelines.best import Weights
 from kafka_assignors._timelines.chart import chart
-from kafka_assignors._timelines.events import NO_GENERATION, Event, format_partitions, identities
-from kafka_assignors._timelines.marks import Mark, find_marks
-from kafka_assignors._timelines.ownership import (
-    Gap,
-    Overlap,
-    Ownership,
-    Reading,
-    find_gaps,
-    find_overlaps,
-    owned_by_callback,
-    owned_by_generation,
-)
-from kafka_assignors._timelines.rebalances import (
-    Move,
-    Rebalance,
-    find_double_assigned,
-    find_moves,
-    find_rebalances,
-)
-from kafka_assignors._timelines.records import (
-    Deliveries,
-    count_duplicates,
-    find_deliveries,
-    find_longest_silence,
-    find_missing,
-    runs_of,
-)
+from kafka_assignors._timelines.events import NO_GENERATION, Event, format_partitions
+from kafka_assignors._timelines.facts import TimelineFacts
+from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership, Reading
+from kafka_assignors._timelines.rebalances import Move, Rebalance
 
 __all__ = [
     "NO_GENERATION",
@@ -61,8 +37,8 @@ __all__ = [
 ]
 
 
-class Timeline:
-    """All events of a group in the order of time, and what follows from them.
+class Timeline(TimelineFacts):
+    """All events of a group in the order of time, what follows from them, asserted and drawn.
 
     Args:
         events: The events of all members, in any order.
@@ -74,108 +50,6 @@ class Timeline:
         end: When the record ends.
         identity: Who each member is to the group: the first member with its static instance id, or itself.
     """
-
-    def __init__(self, events: Iterable[Event], *, end: float | None = None) -> None:
-        self.events = tuple(sorted(events, key=lambda event: event.time))
-        self.begin = self.events[0].time if self.events else 0.0
-        if end is None:
-            end = self.events[-1].time if self.events else 0.0
-        self.end = end
-        self.identity: Mapping[str, str] = identities(self.events)
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """The members by their first events."""
-        return tuple(dict.fromkeys(event.member for event in self.events))
-
-    def of(self, *kinds: str, member: str | None = None) -> tuple[Event, ...]:
-        """The events of these kinds, of one member or of all."""
-        return tuple(event for event in self.events if event.kind in kinds and member in (None, event.member))
-
-    # Ownership
-
-    @cached_property
-    def rebalances(self) -> tuple[Rebalance, ...]:
-        """The generations in ascending order. Those that no member lived to see assigned are left out."""
-        return find_rebalances(self.events, self.identity)
-
-    def ownership(self, reading: Reading = "callback") -> tuple[Ownership, ...]:
-        """Who had what when, by start time."""
-        return self._by_callback if reading == "callback" else self._by_generation
-
-    @cached_property
-    def _by_callback(self) -> tuple[Ownership, ...]:
-        return owned_by_callback(self.events)
-
-    @cached_property
-    def _by_generation(self) -> tuple[Ownership, ...]:
-        return owned_by_generation(self.events, self.identity)
-
-    def overlaps(self, reading: Reading = "callback") -> tuple[Overlap, ...]:
-        """The times at which two members had one partition, by start time."""
-        return find_overlaps(self.ownership(reading), self.end)
-
-    def gaps(self, reading: Reading = "callback") -> tuple[Gap, ...]:
-        """The times without an owner, after a partition's first owner, by start time."""
-        return find_gaps(self.ownership(reading), self.end)
-
-    def double_assigned(self) -> Mapping[int, frozenset[TopicPartition]]:
-        """The partitions that a generation gave to two members; generations without any are left out.
-
-        With an exclusive assignor this is empty, whatever members do. It does not depend on times: also an
-        assignment that lasted for an instant counts.
-        """
-        return find_double_assigned(self.rebalances, self.identity)
-
-    def moves(self, *, after: int = NO_GENERATION) -> tuple[Move, ...]:
-        """The partitions that changed hands, generation by generation. For exclusive assignments.
-
-        A partition that nobody owns for a generation, as on its way in a cooperative rebalance, moves when it
-        has an owner again. A static member's restart moves nothing.
-
-        Args:
-            after: Only moves in generations above this one; a group that gathers member by member moves
-                much at first.
-        """
-        moves = find_moves(self.rebalances, self.identity)
-        return tuple(move for move in moves if move.generation > after)
-
-    # Records
-
-    @cached_property
-    def deliveries(self) -> Deliveries:
-        """Partition -> first offset, last offset and time of each report of its records."""
-        return find_deliveries(self.events)
-
-    def consumed(self) -> Mapping[TopicPartition, tuple[tuple[int, int], ...]]:
-        """The offsets that were reported by anybody: partition -> (first, last) of each run, ascending."""
-        return runs_of(self.deliveries)
-
-    def missing(self, produced: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, tuple[int, ...]]:
-        """The offsets that nobody reported; partitions without any are left out.
-
-        Args:
-            produced: Partition -> the number of its records, whose offsets are 0 to that number less one.
-        """
-        return find_missing(self.consumed(), produced)
-
-    def duplicates(self) -> Mapping[TopicPartition, int]:
-        """How many deliveries came on top of each record's first; partitions without any are left out."""
-        return count_duplicates(self.deliveries)
-
-    def longest_silence(
-        self, *, since: float | None = None, until: float | None = None
-    ) -> Mapping[TopicPartition, float]:
-        """The longest time in seconds between two reports of a partition's records.
-
-        Args:
-            since: Where to begin to count; by default each partition's first report.
-            until: Where to end; by default each partition's last report.
-        """
-        return {
-            partition: find_longest_silence(reports, since=since, until=until).seconds
-            for partition, reports in self.deliveries.items()
-        }
 
     # Assertions
 
@@ -284,24 +158,6 @@ class Timeline:
         assertions.assert_no_rebalance(self, after=after)
 
     # For people
-
-    @cached_property
-    def marks(self) -> tuple[Mark, ...]:
-        """What was done to members or what they did to the group: joins, crashes, freezes..."""
-        return find_marks(self.events)
-
-    def describe(self, last: int | None = None) -> str:
-        """The events as text, a line each, times counted from the first event.
-
-        Args:
-            last: How many to show, from the end; all by default.
-        """
-        shown = self.events if last is None else self.events[-last:]
-        return "\n".join(map(self.line, shown))
-
-    def line(self, event: Event) -> str:
-        """One event as `describe` shows it."""
-        return f"{event.time - self.begin:8.3f} {event}"
 
     def chart(
         self,

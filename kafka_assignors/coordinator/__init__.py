@@ -4,6 +4,6 @@
 one of KIP-848.
 """
 
-from kafka_assignors._lazy import attach
+from kafka_assignors._common.lazy import attach
 
 __all__, __getattr__ = attach(__name__, __file__)

@@ -21,13 +21,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
+from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors._wire.offsets_topic.record import RECORD_TYPES
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 from kafka_assignors.history import _exchange as exchange
@@ -62,22 +63,6 @@ class WrongArchiveError(ValueError):
 
 class ArchiveBusyError(RuntimeError):
     """Another process is writing into the archive."""
-
-
-class SeenTopic(NamedTuple):
-    """A topic, and when the cluster had it so; one that stayed as it was is not told again.
-
-    Attributes:
-        topic: Its name.
-        topic_id: Its id, as Java prints a Uuid.
-        partitions: How many it had; 0 if it was gone.
-        seen: When the cluster said so.
-    """
-
-    topic: str
-    topic_id: str
-    partitions: int
-    seen: datetime
 
 
 @dataclass(frozen=True, kw_only=True)

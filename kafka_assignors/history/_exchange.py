@@ -13,7 +13,7 @@ import json
 import posixpath
 from typing import Final, NamedTuple
 
-from kafka_assignors.history._tables.files import folders, read_text, remove_file, remove_folder, write_text
+from kafka_assignors.history._folders import folders, read_text, remove_file, remove_folder, write_text
 
 JOURNAL: Final = "exchange.json"
 _BATCH: Final = "batch="

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
+from kafka_assignors._common.times import moment
 from kafka_assignors.history._archive import group_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from pyspark.sql import SparkSession
 
@@ -68,4 +69,4 @@ def describe(
 
 
 def _moment(micros: int | None) -> datetime | None:
-    return None if micros is None else datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+    return None if micros is None else moment(micros)

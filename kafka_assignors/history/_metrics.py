@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.activity import Activity
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.history._archive import SeenTopic
+    from kafka_assignors._groups.topics import SeenTopic
 
 WINDOW: Final = 2_000
 """How many records a window of a long history has."""

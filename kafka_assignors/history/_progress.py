@@ -6,13 +6,13 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from kafka_assignors._common.progress import progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
+    from rich.console import Console
 
     from kafka_assignors.history._capture import Captured
 
@@ -29,7 +29,7 @@ def show_capture(console: Console | None = None) -> Iterator[Callable[[Captured]
     Yields:
         What to give `capture` as `watch`.
     """
-    with _bar(console) as bar:
+    with progress_bar(console, transient=True) as bar:
         task = bar.add_task("reading __consumer_offsets", total=None)
 
         def watch(captured: Captured) -> None:
@@ -51,7 +51,7 @@ def show_jobs(spark: SparkSession, what: str, console: Console | None = None) ->
         what: What it is called.
         console: Where to; stderr by default.
     """
-    with _bar(console) as bar:
+    with progress_bar(console, transient=True) as bar:
         if bar.disable:
             yield
             return
@@ -78,18 +78,3 @@ def show_jobs(spark: SparkSession, what: str, console: Console | None = None) ->
         finally:
             done.set()
             thread.join()
-
-
-@contextmanager
-def _bar(console: Console | None) -> Iterator[Progress]:
-    console = console or Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        yield bar

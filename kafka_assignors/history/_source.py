@@ -13,7 +13,6 @@ long again.
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Supp
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
+from kafka_assignors._common.waiting import Deadline
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
@@ -233,7 +233,7 @@ def read_stretch(settings: Mapping[str, Any], stretch: Any) -> Iterator[pa.Recor
 
 def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.RecordBatch]:
     position = stretch.start
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = Deadline(_PATIENCE_SECONDS)
     while position < stretch.end:
         messages = []
         for message in client.consume(_AT_ONCE, _CONSUME_SECONDS):
@@ -245,9 +245,9 @@ def _batches(client: Any, stretch: Stretch, troubles: list[str]) -> Iterator[pa.
             if stretch.start <= offset < stretch.end:
                 messages.append(message)
         if messages:
-            deadline = time.monotonic() + _PATIENCE_SECONDS
+            deadline = Deadline(_PATIENCE_SECONDS)
             yield to_rows(messages, stretch.partition)
-        elif time.monotonic() > deadline:
+        elif deadline.passed:
             because = f": {troubles[-1]}" if troubles else ""
             raise StuckPartitionError(
                 f"{GROUPS_TOPIC}-{stretch.partition} gave nothing for {_PATIENCE_SECONDS:.0f} s at offset"

@@ -3,6 +3,6 @@
 Everything here is imported when it is first used: planning needs OR-tools, pictures matplotlib.
 """
 
-from kafka_assignors._lazy import attach
+from kafka_assignors._common.lazy import attach
 
 __all__, __getattr__ = attach(__name__, __file__)

@@ -4,6 +4,6 @@ Everything here is imported when it is first used: pytest loads the plug-in of t
 in those that start no Kafka.
 """
 
-from kafka_assignors._lazy import attach
+from kafka_assignors._common.lazy import attach
 
 __all__, __getattr__ = attach(__name__, __file__)

@@ -1,5 +1,31 @@
-from kafka_assignors._timelines.timeline import (
+from kafka_assignors._timelines.events import (
+    Assigned as Assigned,
+    AssignmentReceived as AssignmentReceived,
+    Closed as Closed,
+    CommitFailed as CommitFailed,
+    Committed as Committed,
+    Consumed as Consumed,
+    Crashed as Crashed,
+    CutOff as CutOff,
     Event as Event,
+    Exited as Exited,
+    Failed as Failed,
+    Frozen as Frozen,
+    Joining as Joining,
+    Led as Led,
+    Lost as Lost,
+    Paused as Paused,
+    Reconnected as Reconnected,
+    Rejected as Rejected,
+    Resumed as Resumed,
+    Revoked as Revoked,
+    Started as Started,
+    StateReported as StateReported,
+    Subscribed as Subscribed,
+    Thawed as Thawed,
+    Unsubscribed as Unsubscribed,
+)
+from kafka_assignors._timelines.timeline import (
     Gap as Gap,
     Move as Move,
     Overlap as Overlap,
@@ -8,15 +34,15 @@ from kafka_assignors._timelines.timeline import (
     Timeline as Timeline,
 )
 from kafka_assignors.testing._brokers.access import Access as Access, Security as Security
-from kafka_assignors.testing._brokers.broker import (
-    Broker as Broker,
-    BrokerDiedError as BrokerDiedError,
-    ClusterUnavailableError as ClusterUnavailableError,
-)
+from kafka_assignors.testing._brokers.broker import Broker as Broker
 from kafka_assignors.testing._brokers.cluster import (
     Cluster as Cluster,
     How as How,
     kafka_cluster as kafka_cluster,
+)
+from kafka_assignors.testing._brokers.errors import (
+    BrokerDiedError as BrokerDiedError,
+    ClusterUnavailableError as ClusterUnavailableError,
 )
 from kafka_assignors.testing._brokers.jars import (
     JarsUnavailableError as JarsUnavailableError,
@@ -30,21 +56,18 @@ from kafka_assignors.testing._brokers.mock import (
 )
 from kafka_assignors.testing._brokers.network import Fault as Fault, Network as Network, Traffic as Traffic
 from kafka_assignors.testing._groups.clients import ClientUnavailableError as ClientUnavailableError
-from kafka_assignors.testing._groups.group import (
-    AssignorSpec as AssignorSpec,
-    ClientSpec as ClientSpec,
-    ConsumerGroup as ConsumerGroup,
-    GroupNotStableError as GroupNotStableError,
-    StableGroup as StableGroup,
-)
+from kafka_assignors.testing._groups.group import ConsumerGroup as ConsumerGroup, StableGroup as StableGroup
 from kafka_assignors.testing._groups.member import Member as Member, MemberState as MemberState
 from kafka_assignors.testing._groups.runners import NotInAThreadError as NotInAThreadError, Place as Place
 from kafka_assignors.testing._groups.seat import Seat as Seat
-from kafka_assignors.testing._groups.stability import (
-    BrokersView as BrokersView,
+from kafka_assignors.testing._groups.specs import (
+    AssignorSpec as AssignorSpec,
+    ClientSpec as ClientSpec,
     Sharing as Sharing,
     Topics as Topics,
 )
+from kafka_assignors.testing._groups.stability import BrokersView as BrokersView
+from kafka_assignors.testing._groups.waiting import GroupNotStableError as GroupNotStableError
 from kafka_assignors.testing._load import Load as Load
 from kafka_assignors.testing._plugin import (
     GroupFactory as GroupFactory,

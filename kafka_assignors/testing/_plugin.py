@@ -63,8 +63,8 @@ if TYPE_CHECKING:
 
     # Not imported before a cluster starts: pytest loads this module in every run, of any project.
     from kafka_assignors.testing._brokers.cluster import Cluster, How
-    from kafka_assignors.testing._groups.group import AssignorSpec, ConsumerGroup
-    from kafka_assignors.testing._groups.stability import Topics
+    from kafka_assignors.testing._groups.group import ConsumerGroup
+    from kafka_assignors.testing._groups.specs import AssignorSpec, Topics
 
 Scope = Literal["session", "package", "module", "class", "function"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from typing import Final
 
@@ -12,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 from kafka import TopicPartition
 
+from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.testing._brokers.access import Access, Kafka
 
 REQUEST_SECONDS: Final = 10.0
@@ -19,8 +19,6 @@ REQUEST_SECONDS: Final = 10.0
 
 LOG_LEVEL: Final = 2
 """What librdkafka says on stderr: less than that brokers refuse connections, which tests make them do."""
-
-_LOOK_SECONDS: Final = 0.05
 
 
 def servers(kafka: Kafka) -> list[str]:
@@ -120,13 +118,9 @@ def delete_topic(kafka: Kafka, name: str, *, timeout: float = 30.0) -> None:
 
 
 def _wait_until_shown(admin: AdminClient, name: str, partitions: int, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
+    def wrong() -> list[str]:
         topic = admin.list_topics(name, timeout=REQUEST_SECONDS).topics[name]
         led = [partition for partition in topic.partitions.values() if partition.leader >= 0]
-        if len(led) == partitions:
-            return
-        time.sleep(_LOOK_SECONDS)
-    raise TimeoutError(
-        f"the brokers do not show {partitions} partitions with leaders for {name} in {timeout:g} s"
-    )
+        return [] if len(led) == partitions else [f"{len(led)} have one"]
+
+    wait_until(wrong, timeout, f"{partitions} partitions of {name} to have leaders")

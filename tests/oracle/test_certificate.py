@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors._model.plan import Goal, Plan, check
 from kafka_assignors.planners import hand_over, plan_broadcast, plan_kip54, plan_range, plan_round_robin
-from kafka_assignors.proofs._certificate import Certificate, Finding
+from kafka_assignors.proofs import Certificate, Finding, certify
 from kafka_assignors.proofs._load_range import load_range
 from tests.support.oracle import Oracle
 from tests.support.random_groups import random_case
@@ -117,7 +117,7 @@ def test_the_first_goal_that_a_plan_misses_is_the_oracles_and_the_witness_reache
         for number, plan in enumerate(some_plans(rng, best_plan)):
             mine = default_objective(oracle, plan)
             missed = first_difference(mine, best)
-            certificate = plan.certificate()
+            certificate = certify(plan)
             where = f"seed {seed}, plan {number}: {mine}, best {best}\n{certificate}"
             finding = failed(certificate)
             assert (finding.name if finding else None) == missed, where
@@ -154,7 +154,7 @@ def test_windows_are_checked_as_the_oracle_has_them(block: int) -> None:
         for number, plan in enumerate(some_plans(rng, best_plan)):
             mine = window_objective(oracle, plan, oracle.skew())
             missed = first_difference(mine, best)
-            certificate = plan.certificate()
+            certificate = certify(plan)
             where = f"seed {seed}, {goal}, plan {number}: {mine}, best {best}\n{certificate}"
             finding = failed(certificate)
             assert (finding.name if finding else None) == missed, where
@@ -179,7 +179,7 @@ def test_budgets_are_checked_as_the_oracle_has_them(block: int) -> None:
         narrowest = oracle.skew()
         best = window_objective(oracle, best_plan, narrowest)
         for number, plan in enumerate(some_plans(rng, best_plan)):
-            certificate = plan.certificate()
+            certificate = certify(plan)
             where = f"seed {seed}, {goal}, plan {number}\n{certificate}"
             assert certificate.optimal == (window_objective(oracle, plan, narrowest) == best), where
             finding = failed(certificate)
@@ -213,7 +213,7 @@ def test_following_the_witnesses_ends_at_the_best_plan(seed: int, plan_seed: int
     oracle = Oracle(group)
     plan = drawn(Random(plan_seed), group, Goal())
     for _ in range(10 * group.size + 1):
-        finding = failed(plan.certificate())
+        finding = failed(certify(plan))
         if finding is None:
             break
         plan = applied(plan, finding)
@@ -236,7 +236,7 @@ def given_to(group: Group, owner: list[int], goal: Goal = BEST) -> Plan:
 
 def test_a_certificate_names_the_whole_chain_of_moves() -> None:
     plan = given_to(CHAIN, [0, 0, 0, 0, 1, 1, 1, 2, 2])
-    assert str(plan.certificate()).splitlines() == [
+    assert str(certify(plan)).splitlines() == [
         "not optimal: the first goal that it misses is balance",
         "1. balance: 2 to 4 partitions a member, sum of load^2 / weight 29 - could be better",
         "   load^2 / weight would sum up to 27 instead of 29; c1 has 4, c2 has 3, c3 has 2",
@@ -250,7 +250,7 @@ def test_a_certificate_names_the_whole_chain_of_moves() -> None:
 
 def test_a_certificate_says_that_all_is_proved() -> None:
     plan = given_to(CHAIN, [0, 0, 0, 1, 1, 1, 2, 2, 2])
-    assert str(plan.certificate()).splitlines() == [
+    assert str(certify(plan)).splitlines() == [
         "optimal: no valid plan does better",
         "1. balance: 3 to 3 partitions a member, sum of load^2 / weight 27 - proved",
         "2. moves: 6 of 9 partitions move - proved",
@@ -260,7 +260,7 @@ def test_a_certificate_says_that_all_is_proved() -> None:
 
 def test_a_certificate_states_the_window_and_the_budget() -> None:
     plan = given_to(CHAIN, [0, 0, 0, 0, 1, 1, 1, 2, 2], Goal(max_moves=3))
-    certificate = plan.certificate()
+    certificate = certify(plan)
     assert certificate.skew == 1
     assert certificate.allowed == (("c1", 2, 4), ("c2", 2, 4), ("c3", 2, 4))
     assert str(certificate).splitlines()[1:5] == [
@@ -277,7 +277,7 @@ def test_a_swap_of_alike_partitions_that_nobody_needs_is_found() -> None:
         Member(member_id="l", topics=frozenset("a"), claims={"a": [1, 3]}),
     ]
     plan = given_to(Group.of({"a": range(4)}, members), [1, 0, 0, 1])
-    finding = failed(plan.certificate())
+    finding = failed(certify(plan))
     assert finding
     assert (finding.name, finding.value) == ("moves", 2)
     assert [(move.partition, move.source, move.target) for move in finding.witness] == [
@@ -292,7 +292,7 @@ def test_json_holds_plain_types() -> None:
         Member(member_id="l", topics=frozenset("a"), weight=3),
     ]
     group = Group.of({"a": range(4)}, members)
-    told = given_to(group, [0, 0, 0, 1], Goal(max_skew=0)).certificate().as_json()
+    told = certify(given_to(group, [0, 0, 0, 1], Goal(max_skew=0))).as_json()
     assert json.loads(json.dumps(told)) == told
     assert told["optimal"] is False
     assert told["allowed"] == [
@@ -310,9 +310,9 @@ def test_weights_and_racks_count() -> None:
     ]
     racks = {("a", number): frozenset({"west" if number else "east"}) for number in range(4)}
     group = Group.of({"a": range(4)}, members, racks)
-    assert given_to(group, [0, 0, 0, 1]).certificate().optimal
-    assert getattr(failed(given_to(group, [0, 0, 1, 1]).certificate()), "name", "") == "balance"
-    finding = failed(given_to(group, [1, 0, 0, 0]).certificate())
+    assert certify(given_to(group, [0, 0, 0, 1])).optimal
+    assert getattr(failed(certify(given_to(group, [0, 0, 1, 1]))), "name", "") == "balance"
+    finding = failed(certify(given_to(group, [1, 0, 0, 0])))
     assert finding
     assert (finding.name, finding.value) == ("racks", 0)
     assert "2 partitions would be in their rack instead of 0" in finding.reason
@@ -325,7 +325,7 @@ def test_a_group_without_members_or_partitions_has_a_certificate() -> None:
         Group.of({"a": []}, [Member(member_id="k", topics=frozenset("a"))]),
     ):
         for goal in (Goal(), Goal(max_skew=0), Goal(max_moves=0)):
-            assert given_to(group, [], goal).certificate().optimal
+            assert certify(given_to(group, [], goal)).optimal
 
 
 def test_only_complete_plans_have_certificates() -> None:
@@ -335,18 +335,18 @@ def test_only_complete_plans_have_certificates() -> None:
     ]
     group = Group.of({"a": range(4)}, holding)
     with pytest.raises(ValueError, match=r"a-2 to nobody; there are certificates only for complete plans"):
-        hand_over(plan_kip54(group)).certificate()
+        certify(hand_over(plan_kip54(group)))
     with pytest.raises(ValueError, match=r"a-0 away more than once; there are certificates only"):
-        plan_broadcast(group).certificate()
+        certify(plan_broadcast(group))
     with pytest.raises(ValueError, match="which it does not subscribe to"):
-        given_to(CHAIN, [0, 0, 0, 0, 0, 0, 0, 1, 2]).certificate()
+        certify(given_to(CHAIN, [0, 0, 0, 0, 0, 0, 0, 1, 2]))
 
 
 def test_the_search_for_a_narrower_window_gives_up_rather_than_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = given_to(CHAIN, [0, 0, 0, 0, 0, 1, 1, 1, 2], Goal(max_moves=4))
-    assert getattr(failed(plan.certificate()), "name", "") == "narrowest window"
+    assert getattr(failed(certify(plan)), "name", "") == "narrowest window"
     monkeypatch.setattr("kafka_assignors.proofs._certificate._PATIENCE", 0)
-    certificate = plan.certificate()
+    certificate = certify(plan)
     assert not certificate.optimal
     assert [finding.proved for finding in certificate.goals] == [True, True, None, True]
     assert str(certificate).startswith("not proved to be optimal")
@@ -365,11 +365,11 @@ def test_a_million_partitions_of_two_kinds_are_checked_in_seconds() -> None:
     others = np.delete(np.arange(2000), last)
     owner[:500] = last
     owner[500:] = others[np.arange(group.size - 500) % 1999]
-    certificate = Plan.from_owner(group, owner).certificate()
+    certificate = certify(Plan.from_owner(group, owner))
     assert certificate.optimal
     assert certificate.cells == 2
     owner[0] = others[0]
-    finding = failed(Plan.from_owner(group, owner).certificate())
+    finding = failed(certify(Plan.from_owner(group, owner)))
     assert finding
     assert [(move.partition, move.target) for move in finding.witness] == [(0, "half")]
 
@@ -383,6 +383,6 @@ def test_a_thousand_subscriptions_that_all_differ_are_checked_in_seconds(goal: G
         for number in range(1000)
     ]
     plan = plan_round_robin(Group.of(topics, members))
-    certificate = Plan.from_owner(plan.group, plan.owner, goal).certificate()
+    certificate = certify(Plan.from_owner(plan.group, plan.owner, goal))
     assert not certificate.optimal
     assert certificate.arcs == 202_000

@@ -16,13 +16,10 @@ import pytest
 
 from kafka_assignors._wire.java.orders import hash_order, string_order, uuid_hash
 from kafka_assignors.coordinator._simulator.clock import Clock
-from kafka_assignors.coordinator._simulator.consumer_group import (
-    ConsumerBrokerSettings,
-    ConsumerGroup,
-    EpochTrigger,
-)
+from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup, EpochTrigger
 from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, TopicIdPartition
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, MemberState, reconcile
+from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import Topic
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from tests.support.java.oracle import JavaOracle

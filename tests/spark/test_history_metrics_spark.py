@@ -136,7 +136,7 @@ def compare(
 
 
 def test_many_groups_are_measured_as_each_alone(spark: SparkSession, tmp_path: Path) -> None:
-    from kafka_assignors.history._archive import SeenTopic  # noqa: PLC0415 - as above
+    from kafka_assignors._groups.topics import SeenTopic  # noqa: PLC0415 - as above
     from kafka_assignors.history._metrics import measure  # noqa: PLC0415 - as above
 
     lives = {**LIVES, "g": kip848()}

@@ -19,9 +19,10 @@ from kafka_assignors._wire.offsets_topic import (
     decode_record,
     group_metadata_key,
 )
+from kafka_assignors.history import _folders
 from kafka_assignors.history._schemas import ARCHIVE, TABLES, TOPICS
 from kafka_assignors.history._snapshots import ArchivedRecord, classic_snapshot
-from kafka_assignors.history._tables import between, fast, files, plain, sink
+from kafka_assignors.history._tables import between, fast, plain, sink
 from kafka_assignors.history._tables.decoded import CLASSIC
 from kafka_assignors.history._tables.job import (
     Counts,
@@ -379,10 +380,10 @@ def test_tables_are_replaced_whole_or_not_at_all(
         with pytest.raises(OSError, match="no space left"):
             make_tables(spark, new, out)
     assert everything(out, spark) == before
-    assert len(files.folders(out)) == 1
+    assert len(_folders.folders(out)) == 1
     make_tables(spark, new, out)
     assert [one["generation"] for one in contents(out, spark, "records")] == [2]
-    assert len(files.folders(out)) == 1
+    assert len(_folders.folders(out)) == 1
 
 
 def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -400,7 +401,7 @@ def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -
     out = tmp_path / "tables"
     with pytest.raises(Exception, match=r"(?i)null"):
         make_tables(spark, broken, str(out))
-    assert files.folders(str(out)) == []
+    assert _folders.folders(str(out)) == []
 
 
 def test_what_is_not_there_is_told(spark: SparkSession, tmp_path: Path) -> None:

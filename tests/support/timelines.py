@@ -5,21 +5,15 @@ from typing import Any
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.timeline import Event, Timeline
+from kafka_assignors._timelines.events import Consumed, Event, read_event
+from kafka_assignors._timelines.timeline import Timeline
 
 P0, P1, P2 = (TopicPartition("t", number) for number in range(3))
 
 
 def event(time: float, member: str, kind: str, *partitions: TopicPartition, **rest: Any) -> Event:
-    generation = rest.pop("generation", -1)
-    return Event(
-        time=time,
-        member=member,
-        kind=kind,
-        generation=generation,
-        partitions=frozenset(partitions),
-        details=rest,
-    )
+    about = {"partitions": partitions} if partitions else {}
+    return read_event(member, {"event": kind, "time": time, **about, **rest})
 
 
 def joined(time: float, member: str, generation: int, *partitions: TopicPartition) -> list[Event]:
@@ -32,7 +26,7 @@ def joined(time: float, member: str, generation: int, *partitions: TopicPartitio
 
 
 def records(time: float, member: str, *ranges: tuple[TopicPartition, int, int]) -> Event:
-    return Event(time=time, member=member, kind="records", records=ranges)
+    return Consumed(time, member, records=ranges)
 
 
 def start(time: float, member: str, *topics: str, instance_id: str | None = None) -> list[Event]:

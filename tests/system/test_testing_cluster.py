@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_assignors.testing._brokers import broker as broker_module, cluster, embedded
-from kafka_assignors.testing._brokers.broker import (
-    START_TIMEOUT,
-    Broker,
-    BrokerDiedError,
-    ClusterUnavailableError,
-    wait_until_complete,
-)
+from kafka_assignors.testing._brokers.broker import Broker, wait_until_complete
 from kafka_assignors.testing._brokers.cluster import Cluster, choose_way, incomplete, kafka_cluster
-from kafka_assignors.testing._brokers.layout import PLAIN, Layout
+from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
+from kafka_assignors.testing._brokers.listeners import PLAIN
 from kafka_assignors.testing._brokers.metadata import ClusterState, PartitionState
+from kafka_assignors.testing._brokers.waiting import START_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from kafka_assignors.testing._brokers.layout import Layout
 
 NOBODY = "127.0.0.1:1"  # a port on which nothing listens
 
@@ -232,7 +230,9 @@ def test_waiting_ends_with_the_end_of_the_log_of_a_broker_that_dies() -> None:
 
 
 def test_waiting_ends_after_the_timeout_with_the_end_of_the_log() -> None:
-    with pytest.raises(ClusterUnavailableError, match=r"node 1 was not ready after 0 s.*\nstill starting"):
+    with pytest.raises(
+        ClusterUnavailableError, match=r"0 s waiting for Kafka node 1 to be ready:\n.*\nstill starting"
+    ):
         wait_until_complete([FakeBroker(text="still starting")], timeout=0)
 
 
@@ -364,7 +364,7 @@ def test_a_cluster_is_complete_when_all_that_run_agree_and_have_all_they_should(
 def test_waiting_for_a_complete_cluster_ends_with_what_is_missing() -> None:
     with pytest.raises(
         ClusterUnavailableError,
-        match=r"waited 0 s in vain for the cluster to be complete:\n  - node 1 does not answer: .*refused",
+        match=r"after 0 s waiting for the cluster to be complete:\n  - node 1 does not answer: .*refused",
     ):
         Cluster([NOBODY], 1, "embedded", (FakeBroker(),)).wait_complete(timeout=0)
 

@@ -8,9 +8,9 @@ import pytest
 from docker.errors import APIError, ImageNotFound
 
 from kafka_assignors.testing._brokers import containers
-from kafka_assignors.testing._brokers.broker import ClusterUnavailableError
 from kafka_assignors.testing._brokers.cluster import kafka_cluster
 from kafka_assignors.testing._brokers.containers import LOCAL_IMAGE, PUBLIC_IMAGE, server_settings, variable
+from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.layout import Layout
 
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_assignors.testing._brokers import embedded
-from kafka_assignors.testing._brokers.broker import BrokerDiedError, ClusterUnavailableError
 from kafka_assignors.testing._brokers.credentials import Credentials
 from kafka_assignors.testing._brokers.embedded import Brokers, WatchedProcess, server_settings
-from kafka_assignors.testing._brokers.layout import CLIENTS, PLAIN, PROXIED, Layout
-from kafka_assignors.testing._brokers.ports import PortTakenError, enter_retrying, free_ports
+from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
+from kafka_assignors.testing._brokers.layout import Layout
+from kafka_assignors.testing._brokers.listeners import CLIENTS, PLAIN, PROXIED
+from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition, libversion
 from kafka import TopicPartition as Partition
 
 from kafka_assignors.testing import Load, MockCluster
-from kafka_assignors.testing._brokers.broker import wait_until
+from kafka_assignors.testing._brokers.waiting import wait_until
 
 PATIENCE = 60.0  # seconds
 

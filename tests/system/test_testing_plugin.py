@@ -24,10 +24,11 @@ from types import SimpleNamespace
 
 import pytest
 from kafka import TopicPartition
-from kafka_assignors.testing import topics
+from kafka_assignors.testing import _topics as topics
 from kafka_assignors.testing._brokers import cluster
 from kafka_assignors.testing._groups import group
-from kafka_assignors._timelines.timeline import Event, Timeline
+from kafka_assignors._timelines.events import Assigned
+from kafka_assignors._timelines.timeline import Timeline
 
 class Fake:
     def __str__(self):
@@ -74,7 +75,7 @@ class FakeGroup:
         if self.broken:
             raise MemoryError("no colours left")
         owned = frozenset({TopicPartition("orders", 0)})
-        return Timeline([Event(time=0, member="m1", kind="assigned", partitions=owned)], end=10)
+        return Timeline([Assigned(0, "m1", partitions=owned)], end=10)
 
 cluster.kafka_cluster = started
 topics.create_topic = create_topic

@@ -12,9 +12,10 @@ import pytest
 
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.clients import CommitError
+from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.runners import ProcessRunner, ThreadRunner
-from kafka_assignors.testing._groups.worker import Worker, WorkerConfig
+from kafka_assignors.testing._groups.worker import Worker
 
 INTERRUPTED = """
 import os, signal, subprocess, types

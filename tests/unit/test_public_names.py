@@ -1,25 +1,66 @@
-"""What the packages say they offer."""
+"""What the packages offer is what docs/api.md promises, and nothing else looks public."""
 
 import importlib
+import re
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "kafka_assignors",
-        "kafka_assignors.coordinator",
-        "kafka_assignors.history",
-        "kafka_assignors.placement",
-        "kafka_assignors._wire.offsets_topic",
-        "kafka_assignors.testing",
-    ],
-)
-def test_public_names_are_sorted_and_there(name: str) -> None:
+PROMISED = [
+    "kafka_assignors",
+    "kafka_assignors.assignors",
+    "kafka_assignors.coordinator",
+    "kafka_assignors.history",
+    "kafka_assignors.history.report",
+    "kafka_assignors.leader",
+    "kafka_assignors.offsets_topic",
+    "kafka_assignors.placement",
+    "kafka_assignors.planners",
+    "kafka_assignors.proofs",
+    "kafka_assignors.testing",
+    "kafka_assignors.testing.chaos",
+    "kafka_assignors.testing.schedules",
+]
+
+
+def listed() -> dict[str, list[str]]:
+    """Module -> the names that the page lists for it, below the line that says what it is."""
+    sections = re.findall(
+        r"^## `(kafka_assignors[\w.]*)`\n\n.*?\n\n(.*?)\n\n", PAGE, re.DOTALL | re.MULTILINE
+    )
+    return {name: re.findall(r"`(\w+)`", names) for name, names in sections}
+
+
+def in_order(names: list[str]) -> list[str]:
+    """Constants, classes, functions, each sorted, as ruff sorts `__all__`."""
+    return sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+
+
+def test_the_page_lists_the_modules_that_are_promised() -> None:
+    assert [*listed()] == PROMISED
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_public_names_are_listed_sorted_and_there(name: str) -> None:
     module = importlib.import_module(name)
-    assert module.__all__ == sorted(module.__all__)
+    assert [*module.__all__] == in_order(module.__all__)
+    assert len({*module.__all__}) == len(module.__all__)
+    assert listed()[name] == sorted(module.__all__)
     assert [public for public in module.__all__ if not hasattr(module, public)] == []
+
+
+def test_every_other_module_is_private_by_name() -> None:
+    modules = [path.relative_to(ROOT).with_suffix("") for path in (ROOT / "kafka_assignors").rglob("*.py")]
+    assert len(modules) > 200
+    public = {
+        ".".join(part for part in module.parts if part != "__init__")
+        for module in modules
+        if not any(part.startswith("_") and part != "__init__" for part in module.parts)
+    }
+    assert public == {*PROMISED}
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -7,23 +7,32 @@ Everything that makes the group rebalance is kept with its reason.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal
 
-from kafka_assignors._wire.java.orders import HashKeys, string_hash
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 from kafka_assignors.coordinator._election import elect_leader, elect_strategy
-from kafka_assignors.coordinator._simulator.messages import Joined, Synced
+from kafka_assignors.coordinator._simulator.held_answers import HeldAnswers
+from kafka_assignors.coordinator._simulator.known_members import KnownMember, KnownMembers, Sessions
+from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.messages import Error, Join, JoinReply, Sync, SyncReply
+    from kafka_assignors.coordinator._simulator.messages import Join, JoinReply, Sync, SyncReply
 
-State = Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Stable"]
-"""The states of a group, under Kafka's names."""
+
+class State(StrEnum):
+    """The states of a group, under Kafka's names."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+
 
 Trigger = Literal[
     "member joined",
@@ -44,24 +53,6 @@ NEW_MEMBER_MS: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSettings:
-    """Settings of the broker, in Kafka's own defaults.
-
-    Attributes:
-        initial_rebalance_delay_ms: `group.initial.rebalance.delay.ms`: how long an empty group waits for
-            more members than its first.
-        min_session_timeout_ms: `group.min.session.timeout.ms`.
-        max_session_timeout_ms: `group.max.session.timeout.ms`.
-        max_size: `group.max.size`.
-    """
-
-    initial_rebalance_delay_ms: int = 3000
-    min_session_timeout_ms: int = 6000
-    max_session_timeout_ms: int = 1_800_000
-    max_size: int = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """Why a rebalance began.
 
@@ -76,22 +67,6 @@ class Cause:
     trigger: Trigger
     member_id: str
     generation: int
-
-
-@dataclass(slots=True)
-class _Member:
-    """A member, as the coordinator knows it; `is_new` until it was in a generation."""
-
-    member_id: str
-    client_id: str
-    instance_id: str | None
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocols: Mapping[str, bytes]
-    assignment: bytes = b""
-    is_new: bool = False
-    session: Timer | None = field(default=None, repr=False)
-    session_ends: int = 0
 
 
 class ClassicGroup:
@@ -115,7 +90,7 @@ class ClassicGroup:
     def __init__(
         self, clock: Clock, new_id: Callable[[], str], settings: BrokerSettings | None = None
     ) -> None:
-        self.state: State = "Empty"
+        self.state = State.EMPTY
         self.generation = 0
         self.strategy = ""
         self.leader: str | None = None
@@ -124,12 +99,9 @@ class ClassicGroup:
         self._clock = clock
         self._new_id = new_id
         self._settings = settings or BrokerSettings()
-        self._members: dict[str, _Member] = {}
-        self._order: HashKeys[str] = HashKeys((), string_hash)
-        self._known: Counter[str] = Counter()
-        self._joining: dict[str, JoinReply] = {}
-        self._syncing: dict[str, SyncReply] = {}
-        self._static: dict[str, str] = {}
+        self._members = KnownMembers()
+        self._sessions = Sessions(clock, self._expire)
+        self._held = HeldAnswers()
         self._pending: dict[str, Timer] = {}
         self._not_synced: set[str] = set()
         self._from_empty = False
@@ -144,7 +116,7 @@ class ClassicGroup:
     @property
     def member_ids(self) -> Sequence[str]:
         """The members' ids, in the order of Kafka's map."""
-        return list(self._order)
+        return self._members.ids
 
     def record(self) -> GroupMetadataValue:
         """The group as the coordinator writes it to `__consumer_offsets` when its leader has answered.
@@ -160,16 +132,16 @@ class ClassicGroup:
             current_state_timestamp=self._all_joined_at,
             members=tuple(
                 MemberMetadata(
-                    member_id=member_id,
-                    group_instance_id=self._members[member_id].instance_id,
-                    client_id=self._members[member_id].client_id,
+                    member_id=member.member_id,
+                    group_instance_id=member.instance_id,
+                    client_id=member.client_id,
                     client_host="/127.0.0.1",
-                    rebalance_timeout=self._members[member_id].rebalance_timeout_ms,
-                    session_timeout=self._members[member_id].session_timeout_ms,
-                    subscription=self._members[member_id].protocols[self.strategy],
-                    assignment=self._members[member_id].assignment,
+                    rebalance_timeout=member.rebalance_timeout_ms,
+                    session_timeout=member.session_timeout_ms,
+                    subscription=member.protocols[self.strategy],
+                    assignment=member.assignment,
                 )
-                for member_id in self.member_ids
+                for member in self._members.in_order()
             ),
         )
 
@@ -179,19 +151,15 @@ class ClassicGroup:
         It knows what was written at the end of the last rebalance, and nothing of one that is on: members
         whose joins or syncs it finds cut off ask again, and that begins a new one. A group at rest goes on.
         """
-        self._cut_off = {*self._joining, *self._syncing, *self._not_synced}
+        self._cut_off = {*self._held.joins, *self._held.syncs, *self._not_synced}
         for timer in (self._round, self._sync_timer, *self._pending.values()):
             if timer is not None:
                 timer.cancel()
-        for member in self._members.values():
-            self._end_session(member)
-        joining, self._joining = self._joining, {}
-        syncing, self._syncing = self._syncing, {}
+        for member in self._members:
+            self._sessions.end(member)
+        held, self._held = self._held, HeldAnswers()
         self._away = True
-        for join_reply in joining.values():
-            join_reply(Joined(error="NOT_COORDINATOR"))
-        for sync_reply in syncing.values():
-            sync_reply(Synced(error="NOT_COORDINATOR"))
+        held.refuse_all(Error.NOT_COORDINATOR)
         self._load()
         self._clock.after(away_ms, self._come_back)
 
@@ -199,8 +167,8 @@ class ClassicGroup:
         """Begin with what was written."""
         value = self._written
         members = () if value is None else value.members
-        self._members = {
-            member.member_id: _Member(
+        self._members = KnownMembers(
+            KnownMember(
                 member_id=member.member_id,
                 client_id=member.client_id,
                 instance_id=member.group_instance_id,
@@ -211,25 +179,18 @@ class ClassicGroup:
                 assignment=member.assignment,
             )
             for member in members
-        }
-        self._order = HashKeys(self._members, string_hash)
-        self._known = Counter(name for member in self._members.values() for name in member.protocols)
-        self._static = {
-            member.instance_id: member_id
-            for member_id, member in self._members.items()
-            if member.instance_id is not None
-        }
+        )
         self._pending, self._not_synced = {}, set()
         self._round = self._sync_timer = None
         self.generation = 0 if value is None else value.generation
         self.strategy = "" if value is None else value.protocol or ""
         self.leader = None if value is None else value.leader
-        self.state = "Stable" if self._members else "Empty"
+        self.state = State.STABLE if self._members else State.EMPTY
 
     def _come_back(self) -> None:
         self._away = False
-        for member in self._members.values():
-            self._renew(member)
+        for member in self._members:
+            self._sessions.renew(member)
 
     # Requests
 
@@ -237,15 +198,15 @@ class ClassicGroup:
         """JoinGroup; the answer may come much later."""
         settings = self._settings
         if self._away:
-            reply(Joined(error="NOT_COORDINATOR"))
+            reply(Joined(error=Error.NOT_COORDINATOR))
         elif not (
             settings.min_session_timeout_ms <= request.session_timeout_ms <= settings.max_session_timeout_ms
         ):
-            reply(Joined(error="INVALID_SESSION_TIMEOUT"))
+            reply(Joined(error=Error.INVALID_SESSION_TIMEOUT))
         elif len(self._members) >= settings.max_size and request.member_id not in self._members:
-            reply(Joined(error="GROUP_MAX_SIZE_REACHED"))
-        elif not self._supports(request):
-            reply(Joined(error="INCONSISTENT_GROUP_PROTOCOL"))
+            reply(Joined(error=Error.GROUP_MAX_SIZE_REACHED))
+        elif not self._members.supports(request.protocols):
+            reply(Joined(error=Error.INCONSISTENT_GROUP_PROTOCOL))
         elif request.member_id:
             self._join_again(request, reply)
         elif request.instance_id is not None:
@@ -256,31 +217,31 @@ class ClassicGroup:
             self._pending[member_id] = self._clock.after(
                 request.session_timeout_ms, lambda: self._forget_pending(member_id)
             )
-            reply(Joined(error="MEMBER_ID_REQUIRED", member_id=member_id))
+            reply(Joined(error=Error.MEMBER_ID_REQUIRED, member_id=member_id))
 
     def sync(self, request: Sync, reply: SyncReply) -> None:
         """SyncGroup; the answer comes with the leader's."""
         if self._away:
-            reply(Synced(error="NOT_COORDINATOR"))
+            reply(Synced(error=Error.NOT_COORDINATOR))
             return
         error = self._check(request.member_id, request.instance_id, request.generation)
         if error:
             reply(Synced(error=error))
             return
         member = self._members[request.member_id]
-        if self.state == "PreparingRebalance":
-            reply(Synced(error="REBALANCE_IN_PROGRESS"))
-        elif self.state == "CompletingRebalance":
-            self._syncing[member.member_id] = reply
+        if self.state == State.PREPARING:
+            reply(Synced(error=Error.REBALANCE_IN_PROGRESS))
+        elif self.state == State.COMPLETING:
+            self._held.syncs[member.member_id] = reply
             self._not_synced.discard(member.member_id)
             if member.member_id == self.leader:
-                for other in self._members.values():
+                for other in self._members:
                     other.assignment = request.assignments.get(other.member_id, b"")
-                self.state = "Stable"
+                self.state = State.STABLE
                 self._written = self.record()
-                for waiting in list(self._syncing):
-                    self._renew(self._members[waiting])
-                    self._answer_sync(waiting, Synced(assignment=self._members[waiting].assignment))
+                for waiting in list(self._held.syncs):
+                    self._sessions.renew(self._members[waiting])
+                    self._held.answer_sync(waiting, Synced(assignment=self._members[waiting].assignment))
             self._end_sync_timer()
         else:
             self._not_synced.discard(member.member_id)
@@ -290,34 +251,29 @@ class ClassicGroup:
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> Error:
         """Heartbeat."""
         if self._away:
-            return "NOT_COORDINATOR"
+            return Error.NOT_COORDINATOR
         error = self._check(member_id, instance_id, generation)
         if error:
             return error
-        self._renew(self._members[member_id])
-        return "REBALANCE_IN_PROGRESS" if self.state == "PreparingRebalance" else ""
+        self._sessions.renew(self._members[member_id])
+        return Error.REBALANCE_IN_PROGRESS if self.state == State.PREPARING else Error.NONE
 
     def leave(self, member_id: str, instance_id: str | None = None) -> Error:
         """LeaveGroup: of a member by its id, or of a static one by its instance id."""
         if self._away:
-            return "NOT_COORDINATOR"
+            return Error.NOT_COORDINATOR
         if instance_id is not None and not member_id:
-            member_id = self._static.get(instance_id, "")
+            member_id = self._members.of_instance(instance_id) or ""
         if member_id in self._pending:
             self._pending.pop(member_id).cancel()
             self._maybe_complete()
-            return ""
+            return Error.NONE
         if member_id not in self._members:
-            return "UNKNOWN_MEMBER_ID"
+            return Error.UNKNOWN_MEMBER_ID
         self._remove_and_go_on(member_id, "member left")
-        return ""
+        return Error.NONE
 
     # Joining
-
-    def _supports(self, request: Join) -> bool:
-        if not self._members:
-            return bool(request.protocols)
-        return any(self._known[name] == len(self._members) for name in request.protocols)
 
     def _join_again(self, request: Join, reply: JoinReply) -> None:
         if request.member_id in self._pending:
@@ -330,19 +286,18 @@ class ClassicGroup:
             return
         member = self._members[request.member_id]
         changed = dict(member.protocols) != dict(request.protocols)
-        if self.state == "PreparingRebalance":
+        if self.state == State.PREPARING:
             self._update(member, request, reply)
             self._maybe_complete()
         elif not changed and (
-            self.state == "CompletingRebalance"
-            or (self.state == "Stable" and member.member_id != self.leader)
+            self.state == State.COMPLETING or (self.state == State.STABLE and member.member_id != self.leader)
         ):
             reply(self._answer_to(member))
         else:
             self._update(member, request, reply)
             self._rebalance(self._why_again(member), member.member_id)
 
-    def _why_again(self, member: _Member) -> Trigger:
+    def _why_again(self, member: KnownMember) -> Trigger:
         if member.member_id in self._cut_off:
             return "coordinator moved"
         leads = member.member_id == self.leader
@@ -351,38 +306,26 @@ class ClassicGroup:
     def _join_static(self, request: Join, reply: JoinReply) -> None:
         assert request.instance_id is not None  # noqa: S101 - for the type checker
         member_id = f"{request.instance_id}-{self._new_id()}"
-        old_id = self._static.get(request.instance_id)
+        old_id = self._members.of_instance(request.instance_id)
         if old_id is None:
             self._add(member_id, request, reply)
             return
         old = self._members[old_id]
-        self._answer_join(old_id, Joined(error="FENCED_INSTANCE_ID", member_id=old_id))
-        self._answer_sync(old_id, Synced(error="FENCED_INSTANCE_ID"))
-        self._end_session(old)
+        self._held.answer_join(old_id, Joined(error=Error.FENCED_INSTANCE_ID, member_id=old_id))
+        self._held.answer_sync(old_id, Synced(error=Error.FENCED_INSTANCE_ID))
+        self._sessions.end(old)
         was_leader = self.leader == old_id
-        member = _Member(
-            member_id=member_id,
-            client_id=request.client_id,
-            instance_id=request.instance_id,
-            session_timeout_ms=request.session_timeout_ms,
-            rebalance_timeout_ms=request.rebalance_timeout_ms,
-            protocols=request.protocols,
-            assignment=old.assignment,
-        )
-        del self._members[old_id]
+        member = KnownMember.of(member_id, request)
+        member.assignment = old.assignment
+        self._members.remove(old_id)
         self.removed(old_id)
-        self._known.subtract(list(old.protocols))
-        self._known.update(list(member.protocols))
-        self._order.discard(old_id)
         self._not_synced.discard(old_id)
-        self._members[member_id] = member
-        self._order.add(member_id)
-        self._static[request.instance_id] = member_id
+        self._members.add(member)
         if was_leader:
             self.leader = member_id
-        self._renew(member)
-        if self.state == "Stable":
-            if elect_strategy(self._preferences()).strategy == self.strategy:
+        self._sessions.renew(member)
+        if self.state == State.STABLE:
+            if elect_strategy(self._members.preferences()).strategy == self.strategy:
                 # Nobody notices; what it subscribes to now counts in the next round only.
                 self._written = self.record()
                 reply(replace(self._answer_to(member), skip_assignment=was_leader))
@@ -390,44 +333,29 @@ class ClassicGroup:
             trigger: Trigger = "static member came back with another strategy"
         else:
             trigger = "static member came back in a rebalance"
-        self._joining[member_id] = reply
+        self._held.joins[member_id] = reply
         self._rebalance_or_complete(trigger, member_id)
 
     def _add(self, member_id: str, request: Join, reply: JoinReply) -> None:
-        if self.state == "PreparingRebalance" and self._from_empty:
+        if self.state == State.PREPARING and self._from_empty:
             self._new_member_added = True
-        member = _Member(
-            member_id=member_id,
-            client_id=request.client_id,
-            instance_id=request.instance_id,
-            session_timeout_ms=request.session_timeout_ms,
-            rebalance_timeout_ms=request.rebalance_timeout_ms,
-            protocols=request.protocols,
-            is_new=True,
-        )
-        self._members[member_id] = member
-        self._joining[member_id] = reply
-        self._known.update(list(request.protocols))
-        self._order.add(member_id)
-        if request.instance_id is not None:
-            self._static[request.instance_id] = member_id
+        member = KnownMember.of(member_id, request)
+        member.is_new = True
+        self._members.add(member)
+        self._held.joins[member_id] = reply
         if self.leader is None:
             self.leader = member_id
-        self._renew(member, NEW_MEMBER_MS)
+        self._sessions.renew(member, NEW_MEMBER_MS)
         self._rebalance_or_complete("member joined", member_id)
 
-    def _update(self, member: _Member, request: Join, reply: JoinReply) -> None:
-        self._known.subtract(list(member.protocols))
-        self._known.update(list(request.protocols))
-        member.protocols = request.protocols
-        member.session_timeout_ms = request.session_timeout_ms
-        member.rebalance_timeout_ms = request.rebalance_timeout_ms
-        self._joining[member.member_id] = reply
+    def _update(self, member: KnownMember, request: Join, reply: JoinReply) -> None:
+        self._members.update(member, request)
+        self._held.joins[member.member_id] = reply
 
     # Rounds
 
     def _rebalance_or_complete(self, trigger: Trigger, member_id: str) -> None:
-        if self.state == "PreparingRebalance":
+        if self.state == State.PREPARING:
             self._maybe_complete()
         else:
             self._rebalance(trigger, member_id)
@@ -438,23 +366,23 @@ class ClassicGroup:
         self.causes.append(
             Cause(time_ms=self._clock.now, trigger=trigger, member_id=member_id, generation=self.generation)
         )
-        if self.state == "CompletingRebalance":
-            for member in self._members.values():
+        if self.state == State.COMPLETING:
+            for member in self._members:
                 member.assignment = b""
-            for waiting in list(self._syncing):
-                self._renew(self._members[waiting])
-                self._answer_sync(waiting, Synced(error="REBALANCE_IN_PROGRESS"))
+            for waiting in list(self._held.syncs):
+                self._sessions.renew(self._members[waiting])
+                self._held.answer_sync(waiting, Synced(error=Error.REBALANCE_IN_PROGRESS))
         self._not_synced.clear()
         self._end_sync_timer()
-        self._from_empty = self.state == "Empty"
-        self.state = "PreparingRebalance"
+        self._from_empty = self.state == State.EMPTY
+        self.state = State.PREPARING
         if self._from_empty:
             delay = self._settings.initial_rebalance_delay_ms
-            self._wait_for_first(delay, max(self._rebalance_timeout_ms - delay, 0))
+            self._wait_for_first(delay, max(self._members.rebalance_timeout_ms - delay, 0))
         elif self._all_joined:
             self._complete()
         else:
-            self._round = self._clock.after(self._rebalance_timeout_ms, self._complete)
+            self._round = self._clock.after(self._members.rebalance_timeout_ms, self._complete)
 
     def _wait_for_first(self, delay: int, remaining: int) -> None:
         """Wait for more members; once more as long as some came, up to the rebalance timeout."""
@@ -470,7 +398,7 @@ class ClassicGroup:
         self._round = self._clock.after(delay, look)
 
     def _maybe_complete(self) -> None:
-        if self.state == "PreparingRebalance" and self._all_joined and not self._from_empty:
+        if self.state == State.PREPARING and self._all_joined and not self._from_empty:
             self._complete()
 
     def _complete(self) -> None:
@@ -478,39 +406,39 @@ class ClassicGroup:
         if self._round is not None:
             self._round.cancel()
             self._round = None
-        for member in list(self._members.values()):
-            if member.member_id not in self._joining:
+        for member in list(self._members):
+            if member.member_id not in self._held.joins:
                 if member.instance_id is None:
                     self._remove(member.member_id)
                 else:
                     self.removed(member.member_id)
-        elected = elect_leader(self._order, leader=self.leader, joined=self._joining)
+        elected = elect_leader(self._members.order, leader=self.leader, joined=self._held.joins)
         if elected is None and self._members:  # static members that may yet come back
-            self._round = self._clock.after(self._rebalance_timeout_ms, self._complete)
+            self._round = self._clock.after(self._members.rebalance_timeout_ms, self._complete)
             return
         self.leader = elected
         self.generation += 1
         self._all_joined_at = self._clock.now
         self._not_synced.clear()
         if not self._members:
-            self.state, self.strategy = "Empty", ""
+            self.state, self.strategy = State.EMPTY, ""
             self._written = self.record()
             return
-        self.strategy = elect_strategy(self._preferences()).strategy
-        self.state = "CompletingRebalance"
-        answers = [(member, self._answer_to(member)) for member in self._members.values()]
-        self._not_synced.update(self._members)
+        self.strategy = elect_strategy(self._members.preferences()).strategy
+        self.state = State.COMPLETING
+        answers = [(member, self._answer_to(member)) for member in self._members]
+        self._not_synced.update(member.member_id for member in self._members)
         generation = self.generation
         self._sync_timer = self._clock.after(
-            self._rebalance_timeout_ms, lambda: self._expire_syncs(generation)
+            self._members.rebalance_timeout_ms, lambda: self._expire_syncs(generation)
         )
         for member, answer in answers:
             member.is_new = False
-            self._renew(member)
-            self._answer_join(member.member_id, answer)
+            self._sessions.renew(member)
+            self._held.answer_join(member.member_id, answer)
 
     def _expire_syncs(self, generation: int) -> None:
-        if generation != self.generation or self.state not in {"CompletingRebalance", "Stable"}:
+        if generation != self.generation or self.state not in {State.COMPLETING, State.STABLE}:
             return
         late = [member_id for member_id in self.member_ids if member_id in self._not_synced]
         for member_id in late:
@@ -527,39 +455,18 @@ class ClassicGroup:
 
     def _check(self, member_id: str, instance_id: str | None, generation: int | None = None) -> Error:
         if instance_id is not None:
-            known = self._static.get(instance_id)
+            known = self._members.of_instance(instance_id)
             if known is None:
-                return "UNKNOWN_MEMBER_ID"
+                return Error.UNKNOWN_MEMBER_ID
             if known != member_id:
-                return "FENCED_INSTANCE_ID"
+                return Error.FENCED_INSTANCE_ID
         if member_id not in self._members:
-            return "UNKNOWN_MEMBER_ID"
-        return "ILLEGAL_GENERATION" if generation not in {None, self.generation} else ""
+            return Error.UNKNOWN_MEMBER_ID
+        return Error.ILLEGAL_GENERATION if generation not in {None, self.generation} else Error.NONE
 
-    def _renew(self, member: _Member, timeout_ms: int | None = None) -> None:
-        """Begin the member's session anew."""
-        timeout = member.session_timeout_ms if timeout_ms is None else timeout_ms
-        member.session_ends = self._clock.now + timeout
-        if member.session is None or not member.session.pending or member.session.time > member.session_ends:
-            self._end_session(member)
-            member.session = self._clock.after(timeout, lambda: self._look_at_session(member))
-
-    def _look_at_session(self, member: _Member) -> None:
-        # A timer for each heartbeat would be most of what a simulation does.
-        if self._clock.now < member.session_ends:
-            rest = member.session_ends - self._clock.now
-            member.session = self._clock.after(rest, lambda: self._look_at_session(member))
-        else:
-            self._expire(member)
-
-    @staticmethod
-    def _end_session(member: _Member) -> None:
-        if member.session is not None:
-            member.session.cancel()
-
-    def _expire(self, member: _Member) -> None:
+    def _expire(self, member: KnownMember) -> None:
         # One that waits for an answer sends no heartbeats; but a new one has waited long enough.
-        waits = member.member_id in self._joining or member.member_id in self._syncing
+        waits = member.member_id in self._held
         if self._members.get(member.member_id) is member and (member.is_new or not waits):
             self._remove_and_go_on(member.member_id, "member lost")
 
@@ -572,55 +479,24 @@ class ClassicGroup:
         self._rebalance_or_complete(trigger, member_id)
 
     def _remove(self, member_id: str) -> None:
-        member = self._members.pop(member_id)
+        member = self._members.remove(member_id)
         self.removed(member_id)
-        self._order.discard(member_id)
         self._not_synced.discard(member_id)
-        self._known.subtract(list(member.protocols))
-        self._end_session(member)
-        if member.instance_id is not None:
-            self._static.pop(member.instance_id, None)
-        self._answer_join(member_id, Joined(error="UNKNOWN_MEMBER_ID", member_id=member_id))
-        self._answer_sync(member_id, Synced(error="UNKNOWN_MEMBER_ID"))
+        self._sessions.end(member)
+        self._held.answer_join(member_id, Joined(error=Error.UNKNOWN_MEMBER_ID, member_id=member_id))
+        self._held.answer_sync(member_id, Synced(error=Error.UNKNOWN_MEMBER_ID))
         if self.leader == member_id:
-            self.leader = elect_leader(self._order)
+            self.leader = elect_leader(self._members.order)
 
-    def _answer_join(self, member_id: str, answer: Joined) -> None:
-        reply = self._joining.pop(member_id, None)
-        if reply is not None:
-            reply(answer)
-
-    def _answer_sync(self, member_id: str, answer: Synced) -> None:
-        reply = self._syncing.pop(member_id, None)
-        if reply is not None:
-            reply(answer)
-
-    def _answer_to(self, member: _Member) -> Joined:
+    def _answer_to(self, member: KnownMember) -> Joined:
         return Joined(
             member_id=member.member_id,
             generation=self.generation,
             strategy=self.strategy,
             leader=self.leader or "",
-            members=self._subscriptions() if member.member_id == self.leader else (),
+            members=self._members.subscriptions(self.strategy) if member.member_id == self.leader else (),
         )
-
-    def _subscriptions(self) -> list[tuple[str, str | None, bytes]]:
-        return [
-            (
-                member_id,
-                self._members[member_id].instance_id,
-                self._members[member_id].protocols[self.strategy],
-            )
-            for member_id in self.member_ids
-        ]
-
-    def _preferences(self) -> dict[str, list[str]]:
-        return {member_id: list(self._members[member_id].protocols) for member_id in self.member_ids}
 
     @property
     def _all_joined(self) -> bool:
-        return not self._pending and len(self._joining) == len(self._members)
-
-    @property
-    def _rebalance_timeout_ms(self) -> int:
-        return max((member.rebalance_timeout_ms for member in self._members.values()), default=0)
+        return not self._pending and len(self._held.joins) == len(self._members)

@@ -5,7 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors._timelines.events import NO_GENERATION, Event
+from kafka_assignors._timelines.events import (
+    Closed,
+    Crashed,
+    CutOff,
+    Event,
+    Exited,
+    Frozen,
+    Lost,
+    Paused,
+    Reconnected,
+    Revoked,
+    Started,
+    Thawed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -13,7 +26,7 @@ if TYPE_CHECKING:
     from kafka.structs import TopicPartition
 
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.member import MemberSettings
+    from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 
 class SimulatedConsumer(ABC):
@@ -65,7 +78,7 @@ class SimulatedConsumer(ABC):
         self._poll: Timer | None = None
         self._beat: Timer | None = None
         self._attempt = 0
-        self._report("started", instance_id=instance_id, client="simulated")
+        self._report(Started(*self._now, instance_id=instance_id, client="simulated"))
 
     def call_later(self, delay_ms: int, action: Callable[[], None]) -> Callable[[], None]:
         """Have something done after so many milliseconds, unless it has ended; what is given calls it off."""
@@ -77,17 +90,17 @@ class SimulatedConsumer(ABC):
 
     def crash(self) -> None:
         """End without a word."""
-        self._end("crashed")
+        self._end(Crashed(*self._now))
 
     def freeze(self) -> None:
         """Stand still: no heartbeats, no polls; answers are heard after `thaw`."""
         self.frozen = True
-        self._report("frozen")
+        self._report(Frozen(*self._now))
 
     def thaw(self) -> None:
         """Go on."""
         self.frozen = False
-        self._report("thawed")
+        self._report(Thawed(*self._now))
         unheard, self._unheard = self._unheard, []
         for hear in unheard:
             hear()
@@ -95,12 +108,12 @@ class SimulatedConsumer(ABC):
     def cut(self) -> None:
         """Let nothing pass between it and the coordinator; what is on its way is lost."""
         self.cut_off = True
-        self._report("cut off")
+        self._report(CutOff(*self._now))
 
     def reconnect(self) -> None:
         """Let everything pass again."""
         self.cut_off = False
-        self._report("reconnected")
+        self._report(Reconnected(*self._now))
 
     @property
     def paused(self) -> bool:
@@ -110,7 +123,7 @@ class SimulatedConsumer(ABC):
     def pause_polling(self) -> None:
         """Let the application hang; heartbeats go on until `max_poll_interval_ms` is over."""
         self._paused_at = self._clock.now
-        self._report("paused")
+        self._report(Paused(*self._now))
         paused_at = self._paused_at
         self._clock.after(self.settings.max_poll_interval_ms, lambda: self._look_at_polls(paused_at))
 
@@ -131,11 +144,11 @@ class SimulatedConsumer(ABC):
     def _revoke(self, partitions: frozenset[TopicPartition]) -> None:
         if partitions:
             self.held -= partitions
-            self._report("revoked", generation=self._generation, partitions=partitions)
+            self._report(Revoked(*self._now, generation=self._generation, partitions=partitions))
 
     def _lose_all(self) -> None:
         if self.held:
-            self._report("lost", partitions=self.held)
+            self._report(Lost(*self._now, partitions=self.held))
             self.held = frozenset()
 
     @property
@@ -143,15 +156,15 @@ class SimulatedConsumer(ABC):
     def _generation(self) -> int:
         """The generation, or epoch, that it is in."""
 
-    def _end(self, kind: str, **details: Any) -> None:
-        self._report(kind, **details)
+    def _end(self, event: Closed | Crashed) -> None:
+        self._report(event)
         self.running = self.stable = False
         self.held = frozenset()
         self._attempt += 1
         for timer in (self._poll, self._beat):
             if timer is not None:
                 timer.cancel()
-        self._report_to(Event(time=self._clock.now / 1000, member=self.name, kind="exited"))
+        self._report_to(Exited(*self._now))
 
     # The network
 
@@ -186,22 +199,11 @@ class SimulatedConsumer(ABC):
         else:
             action()
 
-    def _report(
-        self,
-        kind: str,
-        *,
-        generation: int = NO_GENERATION,
-        partitions: frozenset[TopicPartition] = frozenset(),
-        **details: Any,
-    ) -> None:
+    @property
+    def _now(self) -> tuple[float, str]:
+        """What each event begins with: the time in seconds, and the member."""
+        return self._clock.now / 1000, self.name
+
+    def _report(self, event: Event) -> None:
         if self.running:
-            self._report_to(
-                Event(
-                    time=self._clock.now / 1000,
-                    member=self.name,
-                    kind=kind,
-                    generation=generation,
-                    partitions=partitions,
-                    details=details,
-                )
-            )
+            self._report_to(event)

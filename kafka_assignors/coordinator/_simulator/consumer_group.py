@@ -20,8 +20,10 @@ from kafka_assignors.coordinator._simulator.messages import (
     LEAVE,
     LEAVE_STATIC,
     ConsumerHeartbeatAnswer,
+    Error,
 )
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, reconcile
+from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import (
     ASSIGNORS,
     MemberIds,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, Error, TopicIdPartition
+    from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, TopicIdPartition
 
 ConsumerGroupState = Literal["Empty", "Assigning", "Reconciling", "Stable"]
 """The states of a KIP-848 group, under Kafka's names."""
@@ -50,24 +52,6 @@ EpochTrigger = Literal[
     "topics changed",
 ]
 """What makes a new group epoch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerBrokerSettings:
-    """Settings of the broker for KIP-848 groups, in Kafka's own defaults.
-
-    Attributes:
-        session_timeout_ms: `group.consumer.session.timeout.ms`: how long a member may send no heartbeat.
-        heartbeat_interval_ms: `group.consumer.heartbeat.interval.ms`: how often members send one.
-        assignment_interval_ms: `group.consumer.assignment.interval.ms`: how long after a target assignment
-            the next may be made.
-        max_size: `group.consumer.max.size`.
-    """
-
-    session_timeout_ms: int = 45_000
-    heartbeat_interval_ms: int = 5000
-    assignment_interval_ms: int = 1000
-    max_size: int = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +150,7 @@ class ConsumerGroup:
         if request.epoch in {LEAVE, LEAVE_STATIC}:
             return self._leave(request)
         if len(self.members) >= self.settings.max_size and request.member_id not in self.members:
-            return ConsumerHeartbeatAnswer(error="GROUP_MAX_SIZE_REACHED")
+            return ConsumerHeartbeatAnswer(error=Error.GROUP_MAX_SIZE_REACHED)
         error = self._fenced(request)
         if error:
             return ConsumerHeartbeatAnswer(error=error)
@@ -201,41 +185,47 @@ class ConsumerGroup:
 
     @staticmethod
     def _invalid(request: ConsumerHeartbeat) -> Error:
-        if not request.member_id or "" in {request.instance_id, request.rack} or request.epoch < LEAVE_STATIC:
-            return "INVALID_REQUEST"
+        if (
+            not request.member_id
+            or Error.NONE in {request.instance_id, request.rack}
+            or request.epoch < LEAVE_STATIC
+        ):
+            return Error.INVALID_REQUEST
         says_all = None not in {request.rebalance_timeout_ms, request.topics} and request.owned == frozenset()
         if request.epoch == JOIN and not says_all:
-            return "INVALID_REQUEST"
+            return Error.INVALID_REQUEST
         if request.epoch == LEAVE_STATIC and request.instance_id is None:
-            return "INVALID_REQUEST"
-        return "" if request.assignor in {None, *ASSIGNORS} else "UNSUPPORTED_ASSIGNOR"
+            return Error.INVALID_REQUEST
+        return Error.NONE if request.assignor in {None, *ASSIGNORS} else Error.UNSUPPORTED_ASSIGNOR
 
     def _fenced(self, request: ConsumerHeartbeat) -> Error:
         """Whether the request comes from a member that is in the group, or may come into it."""
         if request.epoch == JOIN:
             old = self._static_member(request.instance_id)
-            return "UNRELEASED_INSTANCE_ID" if old is not None and old.epoch != LEAVE_STATIC else ""
+            return (
+                Error.UNRELEASED_INSTANCE_ID if old is not None and old.epoch != LEAVE_STATIC else Error.NONE
+            )
         error = self._unknown(request)
         if error:
             return error
         member = self.members[request.member_id]
         if request.epoch == member.epoch:
-            return ""
+            return Error.NONE
         # The answer with the new epoch may have been lost.
         behind = request.epoch == member.previous_epoch and request.epoch < member.epoch
         within = request.owned is not None and request.owned <= member.assigned.keys()
-        return "" if behind and within else "FENCED_MEMBER_EPOCH"
+        return Error.NONE if behind and within else Error.FENCED_MEMBER_EPOCH
 
     def _unknown(self, request: ConsumerHeartbeat) -> Error:
         if not self._exists:
-            return "GROUP_ID_NOT_FOUND"
+            return Error.GROUP_ID_NOT_FOUND
         if request.instance_id is not None:
             member = self._static_member(request.instance_id)
             if member is not None and member.member_id != request.member_id:
-                return "FENCED_INSTANCE_ID"
+                return Error.FENCED_INSTANCE_ID
         else:
             member = self.members.get(request.member_id)
-        return "UNKNOWN_MEMBER_ID" if member is None else ""
+        return Error.UNKNOWN_MEMBER_ID if member is None else Error.NONE
 
     def _static_member(self, instance_id: str | None) -> GroupMember | None:
         return None if instance_id is None else self.members.get(self._static.get(instance_id, ""))

@@ -13,13 +13,23 @@ from typing import TYPE_CHECKING
 
 from kafka.structs import TopicPartition
 
-from kafka_assignors._timelines.events import NO_GENERATION
+from kafka_assignors._timelines.events import (
+    NO_GENERATION,
+    Assigned,
+    AssignmentReceived,
+    Closed,
+    Failed,
+    Joining,
+    Resumed,
+    Subscribed,
+)
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator._simulator.messages import (
     JOIN,
     LEAVE,
     LEAVE_STATIC,
     ConsumerHeartbeat,
+    Error,
     TopicIdPartition,
 )
 
@@ -29,8 +39,8 @@ if TYPE_CHECKING:
     from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.clock import Clock
     from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup
-    from kafka_assignors.coordinator._simulator.member import MemberSettings
     from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
+    from kafka_assignors.coordinator._simulator.settings import MemberSettings
     from kafka_assignors.coordinator._simulator.target_assignment import Assignor, Topic
 
 
@@ -104,19 +114,19 @@ class ConsumerMember(SimulatedConsumer):
         self._revoke(self.held)
         if self.epoch != NO_GENERATION:
             self._send_leave()
-        self._end("closed", reason="left")
+        self._end(Closed(*self._now, reason="left"))
 
     def resume_polling(self) -> None:
         """Let the application poll again."""
         self._paused_at = None
-        self._report("resumed")
+        self._report(Resumed(*self._now))
         self._at_next_poll(self._join if self.epoch == NO_GENERATION else self._reconcile)
 
     def subscribe(self, topics: Collection[str]) -> None:
         """Change the subscription; the next heartbeat says it."""
         self.topics = frozenset(topics)
         self.stable = False
-        self._report("subscribed", topics=sorted(topics))
+        self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
 
     # Heartbeats
 
@@ -127,7 +137,7 @@ class ConsumerMember(SimulatedConsumer):
         self.stable = False
         self._said = _Said()
         self._told = self._has = None
-        self._report("metadata", member_id=self.member_id, topics=sorted(self.topics))
+        self._report(Joining(*self._now, member_id=self.member_id, topics=tuple(sorted(self.topics))))
         self.epoch = JOIN
         self._send_heartbeat()
 
@@ -173,10 +183,12 @@ class ConsumerMember(SimulatedConsumer):
             self._learn_names(answer.assignment - self._names.keys())
         if new_epoch or answer.assignment is not None:
             self._report(
-                "assignment",
-                generation=self.epoch,
-                partitions=frozenset(self._names[partition] for partition in self._told or ()),
-                member_id=self.member_id,
+                AssignmentReceived(
+                    *self._now,
+                    generation=self.epoch,
+                    partitions=frozenset(self._names[partition] for partition in self._told or ()),
+                    member_id=self.member_id,
+                )
             )
         if self._told != self._has:
             self.stable = False
@@ -196,19 +208,19 @@ class ConsumerMember(SimulatedConsumer):
         added = wanted - self.held
         if added or self._has is None:
             self.held |= added
-            self._report("assigned", generation=self.epoch, partitions=added)
+            self._report(Assigned(*self._now, generation=self.epoch, partitions=added))
         self._has = self._told
         self._send_heartbeat()
 
     def _failed(self, error: str) -> None:
         """Lose everything and join again, under the same id; other errors are the end."""
-        if error in {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"}:
+        if error in {Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID}:
             self._forget_group()
             self._at_next_poll(self._join)
         else:
-            self._report("error", text=error)
+            self._report(Failed(*self._now, text=error))
             self._lose_all()
-            self._end("closed", reason="errors")
+            self._end(Closed(*self._now, reason="errors"))
 
     def _polled_too_late(self) -> None:
         self._send_leave()

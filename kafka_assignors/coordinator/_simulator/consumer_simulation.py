@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.coordinator._simulator.consumer_group import ConsumerBrokerSettings, ConsumerGroup
+from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
 from kafka_assignors.coordinator._simulator.life import SimulatedLife
-from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.target_assignment import Topic
 
 if TYPE_CHECKING:

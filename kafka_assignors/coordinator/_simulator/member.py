@@ -23,11 +23,22 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._timelines.events import (
+    Assigned,
+    AssignmentReceived,
+    Closed,
+    Failed,
+    Joining,
+    Led,
+    Rejected,
+    Resumed,
+    Subscribed,
+)
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.assignors._host import Cancel, Host, calls
 from kafka_assignors.assignors._joins import FRESH
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
-from kafka_assignors.coordinator._simulator.messages import Join, Sync
+from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
 from kafka_assignors.leader import lead
 
 if TYPE_CHECKING:
@@ -38,7 +49,8 @@ if TYPE_CHECKING:
     from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.classic_group import ClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced
+    from kafka_assignors.coordinator._simulator.messages import Joined, Synced
+    from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 RETRY_MS: Final = 100
 """How long a member waits before it asks again after an error: `retry.backoff.ms`."""
@@ -47,35 +59,14 @@ REQUEST_TIMEOUT_MS: Final = 30_000
 """How long it waits for an answer: `request.timeout.ms`."""
 
 _AT_ONCE: Final = frozenset(
-    {"ILLEGAL_GENERATION", "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID"}
+    {Error.ILLEGAL_GENERATION, Error.MEMBER_ID_REQUIRED, Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID}
 )
 """Errors of a join after which the same poll joins again without waiting."""
 
-_LATER: Final = frozenset({"NOT_COORDINATOR", "NETWORK", "NOT_JOINING", "ASSIGNOR"})
+_LATER: Final = frozenset({Error.NOT_COORDINATOR, "NETWORK", "NOT_JOINING", "ASSIGNOR"})
 """Errors of a join that are tried again after `RETRY_MS`; all others end the member."""
 
 _State = Literal["UNJOINED", "REBALANCING", "STABLE"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSettings:
-    """Settings of a consumer, in the clients' own defaults.
-
-    Attributes:
-        session_timeout_ms: How long it may send no heartbeat.
-        heartbeat_interval_ms: How often it sends one.
-        max_poll_interval_ms: How long it may not poll; also how long the others wait for it to join.
-        poll_ms: How long the application polls at a time.
-        work_ms: How long it works between two polls.
-        latency_ms: How long a request takes to the coordinator, and its answer back.
-    """
-
-    session_timeout_ms: int = 45_000
-    heartbeat_interval_ms: int = 3000
-    max_poll_interval_ms: int = 300_000
-    poll_ms: int = 100
-    work_ms: int = 0
-    latency_ms: int = 1
 
 
 @dataclass(slots=True, eq=False)
@@ -171,7 +162,7 @@ class Member(SimulatedConsumer):
         else:
             self._revoke(self.held)
         self._leave_group()
-        self._end("closed", reason="left")
+        self._end(Closed(*self._now, reason="left"))
 
     def pause_polling(self) -> None:
         """Let the application hang; heartbeats go on until `max_poll_interval_ms` is over."""
@@ -184,13 +175,13 @@ class Member(SimulatedConsumer):
     def resume_polling(self) -> None:
         """Let the application poll again."""
         self._paused_at = None
-        self._report("resumed")
+        self._report(Resumed(*self._now))
         self._look()
 
     def subscribe(self, topics: Collection[str]) -> None:
         """Change the subscription, and join again with it, unless it is the same."""
         self.topics = frozenset(topics)
-        self._report("subscribed", topics=sorted(topics))
+        self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
         self._look()
 
     def look_at_topics(self) -> None:
@@ -303,7 +294,7 @@ class Member(SimulatedConsumer):
             return
         if self._clock.now - late.at < limit * FRESH:
             self._ended = late
-            self._join_ended(attempt, "", late.assignment)
+            self._join_ended(attempt, Error.NONE, late.assignment)
             return
 
         def sent(reply: Callable[[str], None]) -> None:
@@ -311,9 +302,9 @@ class Member(SimulatedConsumer):
 
         def heard(error: str) -> None:
             self._heard(error)
-            if error in {"", "REBALANCE_IN_PROGRESS"}:
+            if error in {Error.NONE, Error.REBALANCE_IN_PROGRESS}:
                 self._ended = replace(late, at=self._clock.now)
-                self._join_ended(attempt, "", late.assignment)
+                self._join_ended(attempt, Error.NONE, late.assignment)
             elif self.running:
                 self._join_prepared(attempt)
 
@@ -323,7 +314,7 @@ class Member(SimulatedConsumer):
         gone = self._is_lost or any(one.topic not in self.topics for one in self.assigned)
         if self._rejoining and self.cooperative and self.assigned and gone:
             self._rejoining = False
-            self._join_ended(attempt, "REBALANCE_IN_PROGRESS")
+            self._join_ended(attempt, Error.REBALANCE_IN_PROGRESS)
         else:
             self._ask_to_join(attempt)
 
@@ -335,10 +326,12 @@ class Member(SimulatedConsumer):
         with calls(self._host):
             said = {name: assignor.metadata(self.topics) for name, assignor in self._assignors.items()}
         self._report(
-            "metadata",
-            member_id=self.member_id,
-            topics=sorted(self.topics),
-            claimed_generation=max(one.generation_id for one in said.values()),
+            Joining(
+                *self._now,
+                member_id=self.member_id,
+                topics=tuple(sorted(self.topics)),
+                claimed_generation=max(one.generation_id for one in said.values()),
+            )
         )
         request = Join(
             member_id=self.member_id,
@@ -372,9 +365,9 @@ class Member(SimulatedConsumer):
         self._ask(request, lambda answer: None if attempt.done else hear(attempt, answer))
 
     def _joined(self, attempt: _Attempt, answer: Joined) -> None:
-        if answer.error == "MEMBER_ID_REQUIRED":
+        if answer.error == Error.MEMBER_ID_REQUIRED:
             self._reset_generation(answer.member_id)
-        elif answer.error == "UNKNOWN_MEMBER_ID":
+        elif answer.error == Error.UNKNOWN_MEMBER_ID:
             self._reset_generation()
         if answer.error:
             self._join_ended(attempt, answer.error)
@@ -395,7 +388,7 @@ class Member(SimulatedConsumer):
                     if isinstance(self._assignors[answer.strategy], Assignor):
                         raise
                     # What another's assignor raises comes out of its application's poll; the next one joins.
-                    self._report("error", text=repr(error))
+                    self._report(Failed(*self._now, text=repr(error)))
                     self._join_ended(attempt, "ASSIGNOR")
                     return
         request = Sync(
@@ -413,7 +406,7 @@ class Member(SimulatedConsumer):
 
     def _lead(self, members: Sequence[tuple[str, str | None, bytes]]) -> dict[str, bytes]:
         assert self._led_with is not None  # noqa: S101 - for the type checker
-        self._report("assign", generation=self.generation)
+        self._report(Led(*self._now, generation=self.generation))
         assignor = self._assignors[self.strategy or ""]
         with calls(self._host):
             if isinstance(assignor, Assignor):
@@ -434,9 +427,9 @@ class Member(SimulatedConsumer):
     def _synced(self, attempt: _Attempt, answer: Synced) -> None:
         if answer.error:
             self._rejoin_needed = True
-            if answer.error == "UNKNOWN_MEMBER_ID":
+            if answer.error == Error.UNKNOWN_MEMBER_ID:
                 self._reset_generation()
-            elif answer.error == "ILLEGAL_GENERATION":
+            elif answer.error == Error.ILLEGAL_GENERATION:
                 self._reset_generation(self.member_id)
         else:
             self._ended = _Ended(self.member_id, self.generation, answer.assignment, self._clock.now)
@@ -466,8 +459,8 @@ class Member(SimulatedConsumer):
         elif error in _LATER:
             self._after(RETRY_MS, self._try_again)
         else:
-            self._report("error", text=error)
-            self._end("closed", reason="errors")
+            self._report(Failed(*self._now, text=error))
+            self._end(Closed(*self._now, reason="errors"))
 
     def _try_again(self) -> None:
         if self._awaiting and self._join is None:
@@ -479,9 +472,13 @@ class Member(SimulatedConsumer):
             self._led_with = None
         assignment = ConsumerProtocolAssignment.decode(encoded) if encoded else _NOTHING
         given = frozenset(assignment.partitions())
-        self._report("assignment", generation=self.generation, partitions=given, member_id=self.member_id)
+        self._report(
+            AssignmentReceived(
+                *self._now, generation=self.generation, partitions=given, member_id=self.member_id
+            )
+        )
         if any(partition.topic not in self.topics for partition in given):
-            self._report("rejected", generation=self.generation, partitions=given)
+            self._report(Rejected(*self._now, generation=self.generation, partitions=given))
             self._rejoin_needed = True
             return
         before, self.assigned = self.assigned, given
@@ -493,7 +490,7 @@ class Member(SimulatedConsumer):
         else:
             added = given
         self.held |= added
-        self._report("assigned", generation=self.generation, partitions=added)
+        self._report(Assigned(*self._now, generation=self.generation, partitions=added))
 
     def _tell(self, assignment: Any) -> None:
         with calls(self._host):
@@ -538,15 +535,15 @@ class Member(SimulatedConsumer):
 
     def _heard(self, error: str) -> None:
         """The answer to a heartbeat; one sent before a join may come in its midst."""
-        if error == "REBALANCE_IN_PROGRESS":
+        if error == Error.REBALANCE_IN_PROGRESS:
             self.request_rejoin()
-        elif error == "UNKNOWN_MEMBER_ID":
+        elif error == Error.UNKNOWN_MEMBER_ID:
             self._reset_generation()
-        elif error == "ILLEGAL_GENERATION":
+        elif error == Error.ILLEGAL_GENERATION:
             self._reset_generation(self.member_id)
-        elif error not in {"", "NOT_COORDINATOR"}:
-            self._report("error", text=error)
-            self._end("closed", reason="errors")
+        elif error not in {Error.NONE, Error.NOT_COORDINATOR}:
+            self._report(Failed(*self._now, text=error))
+            self._end(Closed(*self._now, reason="errors"))
 
     def _polled_too_late(self) -> None:
         if self._state == "STABLE":

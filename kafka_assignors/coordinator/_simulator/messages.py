@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-Error = Literal[
-    "",
-    "FENCED_INSTANCE_ID",
-    "FENCED_MEMBER_EPOCH",
-    "GROUP_ID_NOT_FOUND",
-    "GROUP_MAX_SIZE_REACHED",
-    "ILLEGAL_GENERATION",
-    "INCONSISTENT_GROUP_PROTOCOL",
-    "INVALID_REQUEST",
-    "INVALID_SESSION_TIMEOUT",
-    "MEMBER_ID_REQUIRED",
-    "NOT_COORDINATOR",
-    "REBALANCE_IN_PROGRESS",
-    "UNKNOWN_MEMBER_ID",
-    "UNRELEASED_INSTANCE_ID",
-    "UNSUPPORTED_ASSIGNOR",
-]
-"""Empty if all is well."""
+
+class Error(StrEnum):
+    """Errors of answers, under Kafka's names. No error is false."""
+
+    NONE = ""
+    FENCED_INSTANCE_ID = "FENCED_INSTANCE_ID"
+    FENCED_MEMBER_EPOCH = "FENCED_MEMBER_EPOCH"
+    GROUP_ID_NOT_FOUND = "GROUP_ID_NOT_FOUND"
+    GROUP_MAX_SIZE_REACHED = "GROUP_MAX_SIZE_REACHED"
+    ILLEGAL_GENERATION = "ILLEGAL_GENERATION"
+    INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
+    INVALID_REQUEST = "INVALID_REQUEST"
+    INVALID_SESSION_TIMEOUT = "INVALID_SESSION_TIMEOUT"
+    MEMBER_ID_REQUIRED = "MEMBER_ID_REQUIRED"
+    NOT_COORDINATOR = "NOT_COORDINATOR"
+    REBALANCE_IN_PROGRESS = "REBALANCE_IN_PROGRESS"
+    UNKNOWN_MEMBER_ID = "UNKNOWN_MEMBER_ID"
+    UNRELEASED_INSTANCE_ID = "UNRELEASED_INSTANCE_ID"
+    UNSUPPORTED_ASSIGNOR = "UNSUPPORTED_ASSIGNOR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ class Joined:
             (KIP-814).
     """
 
-    error: Error = ""
+    error: Error = Error.NONE
     member_id: str = ""
     generation: int = -1
     strategy: str = ""
@@ -88,7 +90,7 @@ class Sync:
 class Synced:
     """The answer to a sync."""
 
-    error: Error = ""
+    error: Error = Error.NONE
     assignment: bytes = b""
 
 
@@ -149,7 +151,7 @@ class ConsumerHeartbeatAnswer:
         heartbeat_interval_ms: After what time it is to ask again.
     """
 
-    error: Error = ""
+    error: Error = Error.NONE
     epoch: int = 0
     assignment: frozenset[TopicIdPartition] | None = None
     heartbeat_interval_ms: int = 0

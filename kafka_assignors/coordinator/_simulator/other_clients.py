@@ -14,11 +14,13 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors._model.group import NOBODY, Group
 from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._timelines.events import Assigned, AssignmentReceived
 from kafka_assignors._wire.user_data import encode_generation
 from kafka_assignors.assignors import CooperativeStickyAssignor, _membership as membership
 from kafka_assignors.assignors._host import calling
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator._simulator.member import Member
+from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.planners import plan_kip54
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ class JavaMember(Member):
         self._look()
 
     def _heard(self, error: str) -> None:
-        if error == "REBALANCE_IN_PROGRESS" and self._state == "REBALANCING":
+        if error == Error.REBALANCE_IN_PROGRESS and self._state == "REBALANCING":
             return
         super()._heard(error)
 
@@ -179,7 +181,7 @@ class LibrdkafkaMember(Member):
             self._serving = False
             self._revoke(revoked & self.held)
             self.held |= added
-            self._report("assigned", generation=self.generation, partitions=added)
+            self._report(Assigned(*self._now, generation=self.generation, partitions=added))
             self._rejoin_needed |= bool(revoked)
             self._look()
 
@@ -194,7 +196,11 @@ class LibrdkafkaMember(Member):
             self._led_with = None
         assignment = ConsumerProtocolAssignment.decode(encoded)
         given = frozenset(assignment.partitions())
-        self._report("assignment", generation=self.generation, partitions=given, member_id=self.member_id)
+        self._report(
+            AssignmentReceived(
+                *self._now, generation=self.generation, partitions=given, member_id=self.member_id
+            )
+        )
         before, self.assigned = self.assigned, given
         self._tell(assignment)
         if self.cooperative:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings, ClassicGroup
+from kafka_assignors.coordinator._simulator.classic_group import ClassicGroup
 from kafka_assignors.coordinator._simulator.life import NotStableError, SimulatedLife
-from kafka_assignors.coordinator._simulator.member import Member, MemberSettings
+from kafka_assignors.coordinator._simulator.member import Member
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

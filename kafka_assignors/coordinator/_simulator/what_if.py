@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_assignors._timelines.ownership import by_partition
-from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
-from kafka_assignors.coordinator._simulator.consumer_group import ConsumerBrokerSettings
 from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.life import NotStableError
 from kafka_assignors.coordinator._simulator.messages import JOIN
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, ConsumerBrokerSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from kafka_assignors.assignors import Assignor
     from kafka_assignors.coordinator._simulator import target_assignment
     from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
-    from kafka_assignors.coordinator._simulator.member import MemberSettings
+    from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 _STEP_SECONDS = 0.05
 

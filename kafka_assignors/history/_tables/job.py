@@ -22,18 +22,18 @@ from uuid import uuid4
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from kafka_assignors.history._exchange import passed_over
-from kafka_assignors.history._schemas import ARCHIVE, GENERATIONS, TABLES, TOPICS
-from kafka_assignors.history._spark_schema import spark_schema
-from kafka_assignors.history._tables.between import MIXED, moves_in_order, write_between
-from kafka_assignors.history._tables.files import (
+from kafka_assignors.history._folders import (
     folders,
     move_files,
     read_text,
     remove_file,
     remove_folder,
-    write_empty,
     write_text,
 )
+from kafka_assignors.history._schemas import ARCHIVE, GENERATIONS, TABLES, TOPICS
+from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._tables.between import MIXED, moves_in_order, write_between
+from kafka_assignors.history._tables.files import write_empty
 from kafka_assignors.history._tables.sink import (
     ALL_MOVES,
     EACH_GENERATION,

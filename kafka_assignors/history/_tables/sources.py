@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from kafka_assignors.history._exchange import passed_over
+from kafka_assignors.history._folders import open_folder
 from kafka_assignors.history._schemas import ARCHIVE
-from kafka_assignors.history._tables.files import open_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

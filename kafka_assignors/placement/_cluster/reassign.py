@@ -167,16 +167,18 @@ def _begin(admin: Admin, replicas: Mapping[TopicPartition, list[int] | None]) ->
 
 
 def _wait_placed(admin: Admin, wanted: Mapping[TopicPartition, list[int]]) -> None:
-    def wrong() -> str:
+    def wrong() -> list[str]:
         present = _read(admin, wanted)
         other = [tp for tp, replicas in sorted(wanted.items()) if present[tp] != replicas]
         if not other:
-            return ""
+            return []
         tp = other[0]
-        return (
-            f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {wanted[tp]}, although nothing"
-            f" is under way: it was cancelled, or reassigned by others ({len(other)} partitions)"
-        )
+        return [
+            (
+                f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {wanted[tp]}, although nothing"
+                f" is under way: it was cancelled, or reassigned by others ({len(other)} partitions)"
+            )
+        ]
 
     wait_described(wrong)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import KafkaError, for_code
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _check_answer(topic: str, done: str, ask: Callable[[], Sequence[Mapping[str,
         raise ClusterError(f"topic {topic!r} was not {done}: {why}")
 
 
-def wait_described(wrong: Callable[[], str]) -> None:
+def wait_described(wrong: Callable[[], Sequence[str]]) -> None:
     """Wait until a broker describes what was done: the one that is asked may hear of it later than others.
 
     Args:
@@ -152,21 +152,18 @@ def wait_described(wrong: Callable[[], str]) -> None:
     Raises:
         ClusterError: Something is wrong for too long.
     """
-    deadline = time.monotonic() + _VISIBLE_SECONDS
-    while what := wrong():
-        if time.monotonic() > deadline:
-            raise ClusterError(f"after {_VISIBLE_SECONDS:g} s {what}")
-        time.sleep(LOOK_SECONDS)
+    what = "the cluster to describe what was done"
+    wait_until(wrong, _VISIBLE_SECONDS, what, error=ClusterError, every=LOOK_SECONDS)
 
 
 def _wait_placed(admin: Admin, topic: str, placement: Placement) -> None:
     expected = {partition: list(replicas) for partition, replicas in sorted(placement.items())}
 
-    def wrong() -> str:
+    def wrong() -> list[str]:
         try:
             found = read_topics(admin, [topic])[topic]
         except PlacementError:
             found = {}
-        return "" if found == expected else f"the cluster describes {topic!r} as {found}, not as {expected}"
+        return [] if found == expected else [f"it describes {topic!r} as {found}, not as {expected}"]
 
     wait_described(wrong)

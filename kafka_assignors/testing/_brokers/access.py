@@ -7,14 +7,23 @@ Each client library spells the same settings its own way; the spellings stand he
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol as Structure, Self, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafka_assignors.testing._brokers.cluster import Cluster
 
-Kafka: TypeAlias = "str | Sequence[str] | Access | Cluster"
+@runtime_checkable
+class HasAccess(Structure):
+    """What knows how clients reach it: a `Cluster`, a `Network`, a `MockCluster`."""
+
+    @property
+    def access(self) -> Access:
+        """How clients reach it."""
+        ...
+
+
+Kafka: TypeAlias = "str | Sequence[str] | Access | HasAccess"
 """A cluster: `host:port[,host:port...]`, such addresses one by one, an `Access`, or a `Cluster`."""
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -73,8 +82,7 @@ class Access:
             return kafka
         if isinstance(kafka, str):
             return cls(tuple(server.strip() for server in kafka.split(",")))
-        access: Access | None = getattr(kafka, "access", None)
-        return cls(tuple(kafka)) if access is None else access  # type: ignore[arg-type]  # else servers
+        return kafka.access if isinstance(kafka, HasAccess) else cls(tuple(kafka))
 
     def to_json(self) -> Mapping[str, Any]:
         """An object for `from_json`, in another process."""

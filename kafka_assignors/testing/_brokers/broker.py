@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal
 
-from kafka_assignors.testing._brokers.layout import PLAIN
+from kafka_assignors.testing._brokers.errors import BrokerDiedError
+from kafka_assignors.testing._brokers.listeners import PLAIN
 from kafka_assignors.testing._brokers.metadata import cluster_state, first_answer
+from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-START_TIMEOUT = 120.0  # seconds; a quiet machine needs 5, a laden one with three nodes 20
-STOP_TIMEOUT = 15.0  # seconds; a stop takes 2 on a quiet machine
-POLL_INTERVAL = 0.05  # seconds between two looks at a condition
 _LOG_LINES = 30  # the end of a log that an error shows
 
 State = Literal["down", "running", "frozen"]
-
-
-class ClusterUnavailableError(RuntimeError):
-    """There is no Kafka to be had in the way that was asked for, or it is not as was waited for."""
-
-
-class BrokerDiedError(RuntimeError):
-    """A broker ended that nobody had stopped. The message shows the end of its log."""
 
 
 class Broker(ABC):
@@ -37,7 +27,7 @@ class Broker(ABC):
     Attributes:
         node_id: 1, 2, ...; the node's rack is ``rack-<node_id>``.
         addresses: Where its listeners are, ``host:port`` by the names in
-            `kafka_assignors.testing._brokers.layout`.
+            `kafka_assignors.testing._brokers.listeners`.
         peers: All nodes of its cluster, itself included.
     """
 
@@ -171,8 +161,11 @@ def find_death(brokers: Sequence[Broker]) -> str | None:
 
 def end_of_log(broker: Broker) -> str:
     """The end of a broker's log, for the message of an error."""
-    lines = broker.log().splitlines()[-_LOG_LINES:]
-    return "\n".join(["The end of its log:", *lines])
+    return _end_of(broker.log())
+
+
+def _end_of(log: str) -> str:
+    return "\n".join(["The end of its log:", *log.splitlines()[-_LOG_LINES:]])
 
 
 def wait_until_complete(brokers: Sequence[Broker], timeout: float = START_TIMEOUT) -> None:
@@ -182,18 +175,19 @@ def wait_until_complete(brokers: Sequence[Broker], timeout: float = START_TIMEOU
         BrokerDiedError: One ended meanwhile.
         ClusterUnavailableError: It took longer than the timeout, in seconds.
     """
-    deadline = time.monotonic() + timeout
     everybody = {broker.node_id for broker in brokers}
     for broker in brokers:
-        # Its own word first: on a port that it could not have, somebody else may answer.
-        while "Kafka Server started" not in broker.log() or not everybody <= known_by(broker.bootstrap):
+
+        def wrong(broker: Broker = broker) -> list[str]:
+            # Its own word first: on a port that it could not have, somebody else may answer.
+            log = broker.log()
+            if "Kafka Server started" in log and everybody <= known_by(broker.bootstrap):
+                return []
             if (death := find_death(brokers)) is not None:
                 raise BrokerDiedError(death)
-            if time.monotonic() > deadline:
-                raise ClusterUnavailableError(
-                    f"Kafka node {broker.node_id} was not ready after {timeout:.0f} s. {end_of_log(broker)}"
-                )
-            time.sleep(POLL_INTERVAL)
+            return [_end_of(log)]
+
+        wait_until(wrong, timeout, f"Kafka node {broker.node_id} to be ready")
 
 
 def known_by(server: str) -> frozenset[int]:
@@ -208,23 +202,3 @@ def count_brokers(bootstrap: str) -> int:
     """How many brokers the servers named (``host:port[,...]``) know of; 0 if none of them answers."""
     state = first_answer(server.strip() for server in bootstrap.split(","))
     return 0 if state is None else len(state.brokers)
-
-
-def wait_until(condition: Callable[[], Sequence[str]], timeout: float, what: str) -> None:
-    """Wait until a condition finds nothing wrong.
-
-    Args:
-        condition: Says what is wrong now.
-        timeout: In seconds.
-        what: What is waited for, for the message.
-
-    Raises:
-        ClusterUnavailableError: Something was still wrong in the end; the message says what.
-    """
-    deadline = time.monotonic() + timeout
-    while wrong := condition():
-        if time.monotonic() > deadline:
-            raise ClusterUnavailableError(
-                "\n".join([f"waited {timeout:g} s in vain for {what}:", *(f"  - {each}" for each in wrong)])
-            )
-        time.sleep(POLL_INTERVAL)

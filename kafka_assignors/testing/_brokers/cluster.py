@@ -20,19 +20,15 @@ from typing import TYPE_CHECKING, Literal
 
 from kafka_assignors.testing._brokers import coordinator, embedded
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
-from kafka_assignors.testing._brokers.broker import (
-    START_TIMEOUT,
-    Broker,
-    BrokerDiedError,
-    ClusterUnavailableError,
-    count_brokers,
-    find_death,
-    wait_until,
-)
+from kafka_assignors.testing._brokers.broker import Broker, count_brokers, find_death
 from kafka_assignors.testing._brokers.credentials import Credentials, Level
-from kafka_assignors.testing._brokers.layout import PROXIED, Layout
+from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
+from kafka_assignors.testing._brokers.layout import Layout
+from kafka_assignors.testing._brokers.listeners import PROXIED
 from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer
 from kafka_assignors.testing._brokers.network import Network
+from kafka_assignors.testing._brokers.users import create_user
+from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -233,7 +229,7 @@ def kafka_cluster(
         brokers = stack.enter_context(_started_brokers(way, layout, progress))
         servers = [broker.addresses[layout.clients] for broker in brokers]
         if credentials is not None:
-            credentials.create_user(brokers[0].bootstrap, servers)
+            create_user(credentials.security, brokers[0].bootstrap, servers)
         if network is not None:
             network.lead_to({broker.node_id: broker.addresses[PROXIED] for broker in brokers})
         cluster = Cluster(servers, nodes, way, tuple(brokers), open_or_not, network)

@@ -17,15 +17,13 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.network import Network
 
-from kafka_assignors.testing._brokers.broker import (
-    STOP_TIMEOUT,
-    Broker,
-    ClusterUnavailableError,
-    wait_until_complete,
-)
+from kafka_assignors.testing._brokers.broker import Broker, wait_until_complete
+from kafka_assignors.testing._brokers.errors import ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION
-from kafka_assignors.testing._brokers.layout import CLIENTS, PLAIN, PROXIED, Layout, joined
-from kafka_assignors.testing._brokers.ports import PortTakenError, enter_retrying, free_ports
+from kafka_assignors.testing._brokers.layout import Layout, joined
+from kafka_assignors.testing._brokers.listeners import CLIENTS, PLAIN, PROXIED
+from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
+from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.protocol.admin import ElectionType
 
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC, partition_for_group
-from kafka_assignors.testing._brokers.broker import POLL_INTERVAL, ClusterUnavailableError, wait_until
+from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.metadata import PartitionState, coordinator_by, first_answer
+from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,17 +23,18 @@ def coordinator_of(servers: Sequence[str], group_id: str, timeout: float) -> int
     Raises:
         ClusterUnavailableError: None of them knows in that many seconds.
     """
-    deadline = time.monotonic() + timeout
-    while True:
+    found: list[int] = []
+
+    def wrong() -> list[str]:
         for server in servers:
             with contextlib.suppress(OSError):
                 if (node := coordinator_by(server, group_id)) is not None:
-                    return node
-        if time.monotonic() > deadline:
-            raise ClusterUnavailableError(
-                f"no broker at {', '.join(servers)} knows the coordinator of {group_id} after {timeout:g} s"
-            )
-        time.sleep(POLL_INTERVAL)
+                    found.append(node)
+                    return []
+        return ["none of them knows it"]
+
+    wait_until(wrong, timeout, f"a broker at {', '.join(servers)} to know the coordinator of {group_id}")
+    return found[0]
 
 
 def move_coordinator(servers: Sequence[str], group_id: str, to: int | None, timeout: float) -> int:

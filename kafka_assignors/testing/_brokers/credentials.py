@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from kafka import KafkaAdminClient
-from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
-from kafka.errors import KafkaError
-
-from kafka_assignors.testing._brokers.access import Access, Protocol, Security
-from kafka_assignors.testing._brokers.broker import POLL_INTERVAL, START_TIMEOUT, ClusterUnavailableError
+from kafka_assignors.testing._brokers.access import Protocol, Security
+from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
 Level = Literal["plaintext", "tls", "sasl", "sasl_tls"]
@@ -30,7 +24,6 @@ PROTOCOLS: Mapping[Level, Protocol] = {
 }
 
 _LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
-_LOGIN_MS = 2000  # for one try
 
 
 class Credentials:
@@ -97,46 +90,6 @@ class Credentials:
                 f"{prefix}.{mechanism.lower()}.sasl.jaas.config": f"{_LOGIN_MODULE} required;",
             }
         return settings
-
-    def create_user(self, bootstrap: str, servers: Sequence[str], timeout: float = START_TIMEOUT) -> None:
-        """Tell a new cluster its user, and wait until every broker knows it. Does nothing without SASL.
-
-        Args:
-            bootstrap: A listener without security.
-            servers: The listeners with it.
-            timeout: In seconds.
-
-        Raises:
-            ClusterUnavailableError: A broker does not take the user.
-        """
-        if not self.security.authenticated:
-            return
-        user = UserScramCredentialUpsertion(
-            self.security.username, ScramMechanism.SCRAM_SHA_512, self.security.password
-        )
-        admin: Any = KafkaAdminClient(bootstrap_servers=bootstrap)
-        with contextlib.closing(admin):
-            refused = admin.alter_user_scram_credentials([user])[user.user]
-        if refused is not None:
-            raise ClusterUnavailableError(f"the brokers do not take the user {user.user}: {refused}")
-        deadline = time.monotonic() + timeout
-        for server in servers:
-            access = Access((server,), self.security)
-            while (error := _refusal(access)) is not None:
-                if time.monotonic() > deadline:
-                    raise ClusterUnavailableError(
-                        f"the broker at {server} does not take its user after {timeout:.0f} s: {error}"
-                    )
-                time.sleep(POLL_INTERVAL)
-
-
-def _refusal(access: Access) -> KafkaError | None:
-    """Why a broker does not let a client in; None if it does."""
-    try:
-        KafkaAdminClient(**access.kafka_python(), bootstrap_timeout_ms=_LOGIN_MS).close()
-    except KafkaError as error:
-        return error
-    return None
 
 
 def _new_authority() -> Any:

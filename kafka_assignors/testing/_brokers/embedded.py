@@ -23,17 +23,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_assignors.testing._brokers.broker import (
-    STOP_TIMEOUT,
-    Broker,
-    BrokerDiedError,
-    ClusterUnavailableError,
-    end_of_log,
-    wait_until_complete,
-)
+from kafka_assignors.testing._brokers.broker import Broker, end_of_log, wait_until_complete
+from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.jars import class_path, kafka_jars
-from kafka_assignors.testing._brokers.layout import PLAIN, Layout, joined
-from kafka_assignors.testing._brokers.ports import LOCALHOST, PortTakenError, enter_retrying, free_ports
+from kafka_assignors.testing._brokers.layout import Layout, joined
+from kafka_assignors.testing._brokers.listeners import PLAIN
+from kafka_assignors.testing._brokers.ports import LOCALHOST, enter_retrying, free_ports
+from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

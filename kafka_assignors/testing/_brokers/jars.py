@@ -23,6 +23,8 @@ from typing import IO, TYPE_CHECKING
 if sys.platform != "win32":
     import fcntl
 
+from kafka_assignors._common.progress import progress_bar
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -238,15 +240,9 @@ class _Display:
             self._stream.flush()
             return
         from rich.console import Console  # noqa: PLC0415 - as jgo above
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[megabytes]:.0f} MB"),
-            TimeElapsedColumn(),
-            console=Console(file=self._stream),
-            transient=True,
+        self._bar = progress_bar(
+            Console(file=self._stream), count="{task.fields[megabytes]:.0f} MB", transient=True
         )
         self._bar.start()
         self._task = self._bar.add_task(f"{self._title}: resolving", total=None, megabytes=0.0)

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from kafka_assignors.testing._brokers.listeners import CLIENTS, PLAIN, PROXIED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafka_assignors.testing._brokers.access import Protocol
     from kafka_assignors.testing._brokers.credentials import Credentials
-
-PLAIN: Final = "PLAIN"
-"""The listener without security, for the kit's own work; clients' too where nothing is required of them."""
-
-CLIENTS: Final = "CLIENTS"
-"""The listener for clients of which something is required."""
-
-PROXIED: Final = "PROXIED"
-"""The listener behind the proxy, which requires the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from kafka_assignors.testing._brokers.broker import Broker, BrokerDiedError
+from kafka_assignors.testing._brokers.broker import Broker
+from kafka_assignors.testing._brokers.errors import PortTakenError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +26,6 @@ _RANGE = range(20000, 32768)
 _STARTS = 3  # how often to choose ports, should another process be quicker to bind one
 
 Brokers = TypeVar("Brokers", bound=Sequence[Broker])
-
-
-class PortTakenError(BrokerDiedError):
-    """Another process has bound a port between its choice and the broker's start."""
 
 
 def free_ports(count: int) -> list[int]:

@@ -9,33 +9,41 @@
 
 The members (`kafka_assignors.testing._groups.worker`) report all that happens to them. A group is *stable*
 when its members, by their own word, and the brokers, asked by a second client, agree on it. Whatever is
-waited for is a condition, and a wait that ends in vain says who held it up and how.
+waited for is a condition, and a wait that times out says who held it up and how.
 """
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import confluent_kafka.admin
 from confluent_kafka import KafkaException
 
-from kafka_assignors._timelines.timeline import NO_GENERATION, Event, Timeline, format_partitions
+from kafka_assignors._common.waiting import Deadline
+from kafka_assignors._timelines.events import NO_GENERATION, Consumed, Event
+from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups import stability
-from kafka_assignors.testing._groups.clients import MODULES, STRATEGIES, ClientName
-from kafka_assignors.testing._groups.imports import path_of
+from kafka_assignors.testing._groups.config import POLL_MS, CommitMode
 from kafka_assignors.testing._groups.member import Member
-from kafka_assignors.testing._groups.stability import BrokersView, Sharing, Topics, names_of
-from kafka_assignors.testing._groups.worker import POLL_MS, CommitMode, WorkerConfig
+from kafka_assignors.testing._groups.specs import (
+    SETTINGS,
+    AssignorSpec,
+    ClientSpec,
+    MemberSpec,
+    Sharing,
+    Topics,
+)
+from kafka_assignors.testing._groups.waiting import GroupNotStableError, describe_group
 from kafka_assignors.testing._topics import admin_client, existing_partitions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from types import TracebackType
 
     from confluent_kafka.admin import AdminClient
@@ -43,31 +51,11 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._brokers.access import Kafka
     from kafka_assignors.testing._groups.runners import Place
+    from kafka_assignors.testing._groups.stability import BrokersView
     from kafka_assignors.testing._load import Load
-
-AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]] | Mapping[str, Any]
-"""A member's assignor: a strategy's name, for the client's own ("range"), or for kafka-python one to make: a
-class or its path "package.module:Class", alone or in a pair with its arguments by name; or {"class": path,
-"options": arguments}."""
-
-ClientSpec = ClientName | Callable[..., Any] | str
-"""What a member is made of: a client library, or a function that takes a `Seat` (see there), or its path."""
-
-SETTINGS: Mapping[str, Any] = {
-    "auto_offset_reset": "earliest",
-    "heartbeat_interval_ms": 300,
-    "metadata_max_age_ms": 1000,
-    "session_timeout_ms": 6000,
-}
-"""The consumers' settings unless told otherwise: quick to notice what happens."""
 
 _LOOK_SECONDS = 0.05  # between two looks at what sends no word: the brokers, the caller's predicate
 _SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
-_EVENTS_SHOWN = 30
-
-
-class GroupNotStableError(TimeoutError):
-    """A group did not become what was waited for; the message says who held it up and how."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +90,7 @@ class ConsumerGroup:
             JSON.
         commit: When they commit offsets: after each poll, by the client's timer, or on command.
         poll_ms: How long one poll waits, unless told otherwise when they join; see `POLL_MS` in
-            `kafka_assignors.testing._groups.worker` before shortening it.
+            `kafka_assignors.testing._groups.config` before shortening it.
         work_ms: How long an application works between two polls, unless told otherwise when they join.
         recalls_joins: Whether members look at joins that kafka-python forgets. If a subscription changed, or
             to a leader the topics' partitions, and the join for it outlasts the poll, then kafka-python 3.0
@@ -132,14 +120,21 @@ class ConsumerGroup:
         self.group_id = f"group-{uuid.uuid4().hex[:8]}" if group_id is None else group_id
         self.members: dict[str, Member] = {}
         self.timeout = timeout
-        self._assignors = assignors
-        self._client_spec = client
-        self._place: Place = place
         self.settings = {**SETTINGS, **(settings or {})}
-        self._commit: CommitMode = commit
-        self._poll_ms, self._work_ms = poll_ms, work_ms
-        self._recalls_joins = recalls_joins
+        self._usual = MemberSpec(
+            access=self.access,
+            topics=topics,
+            assignors=assignors,
+            client=client,
+            place=place,
+            settings=self.settings,
+            commit=commit,
+            poll_ms=poll_ms,
+            work_ms=work_ms,
+            recalls_joins=recalls_joins,
+        )
         self._events: list[Event] = []
+        self._timeline = Timeline(())
         self._changed = threading.Condition(threading.RLock())
         self._admin: AdminClient | None = admin_client(self.access)
 
@@ -202,40 +197,34 @@ class ConsumerGroup:
         name = f"m{len(self.members) + 1}" if name is None else name
         if name in self.members:
             raise ValueError(f"the group has a member named {name!r} already")
-        topics = self.topics if topics is None else topics
-        made_of = self._client_spec if client is None else client
-        library = made_of if isinstance(made_of, str) else path_of(made_of)
-        chosen = self._assignors if assignors is None else assignors
-        config = WorkerConfig(
-            access=self.access if access is None else Access.to(access),
-            group_id=self.group_id,
-            name=name,
-            topics=() if isinstance(topics, re.Pattern) else names_of(topics),
-            pattern=topics.pattern if isinstance(topics, re.Pattern) else None,
-            client=library,
-            assignors=None if chosen is None else [_assignor(spec, library) for spec in chosen],
-            instance_id=instance_id,
-            settings={**self.settings, **(settings or {})},
-            commit=self._commit,
-            poll_ms=self._poll_ms if poll_ms is None else poll_ms,
-            work_ms=self._work_ms if work_ms is None else work_ms,
-            held=held,
-            recalls_joins=self._recalls_joins,
+        spec = self._usual.changed(
+            topics=topics,
+            assignors=assignors,
+            client=client,
+            place=place,
+            access=None if access is None else Access.to(access),
+            poll_ms=poll_ms,
+            work_ms=work_ms,
+            settings=settings,
         )
+        config = spec.config(self.group_id, name, instance_id=instance_id, held=held)
         config.to_json()  # fails before there is a process
-        again = {
-            "client": client,
-            "assignors": assignors,
-            "topics": topics,
-            "instance_id": instance_id,
-            "settings": settings,
-            "place": place,
-            "access": access,
-            "poll_ms": poll_ms,
-            "work_ms": work_ms,
-        }
+        rejoin = partial(
+            self.join,
+            client=client,
+            assignors=assignors,
+            topics=topics,
+            instance_id=instance_id,
+            settings=settings,
+            place=place,
+            access=access,
+            poll_ms=poll_ms,
+            work_ms=work_ms,
+        )
         with self._changed:
-            self.members[name] = member = Member(self, config, topics, place or self._place, again)
+            self.members[name] = member = Member(
+                config, spec.topics, spec.place, record=self.record, wait_for=self.wait_for, rejoin=rejoin
+            )
         member.start()
         return member
 
@@ -267,9 +256,11 @@ class ConsumerGroup:
 
     @property
     def timeline(self) -> Timeline:
-        """All that happened up to now."""
+        """All that happened up to now. Events are put in order only if there are new ones."""
         with self._changed:
-            return Timeline(self._events, end=time.monotonic())
+            if len(self._timeline.events) != len(self._events):
+                self._timeline = Timeline(self._events)
+            return self._timeline.ending(time.monotonic())
 
     # Waiting
 
@@ -284,11 +275,10 @@ class ConsumerGroup:
         Raises:
             GroupNotStableError: It did not come to hold, or a member ended by itself meanwhile.
         """
-        timeout = self.timeout if timeout is None else timeout
-        deadline = time.monotonic() + timeout
+        deadline = Deadline(self.timeout if timeout is None else timeout)
         with self._changed:
             while not predicate():
-                self._give_up_if(what or "a condition", [], deadline, timeout)
+                self._give_up_if(what or "a condition", [], deadline)
                 self._changed.wait(_LOOK_SECONDS)
 
     def wait_stable(
@@ -319,8 +309,7 @@ class ConsumerGroup:
             GroupNotStableError: It did not happen, or a member ended by itself. The message says what each
                 member and the coordinator said at last.
         """
-        timeout = self.timeout if timeout is None else timeout
-        began = time.monotonic()
+        deadline = Deadline(self.timeout if timeout is None else timeout)
         stable: tuple[float, StableGroup] | None = None
         while True:
             with self._changed:
@@ -347,7 +336,7 @@ class ConsumerGroup:
                     stable = now, found
                 elif now - stable[0] >= _SETTLED_SECONDS:
                     return found
-            self._give_up_if("the group to be stable", wrong, began + timeout, timeout)
+            self._give_up_if("the group to be stable", wrong, deadline)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
 
@@ -358,8 +347,7 @@ class ConsumerGroup:
             GroupNotStableError: They have not; the message counts what is missing.
         """
         produced = load.produced
-        timeout = self.timeout if timeout is None else timeout
-        deadline = time.monotonic() + timeout
+        deadline = Deadline(self.timeout if timeout is None else timeout)
         with self._changed:
             seen = self.event_count
             missing = {one: {*offsets} for one, offsets in self.timeline.missing(produced).items()}
@@ -369,15 +357,16 @@ class ConsumerGroup:
                 f" the first is {min(offsets)}"
                 for partition, offsets in sorted(missing.items())
             ]
-            if time.monotonic() >= deadline:
+            if deadline.passed:
                 wrong += self._log_ends(missing)
-            self._give_up_if("all records to be consumed", wrong, deadline, timeout)
+            self._give_up_if("all records to be consumed", wrong, deadline)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
                 # Only what is new: timelines grow long, and this is asked often.
                 events = self.events_since(seen)
             seen += len(events)
-            for partition, first, last in (one for event in events for one in event.records):
+            consumed = (one for event in events if isinstance(event, Consumed) for one in event.records)
+            for partition, first, last in consumed:
                 if partition in missing:
                     missing[partition].difference_update(range(first, last + 1))
             missing = {partition: offsets for partition, offsets in missing.items() if offsets}
@@ -422,58 +411,19 @@ class ConsumerGroup:
         """Member id -> the name of the member that had it last."""
         return {member.member_id: member.name for member in self.members.values()}
 
-    def _give_up_if(self, what: str, wrong: Sequence[str], deadline: float, timeout: float) -> None:
-        dead = [member for member in self.members.values() if member.ended_by_itself]
-        if not dead and time.monotonic() < deadline:
+    def _give_up_if(self, what: str, wrong: Sequence[str], deadline: Deadline) -> None:
+        members = [*self.members.values()]
+        ended = [f"{member.name} ended by itself" for member in members if member.ended_by_itself]
+        if not ended and not deadline.passed:
             return
-        headline = (
-            f"waited {timeout:g} s in vain for {what}" if not dead else f"there is no more waiting for {what}"
-        )
-        reasons = [*(f"{member.name} ended by itself" for member in dead), *wrong]
-        view = self.describe()
-        brokers = [
-            f"  {self._names.get(member_id, member_id)}: {format_partitions(assignment)}"
-            for member_id, assignment in sorted(view.assignments.items())
-        ]
+        headline = f"gave up waiting for {what}" if ended else deadline.text(what, ())
         raise GroupNotStableError(
-            "\n".join(
-                [
-                    f"group {self.group_id}: {headline}",
-                    *(f"  - {reason}" for reason in reasons),
-                    "members, by their own word:",
-                    *(f"  {member.name}: {self._account(member)}" for member in self.members.values()),
-                    f"coordinator: {view.state} {view.protocol} {view.error}".rstrip(),
-                    *brokers,
-                    "last events:",
-                    self.timeline.describe(last=_EVENTS_SHOWN),
-                    *(f"log of {member.name}:\n{member.log_tail()}" for member in dead),
-                ]
+            describe_group(
+                f"group {self.group_id}: {headline}",
+                [*ended, *wrong],
+                members=members,
+                view=self.describe(),
+                names=self._names,
+                timeline=self.timeline,
             )
         )
-
-    @staticmethod
-    def _account(member: Member) -> str:
-        last = member.last_event
-        heard = (
-            "not heard of" if last is None else f"last {time.monotonic() - last.time:.1f} s ago: {last.kind}"
-        )
-        return f"{member.describe()}; {heard}"
-
-
-def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any]]:
-    """What a member of a client needs to know of an assignor: its name, or what to import and call."""
-    if isinstance(spec, Mapping):
-        spec = (spec["class"], spec.get("options", {}))
-    target, options = spec if isinstance(spec, tuple) else (spec, {})
-    foreign = client in MODULES and client != "kafka-python"
-    if not isinstance(target, str):
-        if not foreign:
-            return path_of(target), dict(options)
-        target = str(getattr(target, "name", target.__name__))
-    if ":" in target and not foreign:
-        return target, dict(options)
-    own = STRATEGIES.get(cast("ClientName", client), STRATEGIES["kafka-python"])
-    # Java takes any class of its own by its full name.
-    if target not in own and not (client == "java" and "." in target):
-        raise ValueError(f"{client} has no assignor {target!r}: it has {', '.join(sorted(own))}")
-    return target

@@ -4,20 +4,43 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_assignors._timelines.timeline import NO_GENERATION, Event, format_partitions
+from kafka_assignors._timelines.events import (
+    NO_GENERATION,
+    AssignmentReceived,
+    Closed,
+    Committed,
+    Crashed,
+    Event,
+    Exited,
+    Failed,
+    Frozen,
+    Happened,
+    Joining,
+    Lost,
+    Paused,
+    Resumed,
+    Revoked,
+    StateReported,
+    Subscribed,
+    Thawed,
+    Unsubscribed,
+    format_partitions,
+    read_event,
+)
 from kafka_assignors.testing._groups.runners import NotInAThreadError, ProcessRunner, ThreadRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka import TopicPartition
 
-    from kafka_assignors.testing._groups.group import AssignorSpec, ClientSpec, ConsumerGroup
+    from kafka_assignors.testing._groups.config import WorkerConfig
     from kafka_assignors.testing._groups.runners import Place, Runner
-    from kafka_assignors.testing._groups.stability import Topics
-    from kafka_assignors.testing._groups.worker import WorkerConfig
+    from kafka_assignors.testing._groups.specs import AssignorSpec, ClientSpec, Topics
+
+_Answer = TypeVar("_Answer", bound=Happened)
 
 COMMAND_SECONDS = 60.0
 """How long a member may take to do what it is told."""
@@ -46,6 +69,14 @@ class MemberState:
 class Member:
     """One member of a group; made by `ConsumerGroup.join`.
 
+    Args:
+        config: What it is to do.
+        topics: What it subscribes to.
+        place: A process or a thread.
+        record: Gets each event, and calls `take` with it.
+        wait_for: Waits until a predicate holds, for so many seconds; what is waited for, for the message.
+        rejoin: Starts another of a name, made like this one but for keyword arguments of its own.
+
     Attributes:
         name: Its name in the group and in the timeline; also its client id.
         client: Its client library, or the function of the user's that it runs.
@@ -63,11 +94,13 @@ class Member:
 
     def __init__(
         self,
-        group: ConsumerGroup,
         config: WorkerConfig,
         topics: Topics,
         place: Place,
-        join: Mapping[str, Any],
+        *,
+        record: Callable[[Event], None],
+        wait_for: Callable[[Callable[[], object], float, str], None],
+        rejoin: Callable[..., Member],
     ) -> None:
         self.name = config.name
         self.client = config.client
@@ -83,8 +116,10 @@ class Member:
         self.topics = topics
         self.last_event: Event | None = None
         self._told_to_end = False
-        self._group = group
-        self._join = join
+        self._record = record
+        self._wait_for = wait_for
+        self._rejoin = rejoin
+        self._events: list[Event] = []
         self._runner: Runner = (ProcessRunner if place == "process" else ThreadRunner)(config, self._pass_on)
 
     @property
@@ -126,32 +161,30 @@ class Member:
         self._runner.start()
 
     def _pass_on(self, report: Mapping[str, Any]) -> None:
-        self._group.record(Event.from_report(self.name, report))
-
-    def _record(self, kind: str, **details: Any) -> None:
-        self._group.record(Event(time=time.monotonic(), member=self.name, kind=kind, details=details))
+        self._record(read_event(self.name, report))
 
     def take(self, event: Event) -> None:
         """Follow an event; the group calls it, under its lock."""
         self.last_event = event
-        match event.kind:
-            case "metadata":
+        self._events.append(event)
+        match event:
+            case Joining():
                 self.joining = True
-            case "assignment":
+            case AssignmentReceived():
                 self.joining = False
                 self.generation = event.generation
-                self.member_id = event.details["member_id"]
+                self.member_id = event.member_id
                 self.assignment = event.partitions
-            case "revoked":
+            case Revoked():
                 # A member of a client that does not tell when it joins has at least not these any more.
                 self.assignment -= event.partitions
-            case "lost" | "unsubscribed" | "closed":
+            case Lost() | Unsubscribed() | Closed():
                 self.generation = NO_GENERATION
                 self.assignment = frozenset()
-            case "exited":
+            case Exited():
                 self.running = self.frozen = False
 
-    def _ask(self, answer: str, **command: Any) -> Event:
+    def _ask(self, answer: type[_Answer], **command: Any) -> _Answer:
         """Send a command and wait for the event that answers it.
 
         Raises:
@@ -159,24 +192,21 @@ class Member:
             GroupNotStableError: No answer came, for instance because the member is frozen.
         """
         name = command["command"]
-        seen = self._group.event_count
+        seen = len(self._events)
         self._runner.send(command)
 
-        def answers() -> list[Event]:
-            return [
-                event
-                for event in self._group.events_since(seen)
-                if event.member == self.name
-                and (event.kind in {answer, "exited"} or event.details.get("command") == name)
-            ]
+        def answered() -> Event | None:
+            return next((event for event in self._events[seen:] if _ends(event)), None)
 
-        self._group.wait_for(
-            lambda: answers() or not self.running, timeout=COMMAND_SECONDS, what=f"{self.name} to {name}"
-        )
-        found = answers()
-        if not found or found[0].kind != answer:
-            raise RuntimeError(f"{self.name} did not {name}: {found[0] if found else 'it has ended'}")
-        return found[0]
+        def _ends(event: Event) -> bool:
+            failed = isinstance(event, Failed) and event.command == name
+            return failed or isinstance(event, (answer, Exited))
+
+        self._wait_for(lambda: answered() or not self.running, COMMAND_SECONDS, f"{self.name} to {name}")
+        found = answered()
+        if isinstance(found, answer):
+            return found
+        raise RuntimeError(f"{self.name} did not {name}: {found or 'it has ended'}")
 
     def release(self) -> None:
         """Let a member that was held make its consumer and join."""
@@ -190,13 +220,13 @@ class Member:
             RuntimeError: The member has ended.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        answer = self._ask("state", command="state")
+        answer = self._ask(StateReported, command="state")
         return MemberState(
             generation=answer.generation,
-            member_id=answer.details["member_id"],
-            coordinator=answer.details["coordinator"],
+            member_id=answer.member_id,
+            coordinator=answer.coordinator,
             assignment=answer.partitions,
-            subscription=frozenset(answer.details["subscription"]),
+            subscription=frozenset(answer.subscription),
         )
 
     def subscribe(self, topics: str | Collection[str], *, wait: bool = True) -> None:
@@ -212,7 +242,7 @@ class Member:
         """
         names = [topics] if isinstance(topics, str) else [*topics]
         if wait:
-            self._ask("subscribed", command="subscribe", topics=names)
+            self._ask(Subscribed, command="subscribe", topics=names)
         else:
             self._runner.send({"command": "subscribe", "topics": names})
         self.topics = topics
@@ -224,7 +254,7 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        self._ask("unsubscribed", command="unsubscribe")
+        self._ask(Unsubscribed, command="unsubscribe")
         self.topics = ()
 
     def commit(self) -> None:
@@ -234,7 +264,7 @@ class Member:
             RuntimeError: The member could not, for instance because a rebalance is on and it does not poll.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        self._ask("committed", command="commit")
+        self._ask(Committed, command="commit")
 
     def pause_polling(self) -> None:
         """Make the member stop to poll, as an application that hangs; its heartbeats go on.
@@ -243,7 +273,7 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        self._ask("paused", command="pause")
+        self._ask(Paused, command="pause")
         self.paused = True
 
     def resume_polling(self) -> None:
@@ -253,7 +283,7 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        self._ask("resumed", command="resume")
+        self._ask(Resumed, command="resume")
         self.paused = False
 
     def leave(self, *, wait: bool = True) -> None:
@@ -269,7 +299,7 @@ class Member:
         self._runner.send({"command": "leave"})
         if not wait:
             return
-        self._group.wait_for(lambda: not self.running, timeout=COMMAND_SECONDS, what=f"{self.name} to leave")
+        self._wait_for(lambda: not self.running, COMMAND_SECONDS, f"{self.name} to leave")
 
     def crash(self) -> None:
         """Kill the process, frozen or not; it has ended on return.
@@ -283,7 +313,7 @@ class Member:
         except NotInAThreadError:
             self._told_to_end = told
             raise
-        self._record("crashed")
+        self._record(Crashed(time.monotonic(), self.name))
         # The last it wrote before may still be on its way.
         self._runner.drain()
 
@@ -295,12 +325,12 @@ class Member:
         """
         self._runner.freeze()
         self.frozen = True
-        self._record("frozen")
+        self._record(Frozen(time.monotonic(), self.name))
 
     def thaw(self) -> None:
         """Let the process go on after `freeze`."""
         self.frozen = False
-        self._record("thawed")
+        self._record(Thawed(time.monotonic(), self.name))
         self._runner.thaw()
 
     def restart(
@@ -342,9 +372,9 @@ class Member:
             "place": place,
         }
         base, _, count = self.name.partition(".")
-        return self._group.join(
+        return self._rejoin(
             f"{base}.{int(count or 1) + 1}",
-            **{**self._join, **{key: value for key, value in changes.items() if value is not None}},
+            **{key: value for key, value in changes.items() if value is not None},
         )
 
     def kill(self) -> None:

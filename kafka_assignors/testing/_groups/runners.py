@@ -19,7 +19,7 @@ from kafka_assignors.testing._groups.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kafka_assignors.testing._groups.worker import WorkerConfig
+    from kafka_assignors.testing._groups.config import WorkerConfig
 
 Place = Literal["process", "thread"]
 """What a member runs in."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kafka_assignors.testing._groups.clients import Client, ClientName, Report
-    from kafka_assignors.testing._groups.worker import WorkerConfig
+    from kafka_assignors.testing._groups.config import WorkerConfig
 
 
 class Seat:

@@ -5,36 +5,42 @@ Three words are held against each other: the members' own, the coordinator's, an
 
 from __future__ import annotations
 
-import re
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Protocol
 
 from confluent_kafka import KafkaException
 from kafka import TopicPartition
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._timelines.timeline import NO_GENERATION, format_partitions
+from kafka_assignors.testing._groups.specs import subscribes
 from kafka_assignors.testing._topics import REQUEST_SECONDS
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
-    from kafka_assignors.testing._groups.member import Member
-
-Topics = str | Collection[str] | re.Pattern[str]
-"""What to subscribe to: a topic, topics, or a pattern that topics match from the start of their names."""
-
-Sharing = Literal["exclusive", "broadcast"]
-"""Whether each partition is to have one owner, or to be owned by every subscriber of its topic."""
+    from kafka_assignors.testing._groups.specs import Sharing, Topics
 
 _WARNINGS = threading.Lock()
 """Held while warnings are caught, whose filters are the whole process's."""
 
 Existing = Mapping[str, Collection[TopicPartition]]
 """Topic -> its partitions, as the brokers say."""
+
+
+class MemberView(Protocol):
+    """What a member says of itself; see `Member`."""
+
+    name: str
+    member_id: str
+    generation: int
+    assignment: frozenset[TopicPartition]
+    joining: bool
+    running: bool
+    topics: Topics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +105,7 @@ def _asked(encoded: bytes) -> frozenset[str] | None:
         return None
 
 
-def among_members(members: Collection[Member]) -> list[str]:
+def among_members(members: Collection[MemberView]) -> list[str]:
     """What is wrong by the members' own word alone."""
     wrong = [f"{member.name} ended" for member in members if not member.running]
     wrong += [f"{member.name} is joining" for member in members if member.joining]
@@ -114,7 +120,9 @@ def among_members(members: Collection[Member]) -> list[str]:
     return wrong
 
 
-def against_brokers(members: Collection[Member], view: BrokersView, name: Mapping[str, str]) -> Iterator[str]:
+def against_brokers(
+    members: Collection[MemberView], view: BrokersView, name: Mapping[str, str]
+) -> Iterator[str]:
     """What is wrong in view of the coordinator's word.
 
     Args:
@@ -141,7 +149,7 @@ def against_brokers(members: Collection[Member], view: BrokersView, name: Mappin
 
 
 def against_topics(
-    members: Collection[Member],
+    members: Collection[MemberView],
     view: BrokersView,
     existing: Existing,
     partitions: Collection[TopicPartition] | None,
@@ -157,7 +165,7 @@ def against_topics(
         ownership: By how many.
     """
     subscribed = {
-        member.name: {topic for topic in existing if _subscribes(member.topics, topic)} for member in members
+        member.name: {topic for topic in existing if subscribes(member.topics, topic)} for member in members
     }
     for member in members:
         asked = view.subscriptions.get(member.member_id, frozenset())
@@ -177,21 +185,9 @@ def against_topics(
             yield f"{partition.topic}-{partition.partition} is owned by {', '.join(names) or 'nobody'}"
 
 
-def against_expectation(members: Collection[Member], expect: Mapping[str, int]) -> Iterator[str]:
+def against_expectation(members: Collection[MemberView], expect: Mapping[str, int]) -> Iterator[str]:
     """Which members have not as many partitions as they should."""
     sizes = {member.name: len(member.assignment) for member in members}
     for name, count in expect.items():
         if sizes.get(name) != count:
             yield f"{name} has {sizes.get(name, 'no')} partitions instead of {count}"
-
-
-def names_of(topics: str | Collection[str]) -> list[str]:
-    """Topics, however they are given, in a list."""
-    return [topics] if isinstance(topics, str) else [*topics]
-
-
-def _subscribes(topics: Topics, topic: str) -> bool:
-    if isinstance(topics, re.Pattern):
-        # The clients leave internal topics out of what a pattern matches.
-        return not topic.startswith("__") and topics.match(topic) is not None
-    return topic in names_of(topics)

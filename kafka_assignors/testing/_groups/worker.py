@@ -4,8 +4,9 @@
 input, then commands, and writes what happens to it as events to its standard output, a JSON object a line.
 `kafka_assignors.testing._groups.member` is the other end; it runs the same in a thread.
 
-Every event has `event` (its kind) and `time`: `time.monotonic()`, which on Linux and macOS is one clock for
-all processes of a machine, so the events of several members can be put in order.
+The types of `kafka_assignors._timelines.events` say what is in an event, and `read_event` decodes it there.
+Each has `event` (its kind) and `time`: `time.monotonic()`, which on Linux and macOS is one clock for all
+processes of a machine, so the events of several members can be put in order.
 
     started       pid, instance_id, client
     metadata      generation, member_id: as the member stood when it asked to join
@@ -49,28 +50,17 @@ import re
 import sys
 import threading
 import time
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups import clients
+from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.seat import Seat, called
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from kafka_assignors.testing._groups.clients import Client, ClientName, Report
-
-CommitMode = Literal["each poll", "auto", "never"]
-"""When a member commits: after reporting each poll's records, by the client's timer, or on command only."""
-
-POLL_MS: Final = 1000
-"""How long one poll waits.
-
-Not shorter: a leader whose poll ends while it waits for its own SyncGroup may never apply the assignment
-(kafka-python 3.0), so a poll should outlast a rebalance.
-"""
 
 _EXIT_TOO_MANY_ERRORS: Final = 3
 _EXIT_PARENT_GONE: Final = 4
@@ -78,78 +68,6 @@ _MOST_ERRORS_IN_A_ROW: Final = 100
 _COMMIT_MS: Final = 30_000
 _REBALANCE: Final = re.compile(r"rebalance_?in_?progress", re.IGNORECASE)  # as each client calls it
 _SECONDS_AFTER_ERROR: Final = 0.2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerConfig:
-    """All that a member needs to know; crosses the border of a process as one line of JSON.
-
-    Attributes:
-        access: The cluster.
-        group_id: The group to join.
-        name: Client id, and so the beginning of the member id.
-        topics: The topics to subscribe to; empty if there is a pattern.
-        pattern: Regular expression for the topics, matched from the start of their names.
-        client: The library, or "package.module:function" (or "file.py:function") of the user's own.
-        assignors: In order of preference: a name, or what to import and its arguments. None for the
-            library's own choice.
-        instance_id: Makes it a static member (KIP-345).
-        settings: Further settings of the consumer.
-        commit: When to commit.
-        poll_ms: How long one poll waits, see `POLL_MS`; 1 at least.
-        work_ms: How long the application works after each poll, before it commits and obeys; 0 at least.
-        held: Whether to wait for the command `release` before it makes its consumer.
-        recalls_joins: Whether its client looks at a join that it would forget; see `ConsumerGroup`.
-    """
-
-    access: Access
-    group_id: str
-    name: str
-    topics: Sequence[str]
-    pattern: str | None
-    client: ClientName | str
-    assignors: Sequence[str | tuple[str, Mapping[str, Any]]] | None
-    instance_id: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    commit: CommitMode = "each poll"
-    poll_ms: int = POLL_MS
-    work_ms: int = 0
-    held: bool = False
-    recalls_joins: bool = False
-
-    def __post_init__(self) -> None:
-        if self.poll_ms < 1 or self.work_ms < 0:
-            raise ValueError(
-                f"{self.name}: poll_ms={self.poll_ms} and work_ms={self.work_ms}: a poll takes 1 ms at least,"
-                " work 0 ms"
-            )
-
-    def to_json(self) -> str:
-        """One line without its end.
-
-        Raises:
-            TypeError: A setting or an argument of an assignor has no JSON.
-        """
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, line: str | bytes) -> Self:
-        """The inverse of `to_json`."""
-        values = json.loads(line)
-        return cls(**{**values, "access": Access.from_json(values["access"])})
-
-    def task(self) -> clients.Task:
-        """The consumer that this is about, its assignors imported and made."""
-        return clients.Task(
-            access=self.access,
-            group_id=self.group_id,
-            name=self.name,
-            assignors=None if self.assignors is None else [_assignor(spec) for spec in self.assignors],
-            instance_id=self.instance_id,
-            auto_commit=self.commit == "auto",
-            settings=self.settings,
-            recalls_joins=self.recalls_joins,
-        )
 
 
 class Worker:
@@ -345,14 +263,6 @@ class Worker:
             partitions=sorted(client.assignment()),
             subscription=sorted(client.subscription()),
         )
-
-
-def _assignor(spec: Any) -> Any:
-    """A strategy's name, or an assignor, made from what names it."""
-    if not isinstance(spec, tuple | list):
-        return spec
-    target, arguments = spec
-    return (imported(target) if isinstance(target, str) else target)(**arguments)
 
 
 def _described(error: Exception) -> dict[str, str]:

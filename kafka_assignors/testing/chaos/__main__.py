@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import kafka_assignors
+from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing.chaos._model import Limits, Step
@@ -32,7 +32,9 @@ from kafka_assignors.testing.chaos._script import Script, plan_events
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kafka_assignors.testing._groups.group import AssignorSpec
+    from rich.progress import Progress
+
+    from kafka_assignors.testing._groups.specs import AssignorSpec
 
 MODULE: Final = "kafka_assignors.testing.chaos"
 
@@ -193,13 +195,7 @@ def main(
         if (file := options.output or output) is not None:
             file.write_text(written(outcomes), encoding="utf-8")
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
+    bar = progress_bar(console)
     with contextlib.ExitStack() as stack:
         clusters = [
             stack.enter_context(kafka_cluster(limits.nodes, settings=BROKER_SETTINGS))

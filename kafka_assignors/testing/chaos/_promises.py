@@ -6,17 +6,24 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kafka_assignors._timelines.events import NO_GENERATION, name_of
+from kafka_assignors._timelines.events import (
+    NO_GENERATION,
+    Assigned,
+    AssignmentReceived,
+    Happened,
+    Led,
+    OfPartitions,
+    name_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kafka import TopicPartition
 
-    from kafka_assignors._timelines.events import Event
     from kafka_assignors._timelines.ownership import Overlap
     from kafka_assignors._timelines.timeline import Timeline
-    from kafka_assignors.testing._groups.stability import Sharing
+    from kafka_assignors.testing._groups.specs import Sharing
 
 Balance = Literal["best", "best of equals", "by topic", "none"]
 """How even loads are: the best that the subscriptions allow; the same where all subscribe alike; of each
@@ -89,8 +96,8 @@ def without_excuse(timeline: Timeline) -> Iterator[Overlap]:
     that has joined and not yet taken its assignment is in the group, whatever its application was told.
     """
     newest = _newest_generations(timeline)
-    given: dict[str, list[Event]] = defaultdict(list)
-    for event in timeline.of("assignment", "assigned"):
+    given: dict[str, list[OfPartitions]] = defaultdict(list)
+    for event in timeline.of(AssignmentReceived, Assigned):
         given[event.member].append(event)
     got = {(one.partition, one.member, one.start): one.generation for one in timeline.ownership("callback")}
     for overlap in timeline.overlaps("callback"):
@@ -105,12 +112,13 @@ def _newest_generations(timeline: Timeline) -> Mapping[str, int]:
     """The newest generation in which each member id is known, by its own word or by a leader's list."""
     newest: dict[str, int] = defaultdict(lambda: NO_GENERATION)
     for event in timeline.events:
-        for member_id in {_id_of(event), *(event.details.get("claims") or ())}:
+        listed = event.claims if isinstance(event, Led) else ()
+        for member_id in {_id_of(event), *listed}:
             newest[member_id] = max(newest[member_id], event.generation)
     return newest
 
 
-def _id_of_holder(given: Sequence[Event], partition: TopicPartition, until: float) -> str:
+def _id_of_holder(given: Sequence[OfPartitions], partition: TopicPartition, until: float) -> str:
     """The member id under which a member was last given a partition that it has by its application's word.
 
     One that was expelled amid a join may come back under another id and not be told that it lost anything.
@@ -120,9 +128,9 @@ def _id_of_holder(given: Sequence[Event], partition: TopicPartition, until: floa
     )
 
 
-def _id_of(event: Event) -> str:
+def _id_of(event: Happened) -> str:
     """The member id at an event; where it is not told, the member's name has to do."""
-    return event.details.get("member_id") or event.member
+    return event.member_id or event.member
 
 
 def _keep_balance(

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from kafka_assignors.testing._groups.group import SETTINGS as GROUP_SETTINGS
+from kafka_assignors.testing._groups.specs import SETTINGS as GROUP_SETTINGS
 from kafka_assignors.testing.chaos._model import Limits
 from kafka_assignors.testing.chaos._run import SETTINGS, bound
 from kafka_assignors.testing.chaos._script import SLOWEST_MS

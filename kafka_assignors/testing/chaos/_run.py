@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from kafka_assignors._timelines.events import name_of
+from kafka_assignors._timelines.events import Committed, Consumed, StateReported, name_of
 from kafka_assignors._timelines.timeline import NO_GENERATION
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.testing._groups.group import ConsumerGroup
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing._brokers.cluster import Cluster
-    from kafka_assignors.testing._groups.group import AssignorSpec
     from kafka_assignors.testing._groups.member import Member
+    from kafka_assignors.testing._groups.specs import AssignorSpec
     from kafka_assignors.testing.chaos._model import Step
     from kafka_assignors.testing.chaos._script import Script
 
@@ -48,7 +48,7 @@ REPLICAS: Final = 3
 _SLOW_POLLS: Final = 10  # of a slow member, until a rebalance of two rounds is over for it
 
 _MARGIN: Final = 3, 60.0  # times as long and so many seconds more, for a laden machine
-_NOISE: Final = frozenset({"records", "state", "committed"})
+_NOISE: Final = Consumed | StateReported | Committed
 
 
 class ChaosError(AssertionError):
@@ -437,7 +437,7 @@ def _told(script: Script, number: int, error: Exception, group: ConsumerGroup, r
 
 def quiet_lines(timeline: Timeline) -> list[str]:
     """A timeline as text without what records say."""
-    return [timeline.line(event) for event in timeline.events if event.kind not in _NOISE]
+    return [timeline.line(event) for event in timeline.events if not isinstance(event, _NOISE)]
 
 
 def name_of_assignor(assignor: AssignorSpec) -> str:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._timelines.events import Event, name_of
-from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
-from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors._timelines.events import (
+    Assigned,
+    AssignmentReceived,
+    Event,
+    Exited,
+    Led,
+    Lost,
+    Revoked,
+    name_of,
+)
 from kafka_assignors.coordinator._simulator.other_clients import UnaidedMember
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.testing.schedules._clients import make_client
 
@@ -188,25 +196,25 @@ class _Run:
     # What has to hold
 
     def _watch(self, event: Event) -> None:
-        if member_id := event.details.get("member_id"):
-            self._names[member_id] = event.member
-        match event.kind:
-            case "assigned":
+        if event.member_id:
+            self._names[event.member_id] = event.member
+        match event:
+            case Assigned():
                 self._give(event)
-            case "assign":
+            case Led():
                 self._planner = event.member
-            case "revoked" | "lost":
+            case Revoked() | Lost():
                 for partition in event.partitions:
                     self._let_go(partition, event.member)
-            case "exited":
+            case Exited():
                 for partition in [one for one, owner in self._owners.items() if owner == event.member]:
                     self._let_go(partition, event.member)
-            case "assignment" if not self._is_gone(event.member):
+            case AssignmentReceived() if not self._is_gone(event.member):
                 self._forfeited = {one for one in self._forfeited if one[1] != event.member}
             case _:
                 pass
 
-    def _give(self, event: Event) -> None:
+    def _give(self, event: Assigned) -> None:
         if self._is_gone(event.member):
             return  # removed while the answer was on its way
         for partition in event.partitions:

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from kafka import TopicPartition
 
+from kafka_assignors._timelines.events import Assigned, Failed, Lost, Revoked
 from kafka_assignors._wire.java.orders import HashKeys
 from kafka_assignors.assignors import CooperativeStickyAssignor
-from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
 from kafka_assignors.coordinator._simulator.clock import Clock
-from kafka_assignors.coordinator._simulator.consumer_group import ConsumerBrokerSettings, ConsumerGroup
+from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.life import NotStableError
-from kafka_assignors.coordinator._simulator.member import MemberSettings
 from kafka_assignors.coordinator._simulator.messages import (
     JOIN,
     LEAVE,
@@ -25,6 +24,11 @@ from kafka_assignors.coordinator._simulator.messages import (
     ConsumerHeartbeat,
     ConsumerHeartbeatAnswer,
     TopicIdPartition,
+)
+from kafka_assignors.coordinator._simulator.settings import (
+    BrokerSettings,
+    ConsumerBrokerSettings,
+    MemberSettings,
 )
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, Topic, partitions_of
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
@@ -443,7 +447,7 @@ def test_a_frozen_member_is_lost_and_comes_back() -> None:
     assert len(group.members["a"].held) == 12
     group.members["b"].thaw()
     assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
-    assert [event.member for event in group.timeline.of("lost")] == ["b"]
+    assert [event.member for event in group.timeline.of(Lost)] == ["b"]
 
 
 def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() -> None:
@@ -454,7 +458,7 @@ def test_a_static_member_that_was_killed_is_refused_while_its_session_lasts() ->
     group.restart("b", crash=True)
     group.run(1)
     assert not group.members["b.2"].running
-    assert group.timeline.of("error")[-1].details["text"] == "UNRELEASED_INSTANCE_ID"
+    assert group.timeline.of(Failed)[-1].text == "UNRELEASED_INSTANCE_ID"
     group.run(6)
     group.join("b.3", instance_id="instance-b")
     assert loads(group.run_until_stable()) == {"a": 6, "b.3": 6}
@@ -564,12 +568,12 @@ def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is
     before = group.run_until_stable()
     epoch, back = group.group.epoch, f"m{seed % members}"
     group.run((seed % 7) / 10)
-    others = len(group.timeline.of("revoked", "lost", "assigned"))
+    others = len(group.timeline.of(Revoked, Lost, Assigned))
     group.restart(back)
     after = group.run_until_stable()
     assert after == {(f"{name}.2" if name == back else name): held for name, held in before.items()}
     assert group.group.epoch == epoch
-    touched = group.timeline.of("revoked", "lost", "assigned")[others:]
+    touched = group.timeline.of(Revoked, Lost, Assigned)[others:]
     assert {event.member for event in touched} <= {back, f"{back}.2"}
 
 

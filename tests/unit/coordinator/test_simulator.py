@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from kafka import TopicPartition
 
+from kafka_assignors._timelines.events import Failed, Led, Lost
 from kafka_assignors.assignors import (
     Assignor,
     CooperativeStickyAssignor,
@@ -16,8 +17,7 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.coordinator._simulator.classic_group import BrokerSettings
-from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import NotStableError, Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 
@@ -93,7 +93,7 @@ def test_a_static_leader_that_comes_back_does_not_assign_again() -> None:
     group.restart(leader)
     after = group.run_until_stable()
     assert after[f"{leader}.2"] == before[leader]
-    assert len(group.timeline.of("assign")) == 1
+    assert len(group.timeline.of(Led)) == 1
 
 
 def test_a_static_member_that_does_not_come_back_is_lost() -> None:
@@ -113,7 +113,7 @@ def test_one_instance_given_to_two_members_ends_the_first() -> None:
     group.join("b", instance_id="one")
     group.run(2)
     assert not group.members["a"].running
-    assert group.timeline.of("error")[-1].details["text"] == "FENCED_INSTANCE_ID"
+    assert group.timeline.of(Failed)[-1].text == "FENCED_INSTANCE_ID"
     assert loads(group.run_until_stable()) == {"b": 12}
 
 
@@ -130,7 +130,7 @@ def test_a_frozen_member_is_lost_and_comes_back_as_another() -> None:
     frozen.thaw()
     assert loads(group.run_until_stable()) == {"a": 6, "b": 6}
     assert frozen.member_id != old_id
-    assert [event.member for event in group.timeline.of("lost")] == ["b"]
+    assert [event.member for event in group.timeline.of(Lost)] == ["b"]
     # To the group nothing had two owners; two applications worked on the zombie's partitions.
     group.timeline.assert_never_owned_twice()
     assert {overlap.members for overlap in group.timeline.overlaps("callback")} == {("b", "a")}
@@ -235,7 +235,7 @@ def test_members_without_a_common_strategy_are_refused() -> None:
     group.join("b", assignors=[StickyAssignor])
     group.run(2)
     assert not group.members["b"].running
-    assert group.timeline.of("error")[-1].details["text"] == "INCONSISTENT_GROUP_PROTOCOL"
+    assert group.timeline.of(Failed)[-1].text == "INCONSISTENT_GROUP_PROTOCOL"
 
 
 def test_an_eager_round_stops_everyone_and_a_cooperative_one_only_what_moves() -> None:
@@ -256,7 +256,7 @@ def test_a_session_that_the_broker_does_not_allow_ends_the_member() -> None:
     group = simulated(broker=BrokerSettings(min_session_timeout_ms=10_000))
     group.join("a")
     group.run(1)
-    assert group.timeline.of("error")[-1].details["text"] == "INVALID_SESSION_TIMEOUT"
+    assert group.timeline.of(Failed)[-1].text == "INVALID_SESSION_TIMEOUT"
 
 
 def test_a_group_that_does_not_come_to_rest_is_said() -> None:

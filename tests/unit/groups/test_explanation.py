@@ -19,7 +19,7 @@ from kafka_assignors.assignors import (
     StickyAssignor,
 )
 from kafka_assignors.assignors._membership import make_subscription
-from kafka_assignors.coordinator._simulator.member import MemberSettings
+from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -56,20 +56,20 @@ def test_a_group_at_rest_has_no_problems() -> None:
     group = simulated(CooperativeStickyAssignor)
     found = explain("g", group.group.record(), TOPICS)
     assert found.problems == ()
-    assert (found.generation, found.strategy) == (1, "cooperative-sticky")
-    assert [account.client_id for account in found.members] == ["m1", "m2", "m3"]
-    assert [account.leads for account in found.members].count(True) == 1
-    assert sorted(found.loads.values()) == [4, 4, 4]
-    assert (found.imbalance, found.best_imbalance, found.would_move) == (0, 0, ())
-    assert {account.session_timeout_ms for account in found.members} == {6000}
-    assert 500 < found.record_bytes < found.record_limit
+    assert (found.account.generation, found.account.strategy) == (1, "cooperative-sticky")
+    assert [account.client_id for account in found.account.members] == ["m1", "m2", "m3"]
+    assert [account.leads for account in found.account.members].count(True) == 1
+    assert sorted(found.account.loads.values()) == [4, 4, 4]
+    assert (found.account.imbalance, found.account.best_imbalance, found.account.would_move) == (0, 0, ())
+    assert {account.session_timeout_ms for account in found.account.members} == {6000}
+    assert 500 < found.account.record_bytes < found.account.record_limit
 
 
 def test_what_would_move_is_said_by_the_groups_own_strategy() -> None:
     group = simulated(StickyAssignor, 2, orders=6)
     record = group.group.record()
     found = explain("g", record, {"orders": range(8)})
-    assert [(move.partition, move.source) for move in found.would_move] == [(6, None), (7, None)]
+    assert [(move.partition, move.source) for move in found.account.would_move] == [(6, None), (7, None)]
     assert kinds(found)[0] == "no owner"
     assert found.problems[0].text == "nobody has orders-6, orders-7"
 
@@ -77,7 +77,7 @@ def test_what_would_move_is_said_by_the_groups_own_strategy() -> None:
 def test_range_is_told_to_be_uneven_and_eager() -> None:
     group = simulated(RangeAssignor, 3, a=4, b=4, c=4)
     found = explain("g", group.group.record(), dict.fromkeys("abc", range(4)))
-    assert (found.imbalance, found.best_imbalance) == (3, 0)
+    assert (found.account.imbalance, found.account.best_imbalance) == (3, 0)
     assert kinds(found) == ["uneven", "eager"]
 
 
@@ -117,8 +117,8 @@ def test_claims_of_one_generation_on_one_partition_are_told() -> None:
     found = explain("g", both, {"orders": range(4)})
     (problem,) = [problem for problem in found.problems if problem.kind == "double claim"]
     assert problem.text == "m1 and m2 said that they had orders-1 in one generation"
-    assert {account.rack for account in found.members} == {"a"}
-    assert {account.claimed_generation for account in found.members} == {5}
+    assert {account.rack for account in found.account.members} == {"a"}
+    assert {account.claimed_generation for account in found.account.members} == {5}
 
 
 def test_a_member_that_cannot_be_read_is_named() -> None:
@@ -138,7 +138,7 @@ def test_timeouts_that_do_not_fit_each_other_are_told() -> None:
 
 def test_a_record_near_its_limit_is_told() -> None:
     record = simulated(CooperativeStickyAssignor).group.record()
-    size = explain("g", record, TOPICS).record_bytes
+    size = explain("g", record, TOPICS).account.record_bytes
     near = explain("g", record, TOPICS, record_limit=size)
     assert [(problem.kind, problem.severity) for problem in near.problems] == [("record size", "warning")]
     over = explain("g", record, TOPICS, record_limit=size - 1)
@@ -148,7 +148,7 @@ def test_a_record_near_its_limit_is_told() -> None:
 def test_an_empty_group_is_explained() -> None:
     record = replace(simulated(StickyAssignor).group.record(), members=(), protocol=None, leader=None)
     found = explain("g", record, TOPICS, committed=["orders"])
-    assert (found.members, found.loads, found.problems) == ((), {}, ())
+    assert (found.account.members, found.account.loads, found.problems) == ((), {}, ())
 
 
 def test_why_a_group_rebalanced_is_told_apart() -> None:

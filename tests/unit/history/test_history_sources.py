@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history._folders import open_folder
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._tables import sources
-from kafka_assignors.history._tables.files import open_folder
 from kafka_assignors.history._tables.sources import Part, parts_of, read_parts
 from tests.support.archives import batch_of, group, row
 

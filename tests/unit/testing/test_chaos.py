@@ -430,7 +430,7 @@ def test_an_application_that_was_not_told_is_excused_only_out_of_the_group() -> 
 
 def identified(member_id: str, *events: Event) -> list[Event]:
     """Events with the id that the coordinator gave their member."""
-    return [replace(one, details={**one.details, "member_id": member_id}) for one in events]
+    return [replace(one, member_id=member_id) for one in events]
 
 
 def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_leaders_list() -> None:

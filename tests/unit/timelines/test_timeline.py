@@ -5,8 +5,8 @@ import json
 import pytest
 from kafka import TopicPartition
 
+from kafka_assignors._timelines.events import Started, read_event
 from kafka_assignors._timelines.timeline import (
-    Event,
     Gap,
     Move,
     Overlap,
@@ -37,20 +37,20 @@ def test_an_event_is_read_as_a_member_writes_it() -> None:
             "user_data": "ff",
         }
     )
-    assert Event.from_report("a", json.loads(line)) == event(
+    assert read_event("a", json.loads(line)) == event(
         12.5, "a", "assignment", P0, P1, generation=3, member_id="a-1", user_data="ff"
     )
 
 
 def test_records_are_read_as_ranges_of_offsets() -> None:
     report = {"event": "records", "time": 1.0, "ranges": [["t", 0, 5, 7], ["t", 1, 0, 0]]}
-    assert Event.from_report("a", report) == records(1.0, "a", (P0, 5, 7), (P1, 0, 0))
+    assert read_event("a", report) == records(1.0, "a", (P0, 5, 7), (P1, 0, 0))
 
 
 def test_a_timeline_puts_events_in_the_order_of_time() -> None:
     timeline = Timeline([event(2, "a", "closed"), event(1, "a", "started"), event(1.5, "b", "started")])
     assert [(one.time, one.member) for one in timeline.events] == [(1, "a"), (1.5, "b"), (2, "a")]
-    assert timeline.of("started", member="b") == (event(1.5, "b", "started"),)
+    assert timeline.of(Started, member="b") == (event(1.5, "b", "started"),)
     assert timeline.end == 2
 
 

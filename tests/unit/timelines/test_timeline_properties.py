@@ -8,6 +8,14 @@ from hypothesis import given, settings, strategies as st
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.best import best_plan, find_settled, unevenness
+from kafka_assignors._timelines.events import (
+    Assigned,
+    AssignmentReceived,
+    Crashed,
+    Lost,
+    Revoked,
+    Unsubscribed,
+)
 from kafka_assignors._timelines.ownership import Ownership
 from kafka_assignors._timelines.timeline import Event, Reading, Timeline
 from tests.support.timelines import event, history
@@ -31,12 +39,14 @@ def timelines(draw: st.DrawFn) -> Timeline:
     kinds = ["assigned", "revoked", "lost", "assignment", "assignment", "crashed", "unsubscribed"]
     for time in draw(st.lists(st.integers(1, END - 1), min_size=5, max_size=20).map(sorted)):
         generation += draw(st.integers(0, 1))
+        kind = draw(st.sampled_from(kinds))
+        partitions = draw(st.sets(st.sampled_from(PARTITIONS)))
         events.append(
             event(
                 time,
                 draw(st.sampled_from(MEMBERS)),
-                draw(st.sampled_from(kinds)),
-                *draw(st.sets(st.sampled_from(PARTITIONS))),
+                kind,
+                *(() if kind in {"crashed", "unsubscribed"} else partitions),
                 generation=draw(st.integers(max(1, generation - 1), generation)),
             )
         )
@@ -47,13 +57,12 @@ def owners_by_callback(events: Iterable[Event]) -> set[tuple[str, TopicPartition
     """Who has what after these events."""
     owners: set[tuple[str, TopicPartition]] = set()
     for one in events:
-        mine = {(one.member, partition) for partition in one.partitions}
-        match one.kind:
-            case "assigned":
-                owners |= mine
-            case "revoked" | "lost":
-                owners -= mine
-            case "crashed" | "unsubscribed":
+        match one:
+            case Assigned():
+                owners |= {(one.member, partition) for partition in one.partitions}
+            case Revoked() | Lost():
+                owners -= {(one.member, partition) for partition in one.partitions}
+            case Crashed() | Unsubscribed():
                 owners = {pair for pair in owners if pair[0] != one.member}
     return owners
 
@@ -63,13 +72,13 @@ def owners_by_generation(
 ) -> set[tuple[str, TopicPartition]]:
     """Who has what after these events: each one's last word in the newest generation, unless it ended."""
     events = list(events)
-    newest = max((one.generation for one in events if one.kind == "assignment"), default=None)
+    newest = max((one.generation for one in events if isinstance(one, AssignmentReceived)), default=None)
     owners: dict[str, tuple[str, frozenset[TopicPartition]]] = {}
     for one in events:
         who = identity[one.member]
-        if one.kind == "assignment" and one.generation == newest:
+        if isinstance(one, AssignmentReceived) and one.generation == newest:
             owners[who] = one.member, one.partitions
-        elif one.kind in {"crashed", "unsubscribed"} and who in owners and owners[who][0] == one.member:
+        elif isinstance(one, Crashed | Unsubscribed) and who in owners and owners[who][0] == one.member:
             del owners[who]
     return {(member, partition) for member, partitions in owners.values() for partition in partitions}
 

@@ -1,0 +1,45 @@
+"""How far long work is, on a terminal; elsewhere no bar is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+
+def progress_bar(
+    console: Console | None = None, *, count: str | None = None, transient: bool = False
+) -> Progress:
+    """A bar for each task: what it is called, how far it is, and since when it runs. A context manager.
+
+    Args:
+        console: Where to; stderr by default. What is printed to it appears above the bars, or alone if it is
+            no terminal.
+        count: What to show of how far it is, as rich formats it ("{task.fields[megabytes]:.0f} MB"); by
+            default how many of how many.
+        transient: Whether the bars vanish at the end.
+
+    Raises:
+        ImportError: rich is not installed.
+    """
+    from rich.console import Console  # noqa: PLC0415 - comes with extras
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    console = console or Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn() if count is None else TextColumn(count),
+        TimeElapsedColumn(),
+        console=console,
+        transient=transient,
+        disable=not console.is_terminal,
+    )

@@ -1,0 +1,103 @@
+"""What the coordinator's record says of a group: its members, what each has, and how good that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_assignors._groups.snapshots import Partitions
+    from kafka_assignors._wire.user_data import Layout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberAccount:
+    """A member as its coordinator has it.
+
+    Attributes:
+        name: What to call it: its instance id; or its client id, with its host or as part of its member id
+            where others have the same.
+        member_id: Its id.
+        client_id: Its client's name.
+        host: Where it is.
+        instance_id: Of a static member.
+        leads: Whether it leads the group.
+        rack: The rack that it named.
+        topics: What it subscribes to.
+        version: The version of its subscription.
+        layout: The layout of its sticky user data; None if it has none.
+        claims: What it said it had when it joined.
+        claimed_generation: The generation of that, -1 if it did not say.
+        assignment: What it has.
+        session_timeout_ms: How long it may send no heartbeat.
+        rebalance_timeout_ms: How long others wait for it in a rebalance: its `max.poll.interval.ms`.
+        unreadable: Why what it or its leader sent cannot be read; None if it can.
+    """
+
+    name: str
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None
+    leads: bool
+    rack: str | None
+    topics: tuple[str, ...]
+    version: int
+    layout: Layout | None
+    claims: Partitions
+    claimed_generation: int
+    assignment: Partitions
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    unreadable: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A partition that would go elsewhere; `source` is None if nobody has it."""
+
+    topic: str
+    partition: int
+    source: str | None
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupAccount:
+    """A group as its coordinator has it, and how good its assignment is.
+
+    Attributes:
+        group_id: Its id.
+        generation: Its generation.
+        strategy: What it assigns by; None of an empty group.
+        leader: The leader's member id.
+        members: Its members, in the order of their client ids.
+        loads: Member id -> how many partitions it has.
+        best_loads: The loads of the best balance that the subscriptions allow, in ascending order.
+        would_move: What would move if the group rebalanced now, by its own strategy.
+        record_bytes: The size of its record.
+        record_limit: How large that may be.
+    """
+
+    group_id: str
+    generation: int
+    strategy: str | None
+    leader: str | None
+    members: tuple[MemberAccount, ...]
+    loads: Mapping[str, int]
+    best_loads: tuple[int, ...]
+    would_move: tuple[Move, ...]
+    record_bytes: int
+    record_limit: int
+
+    @property
+    def imbalance(self) -> int:
+        """The largest load less the smallest."""
+        return max(self.loads.values(), default=0) - min(self.loads.values(), default=0)
+
+    @property
+    def best_imbalance(self) -> int:
+        """The same of the best balance."""
+        return max(self.best_loads, default=0) - min(self.best_loads, default=0)

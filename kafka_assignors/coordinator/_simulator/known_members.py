@@ -1,0 +1,168 @@
+"""The members of a classic group as its coordinator knows them, and their sessions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from kafka_assignors._wire.java.orders import HashKeys, string_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from kafka_assignors.coordinator._simulator.clock import Clock, Timer
+    from kafka_assignors.coordinator._simulator.messages import Join
+
+
+@dataclass(slots=True)
+class KnownMember:
+    """A member, as the coordinator knows it; `is_new` until it was in a generation."""
+
+    member_id: str
+    client_id: str
+    instance_id: str | None
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: Mapping[str, bytes]
+    assignment: bytes = b""
+    is_new: bool = False
+    session: Timer | None = field(default=None, repr=False)
+    session_ends: int = 0
+
+    @classmethod
+    def of(cls, member_id: str, request: Join) -> Self:
+        """A member that joins."""
+        return cls(
+            member_id=member_id,
+            client_id=request.client_id,
+            instance_id=request.instance_id,
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            protocols=request.protocols,
+        )
+
+
+class KnownMembers:
+    """Members by id and by instance id, and which strategies they know.
+
+    Iterated in the order in which they came; `order` is that of Kafka's map.
+    """
+
+    def __init__(self, members: Iterable[KnownMember] = ()) -> None:
+        self._by_id = {member.member_id: member for member in members}
+        self._by_instance = {
+            member.instance_id: member.member_id for member in self if member.instance_id is not None
+        }
+        self._strategies = Counter(name for member in self for name in member.protocols)
+        self.order: HashKeys[str] = HashKeys(self._by_id, string_hash)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[KnownMember]:
+        return iter(self._by_id.values())
+
+    def __contains__(self, member_id: object) -> bool:
+        return member_id in self._by_id
+
+    def __getitem__(self, member_id: str) -> KnownMember:
+        return self._by_id[member_id]
+
+    def get(self, member_id: str) -> KnownMember | None:
+        """The member with this id, None if there is none."""
+        return self._by_id.get(member_id)
+
+    @property
+    def ids(self) -> list[str]:
+        """Their ids, in the order of Kafka's map."""
+        return list(self.order)
+
+    def in_order(self) -> list[KnownMember]:
+        """The members, in the order of Kafka's map."""
+        return [self._by_id[member_id] for member_id in self.order]
+
+    def of_instance(self, instance_id: str) -> str | None:
+        """The id of the static member with this instance id."""
+        return self._by_instance.get(instance_id)
+
+    def add(self, member: KnownMember) -> None:
+        """Add a member."""
+        self._by_id[member.member_id] = member
+        self._strategies.update(list(member.protocols))
+        self.order.add(member.member_id)
+        if member.instance_id is not None:
+            self._by_instance[member.instance_id] = member.member_id
+
+    def remove(self, member_id: str) -> KnownMember:
+        """Remove a member."""
+        member = self._by_id.pop(member_id)
+        self._strategies.subtract(list(member.protocols))
+        self.order.discard(member_id)
+        if member.instance_id is not None:
+            self._by_instance.pop(member.instance_id, None)
+        return member
+
+    def update(self, member: KnownMember, request: Join) -> None:
+        """Take what a member says when it joins again."""
+        self._strategies.subtract(list(member.protocols))
+        self._strategies.update(list(request.protocols))
+        member.protocols = request.protocols
+        member.session_timeout_ms = request.session_timeout_ms
+        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+
+    def supports(self, protocols: Mapping[str, bytes]) -> bool:
+        """Whether one of these strategies is known to all members."""
+        if not self._by_id:
+            return bool(protocols)
+        return any(self._strategies[name] == len(self) for name in protocols)
+
+    def preferences(self) -> dict[str, list[str]]:
+        """Member id -> its strategies, the preferred first; in the order of Kafka's map."""
+        return {member.member_id: list(member.protocols) for member in self.in_order()}
+
+    def subscriptions(self, strategy: str) -> list[tuple[str, str | None, bytes]]:
+        """Member id, instance id and subscription of each, in the order of Kafka's map."""
+        return [
+            (member.member_id, member.instance_id, member.protocols[strategy]) for member in self.in_order()
+        ]
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long the slowest of them may take to join again."""
+        return max((member.rebalance_timeout_ms for member in self), default=0)
+
+
+class Sessions:
+    """The sessions of members.
+
+    Args:
+        clock: The time.
+        expired: Called with a member whose session is over.
+    """
+
+    def __init__(self, clock: Clock, expired: Callable[[KnownMember], None]) -> None:
+        self._clock = clock
+        self._expired = expired
+
+    def renew(self, member: KnownMember, timeout_ms: int | None = None) -> None:
+        """Begin a member's session again, for its own timeout or another."""
+        timeout = member.session_timeout_ms if timeout_ms is None else timeout_ms
+        member.session_ends = self._clock.now + timeout
+        if member.session is None or not member.session.pending or member.session.time > member.session_ends:
+            self.end(member)
+            member.session = self._clock.after(timeout, lambda: self._look(member))
+
+    def _look(self, member: KnownMember) -> None:
+        # A timer for each heartbeat would be most of what a simulation does.
+        if self._clock.now < member.session_ends:
+            rest = member.session_ends - self._clock.now
+            member.session = self._clock.after(rest, lambda: self._look(member))
+        else:
+            self._expired(member)
+
+    @staticmethod
+    def end(member: KnownMember) -> None:
+        """End a member's session; it does not expire."""
+        if member.session is not None:
+            member.session.cancel()

@@ -1,0 +1,13 @@
+"""What can be wrong with a cluster that tests need."""
+
+
+class ClusterUnavailableError(RuntimeError):
+    """There is no Kafka to be had in the way that was asked for, or it is not as was waited for."""
+
+
+class BrokerDiedError(RuntimeError):
+    """A broker ended that nobody had stopped. The message shows the end of its log."""
+
+
+class PortTakenError(BrokerDiedError):
+    """Another process has bound a port between its choice and the broker's start."""

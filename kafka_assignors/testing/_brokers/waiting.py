@@ -1,0 +1,18 @@
+"""How long brokers may take, and waiting for them."""
+
+from collections.abc import Callable, Sequence
+
+from kafka_assignors._common import waiting
+from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
+
+START_TIMEOUT = 120.0  # seconds; a quiet machine needs 5, a laden one with three nodes 20
+STOP_TIMEOUT = 15.0  # seconds; a stop takes 2 on a quiet machine
+
+
+def wait_until(condition: Callable[[], Sequence[str]], timeout: float, what: str) -> None:
+    """Wait until a condition finds nothing wrong; see `kafka_assignors._common.waiting.wait_until`.
+
+    Raises:
+        ClusterUnavailableError: Something was still wrong at the end. The message says what.
+    """
+    waiting.wait_until(condition, timeout, what, error=ClusterUnavailableError)

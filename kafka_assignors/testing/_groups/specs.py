@@ -1,0 +1,117 @@
+"""How members of a group under test are described: what they are made of, and what they subscribe to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
+
+from kafka_assignors.testing._groups.clients import MODULES, STRATEGIES, ClientName
+from kafka_assignors.testing._groups.config import CommitMode, WorkerConfig
+from kafka_assignors.testing._groups.imports import path_of
+
+if TYPE_CHECKING:
+    from kafka_assignors.testing._brokers.access import Access
+    from kafka_assignors.testing._groups.runners import Place
+
+AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]] | Mapping[str, Any]
+"""A member's assignor: a strategy's name, for the client's own ("range"), or for kafka-python one to make: a
+class or its path "package.module:Class", alone or in a pair with its arguments by name; or {"class": path,
+"options": arguments}."""
+
+ClientSpec = ClientName | Callable[..., Any] | str
+"""What a member is made of: a client library, or a function that takes a `Seat` (see there), or its path."""
+
+SETTINGS: Mapping[str, Any] = {
+    "auto_offset_reset": "earliest",
+    "heartbeat_interval_ms": 300,
+    "metadata_max_age_ms": 1000,
+    "session_timeout_ms": 6000,
+}
+"""The consumers' settings unless told otherwise: quick to notice what happens."""
+
+Topics = str | Collection[str] | re.Pattern[str]
+"""What to subscribe to: a topic, topics, or a pattern that topics match from the start of their names."""
+
+Sharing = Literal["exclusive", "broadcast"]
+"""Whether each partition is to have one owner, or to be owned by every subscriber of its topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSpec:
+    """What a member is made of, before it has a name; see `ConsumerGroup` for each part."""
+
+    access: Access
+    topics: Topics
+    assignors: Sequence[AssignorSpec] | None
+    client: ClientSpec
+    place: Place
+    settings: Mapping[str, Any]
+    commit: CommitMode
+    poll_ms: int
+    work_ms: int
+    recalls_joins: bool
+
+    def changed(self, *, settings: Mapping[str, Any] | None = None, **others: Any) -> Self:
+        """The same with what is not None in place of its own, and with settings on top of its own."""
+        given = {name: value for name, value in others.items() if value is not None}
+        return replace(self, **given, settings={**self.settings, **(settings or {})})
+
+    def config(self, group_id: str, name: str, *, instance_id: str | None, held: bool) -> WorkerConfig:
+        """What the member's process or thread needs to know.
+
+        Raises:
+            ValueError: An assignor cannot be made in another process, the client has none of that name, or
+                a poll is to take no time.
+        """
+        library = self.client if isinstance(self.client, str) else path_of(self.client)
+        pattern = self.topics.pattern if isinstance(self.topics, re.Pattern) else None
+        return WorkerConfig(
+            access=self.access,
+            group_id=group_id,
+            name=name,
+            topics=() if isinstance(self.topics, re.Pattern) else names_of(self.topics),
+            pattern=pattern,
+            client=library,
+            assignors=None if self.assignors is None else [_assignor(one, library) for one in self.assignors],
+            instance_id=instance_id,
+            settings=self.settings,
+            commit=self.commit,
+            poll_ms=self.poll_ms,
+            work_ms=self.work_ms,
+            held=held,
+            recalls_joins=self.recalls_joins,
+        )
+
+
+def names_of(topics: str | Collection[str]) -> list[str]:
+    """Topics, however they are given, in a list."""
+    return [topics] if isinstance(topics, str) else [*topics]
+
+
+def subscribes(topics: Topics, topic: str) -> bool:
+    """Whether a topic is among those that are subscribed to."""
+    if isinstance(topics, re.Pattern):
+        # The clients leave internal topics out of what a pattern matches.
+        return not topic.startswith("__") and topics.match(topic) is not None
+    return topic in names_of(topics)
+
+
+def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any]]:
+    """What a member of a client needs to know of an assignor: its name, or what to import and call."""
+    if isinstance(spec, Mapping):
+        spec = (spec["class"], spec.get("options", {}))
+    target, options = spec if isinstance(spec, tuple) else (spec, {})
+    foreign = client in MODULES and client != "kafka-python"
+    if not isinstance(target, str):
+        if not foreign:
+            return path_of(target), dict(options)
+        target = str(getattr(target, "name", target.__name__))
+    if ":" in target and not foreign:
+        return target, dict(options)
+    own = STRATEGIES.get(cast("ClientName", client), STRATEGIES["kafka-python"])
+    # Java takes any class of its own by its full name.
+    if target not in own and not (client == "java" and "." in target):
+        raise ValueError(f"{client} has no assignor {target!r}: it has {', '.join(sorted(own))}")
+    return target

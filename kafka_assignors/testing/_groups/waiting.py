@@ -1,0 +1,64 @@
+"""The error of a group that did not become what was waited for, and what it says."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from kafka_assignors._common.waiting import listed
+from kafka_assignors._timelines.events import format_partitions
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kafka_assignors._timelines.timeline import Timeline
+    from kafka_assignors.testing._groups.member import Member
+    from kafka_assignors.testing._groups.stability import BrokersView
+
+_EVENTS_SHOWN = 30
+
+
+class GroupNotStableError(TimeoutError):
+    """A group did not become what was waited for; the message says who held it up and how."""
+
+
+def describe_group(
+    headline: str,
+    wrong: Sequence[str],
+    *,
+    members: Collection[Member],
+    view: BrokersView,
+    names: Mapping[str, str],
+    timeline: Timeline,
+) -> str:
+    """What members, coordinator and timeline say of a group, below what is wrong with it.
+
+    Args:
+        headline: The first line.
+        wrong: What is wrong.
+        members: All members, also those that ended.
+        view: The coordinator's word.
+        names: Member id -> the name of the member that had it last.
+        timeline: What happened.
+    """
+    return "\n".join(
+        [
+            listed(headline, wrong),
+            "members, by their own word:",
+            *(f"  {member.name}: {_account(member)}" for member in members),
+            f"coordinator: {view.state} {view.protocol} {view.error}".rstrip(),
+            *(
+                f"  {names.get(member_id, member_id)}: {format_partitions(assignment)}"
+                for member_id, assignment in sorted(view.assignments.items())
+            ),
+            "last events:",
+            timeline.describe(last=_EVENTS_SHOWN),
+            *(f"log of {member.name}:\n{member.log_tail()}" for member in members if member.ended_by_itself),
+        ]
+    )
+
+
+def _account(member: Member) -> str:
+    last = member.last_event
+    heard = "not heard of" if last is None else f"last {time.monotonic() - last.time:.1f} s ago: {last.kind}"
+    return f"{member.describe()}; {heard}"

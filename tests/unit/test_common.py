@@ -1,0 +1,65 @@
+"""Waiting, times, and how commands end."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kafka_assignors._cli.errors import exit_status
+from kafka_assignors._common.times import moment
+from kafka_assignors._common.waiting import Deadline, wait_until
+
+
+class BusyError(Exception):
+    pass
+
+
+def test_a_wait_ends_when_nothing_is_wrong() -> None:
+    looks = iter([["a", "b"], ["b"], []])
+    wait_until(lambda: next(looks), 60, "all to be well", every=0)
+    assert next(looks, None) is None
+
+
+def test_a_wait_that_times_out_says_what_is_wrong() -> None:
+    with pytest.raises(BusyError) as raised:
+        wait_until(lambda: ["a is down", "b is down"], 0, "all to be up", error=BusyError)
+    assert str(raised.value) == (
+        "timed out after 0 s waiting for all to be up:\n  - a is down\n  - b is down"
+    )
+
+
+def test_a_condition_is_asked_once_however_short_the_time() -> None:
+    wait_until(list, -1, "nothing")
+
+
+def test_a_deadline_without_faults_is_one_line() -> None:
+    assert Deadline(1.5).text("it", ()) == "timed out after 1.5 s waiting for it"
+    assert (Deadline(-1).passed, Deadline(60).passed) == (True, False)
+
+
+def test_a_moment_is_exact_to_the_microsecond() -> None:
+    # A float of seconds would round it into the next year.
+    assert moment(253_402_300_799_999_999) == datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(None, 7), (LookupError("no such thing"), 2), (BusyError("not now"), 1)]
+)
+def test_errors_become_a_line_and_a_status(
+    error: Exception | None, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work() -> int:
+        if error is not None:
+            raise error
+        return 7
+
+    assert exit_status("group find", work, wrong=(LookupError,), failed=(BusyError,)) == status
+    said = "" if error is None else f"kafka-assignors group find: {error}\n"
+    assert capsys.readouterr() == ("", said)
+
+
+def test_an_error_that_is_not_foreseen_comes_out() -> None:
+    def work() -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        exit_status("plan", work, wrong=(LookupError,))

@@ -1,0 +1,28 @@
+"""The table of rooms in docs/design.md has the layers that import-linter holds, in their order."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_table_of_rooms_agrees_with_the_contract() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (rooms,) = [one for one in settings["tool"]["importlinter"]["contracts"] if one["id"] == "rooms"]
+    layers = [layer.split(" | ") for layer in rooms["layers"]]
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    table = page.split("| rooms | what is in them |\n|---|---|\n")[1].split("\n\n")[0]
+    described = [re.findall(r"`(\w+)`", row.split(" | ")[0]) for row in table.splitlines()]
+    assert described == layers
+
+
+def test_every_room_is_in_the_table() -> None:
+    package = ROOT / "kafka_assignors"
+    there = {
+        path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    table = page.split("| rooms | what is in them |\n|---|---|\n")[1].split("\n\n")[0]
+    described = {room for row in table.splitlines() for room in re.findall(r"`(\w+)`", row.split(" | ")[0])}
+    assert described == there - {"__init__"}
