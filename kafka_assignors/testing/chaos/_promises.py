@@ -11,8 +11,10 @@ from kafka_assignors._timelines.events import (
     Assigned,
     AssignmentReceived,
     Happened,
+    Joining,
     Led,
     OfPartitions,
+    Started,
     name_of,
 )
 
@@ -38,11 +40,15 @@ class Promise:
         sharing: Whether a partition has one owner, or all subscribers as owners.
         balance: How even loads are once the group has settled.
         sticky: Whether no more moves than the best balance wants.
+        keeps_silent: Whether nobody else gets what a static member has that does not join again. The
+            coordinator keeps such a member in the group until its session ends, and a leader of an eager
+            strategy gives its partitions away.
     """
 
     sharing: Sharing = "exclusive"
     balance: Balance = "none"
     sticky: bool = False
+    keeps_silent: bool = False
 
 
 EXCLUSIVE: Final = Promise()
@@ -51,7 +57,7 @@ PROMISES: Final[Mapping[str, Promise]] = {
     "range": Promise(balance="by topic"),
     "roundrobin": Promise(balance="best of equals"),
     "sticky": Promise(balance="best", sticky=True),
-    "cooperative-sticky": Promise(balance="best", sticky=True),
+    "cooperative-sticky": Promise(balance="best", sticky=True, keeps_silent=True),
     "random": Promise(),
     "broadcast": Promise(sharing="broadcast"),
 }
@@ -75,7 +81,7 @@ def keep(
     """
     if promise.sharing == "exclusive":
         timeline.assert_never_owned_twice("generation")
-        for overlap in without_excuse(timeline):
+        for overlap in without_excuse(timeline, keeps_silent=promise.keeps_silent):
             raise AssertionError(
                 f"{name_of(overlap.partition)} was still {overlap.members[0]}'s by its application when"
                 f" {overlap.members[1]} got it, {overlap.start - timeline.begin:.3f} s from the start,"
@@ -87,14 +93,22 @@ def keep(
     _keep_balance(promise.balance, timeline, generation, partitions)
 
 
-def without_excuse(timeline: Timeline) -> Iterator[Overlap]:
+def without_excuse(timeline: Timeline, *, keeps_silent: bool = True) -> Iterator[Overlap]:
     """Where two applications had a partition at once though the coordinator had expelled neither.
 
     A member that is frozen, does not poll or cannot reach the brokers goes on owning by its application's
     word, and the group gives its partitions to others when it is out. That is nobody's fault. Whether it was
     out its member id tells, which is never given again: it is known in no generation from then on. A member
     that has joined and not yet taken its assignment is in the group, whatever its application was told.
+
+    Args:
+        timeline: What happened.
+        keeps_silent: See `Promise`. If not, a static member is excused that has not begun to join again.
     """
+    static = {event.member for event in timeline.of(Started) if event.instance_id is not None}
+    joining: dict[str, list[float]] = defaultdict(list)
+    for joined in timeline.of(Joining):
+        joining[joined.member].append(joined.time)
     newest = _newest_generations(timeline)
     given: dict[str, list[OfPartitions]] = defaultdict(list)
     for event in timeline.of(AssignmentReceived, Assigned):
@@ -103,8 +117,9 @@ def without_excuse(timeline: Timeline) -> Iterator[Overlap]:
     for overlap in timeline.overlaps("callback"):
         first, second = overlap.members
         generation = got[overlap.partition, second, overlap.start]
-        holder = _id_of_holder(given[first], overlap.partition, overlap.start)
-        if newest[holder] >= generation:
+        had = _last_given(given[first], overlap.partition, overlap.start)
+        silent = first in static and not any(had.time < time < overlap.start for time in joining[first])
+        if newest[_id_of(had)] >= generation and (keeps_silent or not silent):
             yield overlap
 
 
@@ -118,14 +133,13 @@ def _newest_generations(timeline: Timeline) -> Mapping[str, int]:
     return newest
 
 
-def _id_of_holder(given: Sequence[OfPartitions], partition: TopicPartition, until: float) -> str:
-    """The member id under which a member was last given a partition that it has by its application's word.
+def _last_given(given: Sequence[OfPartitions], partition: TopicPartition, until: float) -> OfPartitions:
+    """The event by which a member was last given a partition that it has by its application's word.
 
-    One that was expelled amid a join may come back under another id and not be told that it lost anything.
+    It tells the member id. A member that was expelled amid a join may come back under another, and not be
+    told that it lost anything.
     """
-    return next(
-        _id_of(event) for event in reversed(given) if event.time <= until and partition in event.partitions
-    )
+    return next(event for event in reversed(given) if event.time <= until and partition in event.partitions)
 
 
 def _id_of(event: Happened) -> str:

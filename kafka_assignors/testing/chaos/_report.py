@@ -35,7 +35,8 @@ polls of 50 to 100 ms, and 0.5 to 3 s of work between them. Whenever the group w
 - *stable*: it was, by the members' and the coordinator's word, within {bound:.0f} s, with slow members
   {slow_bound:.0f} s (the table says how long it took);
 - *owners*: no generation gave a partition to two members, and at no instant had two applications one while
-  the coordinator had expelled neither ("broadcast": every subscriber had every partition);
+  the coordinator had expelled neither ("broadcast": every subscriber had every partition). Eager strategies
+  are excused for a static member that hangs: the coordinator keeps it, and does not wait for it;
 - *records*: every acknowledged one had been consumed;
 - *balance*: sticky ones had the best loads that the subscriptions allow, round robin where all subscribe
   alike, range within one for each topic;

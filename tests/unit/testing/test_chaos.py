@@ -463,6 +463,29 @@ def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_own_w
     assert [*without_excuse(Timeline([*events, *identified("id-new", joins_again)]))] == []
 
 
+def test_a_silent_static_member_is_excused_where_the_strategy_gives_its_partitions_away() -> None:
+    def timeline(*joining: Event, instance_id: str | None = "static") -> Timeline:
+        return Timeline(
+            [
+                event(0, "a", "started", instance_id=instance_id),
+                *identified("id-a", *told(1, 1, {"a": "01"})),
+                *joining,
+                *identified("id-b", event(1.9, "b", "assign", generation=2, claims={"id-a": {}, "id-b": {}})),
+                *identified("id-b", *told(2, 2, {"b": "1"})),
+            ],
+            end=3,
+        )
+
+    silent = timeline()
+    assert [*without_excuse(silent, keeps_silent=False)] == []
+    assert len([*without_excuse(silent)]) == 1
+    keep(PROMISES["random"], silent, 2, partitions(2), -1)
+    with pytest.raises(AssertionError, match=r"t-1 was still a's by its application when b got it"):
+        keep(PROMISES["cooperative-sticky"], silent, 2, partitions(2), -1)
+    for answers in (timeline(event(1.5, "a", "metadata")), timeline(instance_id=None)):
+        assert len([*without_excuse(answers, keeps_silent=False)]) == 1
+
+
 def test_a_member_that_came_back_under_another_id_answers_for_what_it_was_given_then() -> None:
     timeline = Timeline(
         [
