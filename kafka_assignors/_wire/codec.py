@@ -10,7 +10,7 @@ every count is checked against the bytes that are there before anything is made 
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import pairwise
@@ -202,6 +202,19 @@ def write_partition_lists(
         b"".join((head, _INT32.pack(last - first), *runs[first:last], tail))
         for first, last in pairwise(first_run)
     ]
+
+
+def write_topics(names: Collection[str]) -> bytes:
+    """Write a ConsumerProtocolSubscription v0 to some topics, as short as it can be.
+
+    Raises:
+        struct.error: A name has more than 32,767 bytes.
+    """
+    parts = [bytes(2), _INT32.pack(len(names))]
+    for name in names:
+        raw = name.encode()
+        parts += [_INT16.pack(len(raw)), raw]
+    return b"".join((*parts, _INT32.pack(-1)))
 
 
 NOT_SAID: Final = -(2**40)
