@@ -280,7 +280,7 @@ class KafkaPythonHost(Host):
         """As `Host`."""
         complete(self.coordinator)
 
-    def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
+    def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
         """As `Host`.
 
         The consumer decodes before it calls an assignor, and an error there would surface from the

@@ -8,7 +8,7 @@ kafka-python is given `AllMembers`, one member that subscribes to all of these t
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final, Self
@@ -115,7 +115,7 @@ def takes(assignor: Any) -> bool:
     return getattr(getattr(assignor, "assign", None), "__func__", None) in _TAKERS
 
 
-_USED: Final[Collection[str]] = frozenset(
+_USED: Final = frozenset(
     (
         *("ConsumerProtocolSubscription", "ValueError", "assign", "debug", "decode", "group_id"),
         *("group_subscribe", "group_subscription", "items", "log", "metadata", "name", "request_update"),
@@ -124,7 +124,7 @@ _USED: Final[Collection[str]] = frozenset(
         "_subscription",
     )
 )
-"""All that kafka-python 3.0.12's `_perform_assignment` uses: of members their metadata, of that the topics."""
+"""What kafka-python 3.0.12's `_perform_assignment` uses: of members their metadata, of that the topics."""
 
 
 def needs_only_topics(decodes: Any) -> bool:
