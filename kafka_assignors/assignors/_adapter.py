@@ -383,8 +383,9 @@ class Assignor(AbstractPartitionAssignor):
         """The partition ids of every topic with metadata."""
         known: dict[str, Collection[int]] = {}
         missing = []
+        ids_of = partition_ids(cluster)
         for topic in sorted(topics):
-            if ids := partition_ids(cluster, topic):
+            if ids := ids_of(topic):
                 known[topic] = ids
             else:
                 missing.append(topic)
@@ -415,12 +416,12 @@ def _warn_of_size(sent: Sent, assignments: Mapping[str, membership.EncodedAssign
     It writes subscriptions and assignments of all members as one record. One that is too large fails for
     every member with an unknown error, on each try, until somebody leaves.
     """
-    size = int(membership.sizes_of(sent.subscriptions).sum()) + sum(
-        _OVERHEAD
-        + 2 * len(member_id)  # with the client id, which the member id begins with
-        + len(instance_id or "")
-        + len(assignments[member_id].encode())
-        for member_id, instance_id in zip(sent.ids, sent.instance_ids, strict=True)
+    size = (
+        int(membership.sizes_of(sent.subscriptions).sum())
+        + _OVERHEAD * len(sent.ids)
+        + 2 * sum(map(len, sent.ids))  # with the client id, which the member id begins with
+        + sum(map(len, filter(None, sent.instance_ids)))
+        + sum(len(assignment.encode()) for assignment in assignments.values())
     )
     if size > RECORD_LIMIT * 2 // 3:
         log.warning(

@@ -183,7 +183,7 @@ def test_who_needs_the_members_sees_hostile_ones_repaired(
         f"Member names no topic {null}",
         f"Member owns what cannot be read {null}",
         "Member no bytes gets nothing: its subscription (0 bytes) cannot be read",
-        "Member not UTF-8 gets nothing: its subscription (8 bytes) cannot be read",
+        "Member not UTF-8 gets nothing: its subscription (13 bytes) cannot be read",
     ]
 
 
