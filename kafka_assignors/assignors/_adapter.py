@@ -417,7 +417,7 @@ def _warn_of_size(sent: Sent, assignments: Mapping[str, membership.EncodedAssign
     every member with an unknown error, on each try, until somebody leaves.
     """
     size = (
-        int(membership.sizes_of(sent.subscriptions).sum())
+        sent.size
         + _OVERHEAD * len(sent.ids)
         + 2 * sum(map(len, sent.ids))  # with the client id, which the member id begins with
         + sum(map(len, filter(None, sent.instance_ids)))

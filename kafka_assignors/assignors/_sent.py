@@ -28,11 +28,13 @@ class Sent:
         ids: Their member ids.
         instance_ids: Their instance ids; None or empty for dynamic members.
         subscriptions: What their subscriptions say.
+        size: About how many bytes these have together.
     """
 
     ids: Sequence[str]
     instance_ids: Sequence[str | None]
     subscriptions: Subscriptions
+    size: int
 
     @classmethod
     def by(cls, members: Sequence[Any]) -> Self:
@@ -44,15 +46,17 @@ class Sent:
         match members:
             case [AllMembers(sent=cls() as sent)]:
                 return sent
-        return cls.of(members, membership.subscriptions([member.metadata for member in members]))
+        subscriptions = membership.subscriptions([member.metadata for member in members])
+        return cls.of(members, subscriptions, int(membership.sizes_of(subscriptions).sum()))
 
     @classmethod
-    def of(cls, members: Sequence[Any], subscriptions: Subscriptions) -> Self:
-        """What members sent, whose subscriptions have been read."""
+    def of(cls, members: Sequence[Any], subscriptions: Subscriptions, size: int) -> Self:
+        """What members sent, whose subscriptions have been read and have so many bytes."""
         return cls(
             ids=[member.member_id for member in members],
             instance_ids=[member.group_instance_id for member in members],
             subscriptions=subscriptions,
+            size=size,
         )
 
 
@@ -83,7 +87,7 @@ class MembersReader:
     def __call__(self, members: Sequence[Any]) -> Sent | None:
         """Read members whose `metadata` is still bytes; None if kafka-python has decoded them already."""
         blobs = [member.metadata for member in members]
-        if not all(isinstance(blob, bytes) for blob in blobs):
+        if not {bytes}.issuperset(map(type, blobs)):
             return None  # then there is nothing left to fail
         subscriptions, repairs = read_repaired(blobs)
         faults = {}
@@ -95,7 +99,7 @@ class MembersReader:
             if self._faults.get(member.member_id) != fault:
                 log.warning("Member %s %s", member.member_id, fault)
         self._faults = faults
-        return Sent.of(members, subscriptions)
+        return Sent.of(members, subscriptions, sum(map(len, blobs)))
 
 
 _TAKERS: Final[set[Callable[..., Any]]] = set()

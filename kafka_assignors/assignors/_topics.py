@@ -59,6 +59,6 @@ def _kept(cluster: Any) -> Mapping[str, Mapping[int, Any]] | None:
     topics = vars(cluster).get(_KEPT) if type(cluster) is ClusterMetadata else None
     if not isinstance(topics, dict):
         return None
-    some = next(iter(topics.values()), {})
+    some: object = next(iter(topics.values()), {})
     as_known = isinstance(some, dict) and all(hasattr(each, _NODES) for each in some.values())
     return topics if as_known else None

@@ -238,13 +238,14 @@ def test_members_that_kafka_python_has_decoded_already_are_left_alone() -> None:
 def test_the_time_from_the_first_byte_is_told_and_nothing_is_kept(
     leader: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = []
+    seen: list[float] = []
     coordinator = leader(assignor := StickyAssignor())
     plan = assignor.plan
 
     def look(group: Any) -> Any:
         host = assignor._host()
         assert host is not None
+        assert host.leading_since is not None
         seen.append(host.leading_since)
         return plan(group)
 
