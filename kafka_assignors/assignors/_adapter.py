@@ -379,16 +379,10 @@ class Assignor(AbstractPartitionAssignor):
             return Claim(held=cooperative)
         return replace(standing.memory, held=cooperative)
 
-    def _partition_ids(self, cluster: Any, topics: Iterable[str]) -> dict[str, Collection[int]]:
+    def _partition_ids(self, cluster: Any, topics: Collection[str]) -> dict[str, Collection[int]]:
         """The partition ids of every topic with metadata."""
-        known: dict[str, Collection[int]] = {}
-        missing = []
-        ids_of = partition_ids(cluster)
-        for topic in sorted(topics):
-            if ids := ids_of(topic):
-                known[topic] = ids
-            else:
-                missing.append(topic)
+        known = partition_ids(cluster, topics)
+        missing = sorted(topic for topic in topics if topic not in known)
         self._standing.tries = {topic: self._standing.tries.get(topic, 0) + 1 for topic in missing}
         waiting = [topic for topic, tries in self._standing.tries.items() if tries <= METADATA_TRIES]
         host = self._host()

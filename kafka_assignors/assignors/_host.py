@@ -303,7 +303,7 @@ class KafkaPythonHost(Host):
             try:
                 sent = look(members)
                 if sent is not None and replaceable and takes(leader._lookup_assignor(protocol_name)):  # noqa: SLF001
-                    members = [AllMembers(sent)]
+                    members = [AllMembers(members, sent)]
                 return decode(leader, leader_id, protocol_name, members)
             finally:
                 del vars(leader)[_SINCE]

@@ -11,13 +11,16 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
+from weakref import WeakSet
 
 from kafka_assignors._wire.codec import Subscriptions, write_topics
 from kafka_assignors._wire.repair import read_repaired
 from kafka_assignors.assignors import _membership as membership
 
 log = logging.getLogger(__name__)
+
+_Assign = TypeVar("_Assign", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,13 +67,15 @@ class AllMembers:
     """Stands for all members while kafka-python's leader decodes what they sent.
 
     Attributes:
+        members: The members, whose `metadata` is bytes.
         sent: What they sent.
         metadata: A subscription to all their topics; kafka-python puts the decoded one in its place.
     """
 
-    __slots__ = ("metadata", "sent")
+    __slots__ = ("members", "metadata", "sent")
 
-    def __init__(self, sent: Sent) -> None:
+    def __init__(self, members: Sequence[Any], sent: Sent) -> None:
+        self.members = members
         self.sent = sent
         self.metadata: Any = write_topics(sent.subscriptions.topics.names)
 
@@ -102,10 +107,10 @@ class MembersReader:
         return Sent.of(members, subscriptions, sum(map(len, blobs)))
 
 
-_TAKERS: Final[set[Callable[..., Any]]] = set()
+_TAKERS: Final = WeakSet[Callable[..., Any]]()
 
 
-def takes_all_members(assign: Callable[..., Any]) -> Callable[..., Any]:
+def takes_all_members(assign: _Assign) -> _Assign:
     """Marks a method `assign` that may be given `AllMembers` in place of the members."""
     _TAKERS.add(assign)
     return assign
@@ -116,7 +121,8 @@ def takes(assignor: Any) -> bool:
 
     Others need what members sent: kafka-python's own, and classes with an `assign` of their own around ours.
     """
-    return getattr(getattr(assignor, "assign", None), "__func__", None) in _TAKERS
+    method = getattr(getattr(assignor, "assign", None), "__func__", None)
+    return method is not None and method in _TAKERS
 
 
 _USED: Final = frozenset(

@@ -5,7 +5,7 @@ one broker at a time. For 1,000,000 partitions the sets take 75 ms, and reading 
 So that is read where it is as in 3.0.12; the public methods are the fall-back.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from kafka.cluster import ClusterMetadata
@@ -15,11 +15,16 @@ _KEPT: Final = "_partitions"
 _NODES: Final = "replica_nodes"
 
 
-def partition_ids(cluster: Any) -> Callable[[str], Collection[int] | None]:
-    """Gives the partition ids of a topic; None if the client knows none of that name."""
+def partition_ids(cluster: Any, topics: Iterable[str]) -> dict[str, Collection[int]]:
+    """The partition ids of those topics that the client knows; as ranges where they count up from 0."""
     kept = _kept(cluster)
-    look_up: Callable[[str], Collection[int] | None] = cluster.partitions_for_topic
-    return look_up if kept is None else kept.get
+    look_up = cluster.partitions_for_topic if kept is None else kept.get
+    known = {topic: ids for topic in topics if (ids := look_up(topic))}
+    # Lists compare in 8 ns a partition; an array takes 20 to be made.
+    counted = list(range(max(map(len, known.values()), default=0)))
+    return {
+        topic: range(len(ids)) if list(ids) == counted[: len(ids)] else ids for topic, ids in known.items()
+    }
 
 
 def replica_racks(

@@ -20,6 +20,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssi
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.assignors import _sent as sent
 from kafka_assignors.leader import lead
+from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 from tests.support.by_hand import cluster_of
 from tests.support.wire import partition_list, subscription
 
@@ -157,6 +158,27 @@ def test_all_strategies_of_a_consumer_are_given_what_was_read(
     for strategy in ("sticky", "range", "sticky"):
         answer(coordinator, strategy)
     assert len(decoded) == 3
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_an_observed_one_goes_the_same_way_and_reports_what_each_member_claims(
+    leader: Callable[..., Any], kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test kit observes all its members: they are to do what an application's do."""
+    reports: list[list[dict[str, Any]]] = []
+    union = subscription(0, ["t", "u", "v"])
+    for assignor, first in ((kind(), union), (todays(kind)(), MEMBERS["plain"])):
+        told: list[dict[str, Any]] = []
+        coordinator = leader(assignor)
+        observe_assignor(assignor, lambda what, told=told, **details: told.append({"what": what, **details}))
+        with monkeypatch.context() as patch:
+            decoded = decodings(patch)
+            answer(coordinator, kind.name, MEMBERS | HOSTILE)
+        assert decoded[0] == first
+        reports.append([{name: one[name] for name in one.keys() - {"seconds"}} for one in told])
+    assert reports[0] == reports[1]
+    assert [one["what"] for one in reports[0]] == ["assign"]
+    assert reports[0][0]["claims"]["holds"]["owned"] == [("t", 1), ("t", 4)]
 
 
 def test_an_assignor_of_kafka_pythons_own_sees_what_members_sent(leader: Callable[..., Any]) -> None:
