@@ -63,8 +63,9 @@ _HEAD: Final = """# What a leader's work costs
 
 From the bytes of all members' metadata to the bytes of all assignments: decode, assign, encode. Made by
 `python -m benchmarks`; one process after another, each answer checked (every partition once, to a subscriber)
-before its time counts. *library* is this library from bytes to bytes, *library-in-kafka-python* its assignor
-as kafka-python's coordinator calls it, with kafka-python's own decoding and encoding around it.
+before its time counts. *library* is this library from bytes to bytes; *library-in-kafka-python* is what a
+`KafkaConsumer` with its assignor does: kafka-python's coordinator (`_perform_assignment`) on the members of a
+JoinGroupResponse, and the encoding of what comes out.
 """
 
 _COMPARED: Final = """## Compared

@@ -140,9 +140,18 @@ class KafkaPython(Leader):
 
 
 class InKafkaPython(KafkaPython):
-    """kafka-python's coordinator with this library's assignors."""
+    """kafka-python's coordinator with this library's assignors: the method that its consumer calls.
 
+    The coordinator is a real one, made as `KafkaConsumer` makes it and never connected.
+    """
+
+    staged = False
     packages = ("kafka-assignors", "kafka-python", "numpy")
+
+    def __init__(self, group: Group, strategy: str) -> None:
+        super().__init__(group, strategy)
+        self._strategy = strategy
+        self._coordinator = _kafka_python_coordinator(group, self._assignor)
 
     def assignor(self, strategy: str) -> Any:
         """The assignor, made once as a consumer does."""
@@ -153,6 +162,19 @@ class InKafkaPython(KafkaPython):
             "cooperative-sticky": "CooperativeStickyAssignor",
         }
         return _named(f"kafka_assignors.{names[strategy]}")()
+
+    def received(self) -> Any:
+        """As `KafkaPython`; a rebalance begins, as it does with the member's own JoinGroup."""
+        self._coordinator.group_protocols()
+        return super().received()
+
+    def decode(self, received: Any) -> Any:
+        """Part of the whole."""
+        return received
+
+    def assign(self, decoded: Any) -> Any:
+        """All but the encoding."""
+        return self._coordinator._perform_assignment("", self._strategy, decoded)  # noqa: SLF001
 
 
 class AioKafka(Leader):
@@ -231,11 +253,39 @@ def _replicas(group: Group) -> tuple[dict[str, int], Callable[[tuple[str, ...]],
 
 def _kafka_python_cluster(group: Group) -> Any:
     from kafka.cluster import ClusterMetadata  # noqa: PLC0415 - the peer asked for
-    from kafka.protocol.metadata import MetadataResponse  # noqa: PLC0415
+
+    cluster = ClusterMetadata()
+    cluster.update_metadata(_kafka_python_metadata(group))
+    return cluster
+
+
+def _kafka_python_coordinator(group: Group, assignor: Any) -> Any:
+    """The coordinator of a consumer that knows the group's topics and is connected to nothing."""
+    from kafka.consumer.subscription_state import SubscriptionState  # noqa: PLC0415 - the peer asked for
+    from kafka.coordinator.consumer import ConsumerCoordinator  # noqa: PLC0415
+    from kafka.net.compat import KafkaNetClient  # noqa: PLC0415
+
+    client = KafkaNetClient(bootstrap_servers="localhost:1", api_version=(4, 0))
+    client._manager.cluster.update_metadata(_kafka_python_metadata(group))  # noqa: SLF001
+    subscription = SubscriptionState()
+    subscription.subscribe(topics=[topic.name for topic in group.topics])
+    return ConsumerCoordinator(
+        client,
+        subscription,
+        group_id="group",
+        assignors=[assignor],
+        api_version=(4, 0),
+        enable_auto_commit=False,
+    )
+
+
+def _kafka_python_metadata(group: Group) -> Any:
+    """What a broker answers a MetadataRequest."""
+    from kafka.protocol.metadata import MetadataResponse  # noqa: PLC0415 - the peer asked for
 
     broker, topic_type = MetadataResponse.MetadataResponseBroker, MetadataResponse.MetadataResponseTopic
     brokers, replicas = _replicas(group)
-    response = MetadataResponse(
+    return MetadataResponse(
         version=7,
         throttle_time_ms=0,
         cluster_id="cluster",
@@ -266,9 +316,6 @@ def _kafka_python_cluster(group: Group) -> Any:
             for topic in group.topics
         ],
     )
-    cluster = ClusterMetadata()
-    cluster.update_metadata(response)
-    return cluster
 
 
 def _aiokafka_cluster(group: Group) -> Any:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors._groups.account import GroupAccount, MemberAccount, Move
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
-from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._wire.claims_of import claims_of
+from kafka_assignors._wire.codec import read_subscriptions
 from kafka_assignors._wire.offsets_topic import (
     RecordError,
     batch_size,
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._model.plan import Plan
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata, Subscription
-    from kafka_assignors._wire.user_data import StickyUserData
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 RECORD_LIMIT: Final = 1_048_588
 """`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
@@ -107,10 +107,10 @@ def _names(members: Sequence[MemberMetadata]) -> dict[str, str]:
 
 
 def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> MemberAccount:
-    subscription = assigned = prior = layout = unreadable = None
+    subscription = assigned = layout = unreadable = None
     try:
         subscription = decode_subscription(member.subscription)
-        prior = decode_prior_assignment(value.protocol, subscription.user_data)
+        decode_prior_assignment(value.protocol, subscription.user_data)  # fails if that cannot be read
         if value.protocol == "sticky" and subscription.user_data:
             layout = layout_of(subscription.user_data)
     except RecordError as error:
@@ -119,6 +119,8 @@ def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> Me
         assigned = decode_assignment(member.assignment)
     except RecordError as error:
         unreadable = str(error)
+    readable = [b"" if subscription is None else member.subscription]
+    claimed, _ = claims_of(value.protocol, read_subscriptions(readable))
     return MemberAccount(
         name=name,
         member_id=member.member_id,
@@ -130,21 +132,13 @@ def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> Me
         topics=() if subscription is None else subscription.topics,
         version=-1 if subscription is None else subscription.version,
         layout=layout,
-        claims=_claims(subscription, prior),
-        claimed_generation=max(
-            NO_GENERATION if subscription is None else subscription.generation_id,
-            NO_GENERATION if prior is None else prior.generation,
-        ),
+        claims=_flat(claimed.table.claims()[0]),
+        claimed_generation=int(claimed.generations[0]),
         assignment=frozenset() if assigned is None else _flat(assigned.assigned_partitions),
         session_timeout_ms=member.session_timeout,
         rebalance_timeout_ms=member.rebalance_timeout,
         unreadable=unreadable,
     )
-
-
-def _claims(subscription: Subscription | None, prior: StickyUserData | None) -> Partitions:
-    owned = frozenset() if subscription is None else _flat(subscription.owned_partitions)
-    return owned or (frozenset() if prior is None else _flat(prior.claims))
 
 
 def _group(

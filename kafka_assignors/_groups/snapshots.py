@@ -10,22 +10,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors._wire.codec import NOT_SAID, read_partition_lists, read_subscriptions
+from kafka_assignors._wire.claims_of import claims_of
+from kafka_assignors._wire.codec import read_partition_lists, read_subscriptions
 from kafka_assignors._wire.offsets_topic import (
     RecordError,
     decode_assignment,
-    decode_prior_assignment,
     decode_subscription,
 )
-from kafka_assignors._wire.user_data import decode_all, decode_generation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafka_assignors._model.claims import ClaimTable
+    from kafka_assignors._wire.codec import Subscriptions
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 _INT16: Final = 2
@@ -239,20 +237,16 @@ def _said(member: MemberMetadata, value: GroupMetadataValue) -> _Said:
     said = _Said()
     try:
         subscription = decode_subscription(member.subscription)
+    except RecordError:
+        pass
+    else:
+        claims, (generation,) = _claims(value.protocol, read_subscriptions([member.subscription]))
         said = _Said(
             rack=subscription.rack_id or None,
             topics=frozenset(subscription.topics),
-            claims=subscription.owned_partitions,
-            generation=subscription.generation_id,
+            claims=claims[0],
+            generation=generation,
         )
-        prior = decode_prior_assignment(value.protocol, subscription.user_data)
-        if prior is not None:
-            remembered = {topic: tuple(partitions) for topic, partitions in prior.claims.items()}
-            said = said._replace(
-                claims=said.claims or remembered, generation=max(said.generation, prior.generation)
-            )
-    except RecordError:
-        pass
     try:
         assigned = decode_assignment(member.assignment)
     except RecordError:
@@ -276,20 +270,19 @@ def _said_at_once(value: GroupMetadataValue) -> list[_Said] | None:
     assigned = _assigned_at_once([member.assignment for member in value.members])
     if assigned is None:
         return None
-    generations = np.where(subscriptions.generations == NOT_SAID, NO_GENERATION, subscriptions.generations)
-    claims = _by_topic(subscriptions.owned)
-    if value.protocol in ("sticky", "cooperative-sticky"):
-        data = list(subscriptions.user_data)
-        short = [decode_generation(one) if value.protocol == "cooperative-sticky" else None for one in data]
-        prior = decode_all([b"" if brief else one for brief, one in zip(short, data, strict=True)])
-        told = [brief[0] if brief else NO_GENERATION for brief in short]
-        generations = np.maximum(generations, np.maximum(prior.generations, told))
-        claims = [mine or old for mine, old in zip(claims, _by_topic(prior.table), strict=True)]
+    claims, generations = _claims(value.protocol, subscriptions)
     topics = [subscriptions.topics[number] for number in subscriptions.topics_of.tolist()]
     return [
-        _Said(*each)
-        for each in zip(subscriptions.racks, topics, claims, generations.tolist(), assigned, strict=True)
+        _Said(*each) for each in zip(subscriptions.racks, topics, claims, generations, assigned, strict=True)
     ]
+
+
+def _claims(
+    strategy: str | None, subscriptions: Subscriptions
+) -> tuple[list[dict[str, tuple[int, ...]]], list[int]]:
+    """What each member claims, and as of which generation."""
+    claimed, _ = claims_of(strategy, subscriptions)
+    return _by_topic(claimed.table), claimed.generations.tolist()
 
 
 def _assigned_at_once(assignments: list[bytes]) -> list[Partitions] | None:

@@ -8,7 +8,8 @@ it. An error there comes out of the leader's `poll`, at each join, as long as th
     a name that no topic can have: its `set_topics` raises, or the brokers answer with an error
 
 What it is given instead says what `codec` reads in the same bytes, and that is nothing where that cannot be
-read. So a member gets the same from a leader in kafka-python as from `kafka_assignors.leader`.
+read. So a member gets the same from a leader in kafka-python as from `kafka_assignors.leader`, whichever of
+kafka-python's ways it is assigned by.
 """
 
 import re
@@ -34,12 +35,32 @@ class Repair(NamedTuple):
     fault: str
 
 
-def repairs(blobs: list[bytes]) -> dict[int, Repair]:
+def read_repaired(blobs: list[bytes]) -> tuple[Subscriptions, dict[int, Repair]]:
+    """Read many subscriptions, and what is to be put in place of some; see `repairs`.
+
+    Returns:
+        What they say with these in place, and these by their numbers.
+    """
+    read = read_subscriptions(blobs)
+    found = repairs(blobs, read)
+    if found:
+        read = read_subscriptions(
+            [found[number].subscription if number in found else blob for number, blob in enumerate(blobs)]
+        )
+    return read, found
+
+
+def repairs(blobs: list[bytes], read: Subscriptions | None = None) -> dict[int, Repair]:
     """What to decode in place of subscriptions that kafka-python's leader fails on, by their numbers.
 
     Takes memory in proportion to the bytes that are there, whatever counts they announce.
+
+    Args:
+        blobs: The subscriptions.
+        read: What `read_subscriptions` makes of them, if somebody has it.
     """
-    read = read_subscriptions(blobs)
+    if read is None:
+        read = read_subscriptions(blobs)
     illegal = frozenset(name for name in read.topics.names if _LEGAL.fullmatch(name) is None)
     faults = {}
     if illegal:

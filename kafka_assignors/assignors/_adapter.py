@@ -18,10 +18,11 @@ from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION, Members
 from kafka_assignors._model.plan import Plan, check
 from kafka_assignors._wire.codec import Subscriptions
-from kafka_assignors._wire.repair import repairs
 from kafka_assignors.assignors import _membership as membership
 from kafka_assignors.assignors._hand_over import HandOver
 from kafka_assignors.assignors._host import Host, calling
+from kafka_assignors.assignors._sent import MembersReader, Sent, takes_all_members
+from kafka_assignors.assignors._topics import partition_ids, replica_racks
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,6 @@ class _Standing:
         hand_over: The leader's state between the rounds of a cooperative rebalance.
         tries: How often in a row each topic had no metadata.
         wait: In which generation, and until when, to wait for metadata.
-        faults: What is wrong with other members' subscriptions, as last warned of.
     """
 
     consumer: Callable[[], Host | None] | None = None
@@ -81,7 +81,6 @@ class _Standing:
     hand_over: HandOver = field(default_factory=HandOver)
     tries: dict[str, int] = field(default_factory=dict)
     wait: tuple[int | None, float] = (None, 0.0)
-    faults: dict[str, str] = field(default_factory=dict)
 
     def host(self) -> Host | None:
         """The consumer, if there is one that is alive."""
@@ -249,7 +248,7 @@ class Assignor(AbstractPartitionAssignor):
             # and hangs until it is expelled (kafka-python 3.0.12). This mark stays until it has it.
             host.request_rejoin()
             host.complete_joins()
-            host.show_members_first(self._repair)
+            host.show_members_first(MembersReader())
         claim = self._claim(self._host())
         if not claim.held:
             claim = claim.within(topics)
@@ -261,12 +260,15 @@ class Assignor(AbstractPartitionAssignor):
             user_data=self.tell_claim(claim),
         )
 
+    @takes_all_members
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
         """Plan for the whole group; called on its leader.
 
         Args:
             cluster: kafka-python's ClusterMetadata.
-            members: JoinGroupResponseMember objects with decoded metadata.
+            members: JoinGroupResponseMember objects with decoded metadata; where the consumer has read what
+                they sent before, one object in their place that has it. A class with an `assign` of its
+                own is given the members.
 
         Returns:
             An EncodedAssignment for every member id.
@@ -278,16 +280,12 @@ class Assignor(AbstractPartitionAssignor):
                 silent; one that still has none is left out.
             InvalidPlanError: The planner's result must not be sent.
         """
-        subscriptions = membership.subscriptions([member.metadata for member in members])
-        decoded = self.decode(
-            [member.member_id for member in members],
-            [member.group_instance_id for member in members],
-            subscriptions,
-        )
+        sent = Sent.by(members)
+        decoded = self.decode(sent.ids, sent.instance_ids, sent.subscriptions)
         topics = self._partition_ids(cluster, decoded.wanted)
-        racks = _replica_racks(cluster, topics) if any(decoded.racks) else None
+        racks = replica_racks(cluster, topics) if any(decoded.racks) else None
         assignments = self.lead(Group.of(topics, decoded, racks))
-        _warn_of_size(members, subscriptions, assignments)
+        _warn_of_size(sent, assignments)
         return assignments
 
     def decode(
@@ -345,22 +343,6 @@ class Assignor(AbstractPartitionAssignor):
         host = calling()
         return self._standing.host() if host is None else host
 
-    def _repair(self, members: Sequence[Any]) -> None:
-        """Put right the subscriptions that kafka-python would fail on, with a warning for each."""
-        sent = [member.metadata for member in members]
-        if not all(isinstance(subscription, bytes) for subscription in sent):
-            return  # decoded already: then there is nothing left to fail
-        found = repairs(sent)
-        faults = {}
-        for number, (subscription, fault) in found.items():
-            member = members[number]
-            member.metadata = subscription
-            faults[member.member_id] = fault
-            # The coordinator may ask the leader more than once about the same subscriptions.
-            if self._standing.faults.get(member.member_id) != fault:
-                log.warning("Member %s %s", member.member_id, fault)
-        self._standing.faults = faults
-
     def _belong_to(self, host: Host) -> None:
         if host.namesakes:
             raise _namesakes(host.namesakes)
@@ -397,15 +379,10 @@ class Assignor(AbstractPartitionAssignor):
             return Claim(held=cooperative)
         return replace(standing.memory, held=cooperative)
 
-    def _partition_ids(self, cluster: Any, topics: Iterable[str]) -> dict[str, Collection[int]]:
+    def _partition_ids(self, cluster: Any, topics: Collection[str]) -> dict[str, Collection[int]]:
         """The partition ids of every topic with metadata."""
-        known: dict[str, Collection[int]] = {}
-        missing = []
-        for topic in sorted(topics):
-            if ids := cluster.partitions_for_topic(topic):
-                known[topic] = ids
-            else:
-                missing.append(topic)
+        known = partition_ids(cluster, topics)
+        missing = sorted(topic for topic in topics if topic not in known)
         self._standing.tries = {topic: self._standing.tries.get(topic, 0) + 1 for topic in missing}
         waiting = [topic for topic, tries in self._standing.tries.items() if tries <= METADATA_TRIES]
         host = self._host()
@@ -427,22 +404,18 @@ class Assignor(AbstractPartitionAssignor):
         return time.monotonic() < end
 
 
-def _warn_of_size(
-    members: Sequence[Any],
-    subscriptions: Subscriptions,
-    assignments: Mapping[str, membership.EncodedAssignment],
-) -> None:
+def _warn_of_size(sent: Sent, assignments: Mapping[str, membership.EncodedAssignment]) -> None:
     """Warn before the group's record is too large for the coordinator to write.
 
     It writes subscriptions and assignments of all members as one record. One that is too large fails for
     every member with an unknown error, on each try, until somebody leaves.
     """
-    size = int(membership.sizes_of(subscriptions).sum()) + sum(
-        _OVERHEAD
-        + 2 * len(member.member_id)  # with the client id, which the member id begins with
-        + len(member.group_instance_id or "")
-        + len(assignments[member.member_id].encode())
-        for member in members
+    size = (
+        sent.size
+        + _OVERHEAD * len(sent.ids)
+        + 2 * sum(map(len, sent.ids))  # with the client id, which the member id begins with
+        + sum(map(len, filter(None, sent.instance_ids)))
+        + sum(len(assignment.encode()) for assignment in assignments.values())
     )
     if size > RECORD_LIMIT * 2 // 3:
         log.warning(
@@ -472,17 +445,3 @@ def _utf8_size(text: str) -> int:
         return len(text.encode())
     except UnicodeEncodeError:  # a lone surrogate
         return -1
-
-
-def _replica_racks(
-    cluster: Any, topics: Mapping[str, Collection[int]]
-) -> dict[tuple[str, int], frozenset[str]]:
-    """The racks of the replicas of each (topic, partition), those that are offline included."""
-    racks = [(broker.node_id, broker.rack) for broker in cluster.brokers() if broker.rack]
-    return {
-        (topic, partition): frozenset(
-            rack for node, rack in racks if cluster.is_replica_node(TopicPartition(topic, partition), node)
-        )
-        for topic, ids in topics.items()
-        for partition in ids
-    }

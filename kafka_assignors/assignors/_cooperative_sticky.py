@@ -1,20 +1,16 @@
 """The `cooperative-sticky` strategy."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors._model.arrays import IntArray
-from kafka_assignors._model.claims import Claimed, ClaimTable, TableClaims
 from kafka_assignors._model.group import Group
-from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.plan import Plan
-from kafka_assignors._wire.codec import NOT_SAID, Subscriptions
-from kafka_assignors._wire.user_data import UNFINISHED, decode_generation, encode_generation
+from kafka_assignors._wire.user_data import UNFINISHED, encode_generation
 from kafka_assignors.assignors._adapter import Claim
-from kafka_assignors.assignors._sticky import StickyAssignor, decode_prior
+from kafka_assignors.assignors._sticky import StickyAssignor
 
 
 class CooperativeStickyAssignor(StickyAssignor):
@@ -28,6 +24,7 @@ class CooperativeStickyAssignor(StickyAssignor):
     """
 
     name = "cooperative-sticky"
+    _claims_as = "cooperative-sticky"
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """Cooperative where all strategies of the consumer are, else eager."""
@@ -70,40 +67,3 @@ class CooperativeStickyAssignor(StickyAssignor):
         if claim.held:
             return encode_generation(claim.generation, self._weight)
         return super().tell_claim(claim)
-
-    def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
-        """What the subscription says is held; the user data of a member that holds nothing is a wish.
-
-        A subscription below v2 has no generation field. Java's is then in the user data, librdkafka's behind
-        the prior assignment there, and kafka-python's own strategy sends none. Unreadable user data
-        never makes a held partition free: its owner may be consuming it.
-        """
-        said = subscriptions.generations
-        owns = np.bincount(subscriptions.owned.claimant, minlength=len(ids)) > 0
-        told = np.full(len(ids), NO_GENERATION)
-        weights = np.ones(len(ids), dtype=np.int64)
-        longer = []  # user data that may be a prior assignment, where that could count
-        for number, data in enumerate(subscriptions.user_data):
-            short = decode_generation(data)
-            if short is not None:
-                told[number], weights[number] = short
-            elif data and not (owns[number] and said[number] != NOT_SAID):
-                longer.append(number)
-        table, holds = subscriptions.owned, np.ones(len(ids), dtype=np.bool_)
-        generations = np.where(said == NOT_SAID, told, said)
-        if longer:
-            prior = decode_prior(
-                [ids[number] for number in longer], [subscriptions.user_data[number] for number in longer]
-            )
-            claims: list[TableClaims | dict[str, list[int]]] = [*table.claims()] or [{}] * len(ids)
-            for number, wish, generation, weight in zip(
-                longer, prior.table.claims(), prior.generations, prior.weights, strict=True
-            ):
-                weights[number] = weight
-                if not owns[number]:
-                    claims[number], holds[number] = wish, False
-                    generations[number] = generation
-                elif said[number] == NOT_SAID:
-                    generations[number] = generation
-            table = ClaimTable.of(claims)
-        return Claimed(table=table, generations=generations, holds=holds, weights=weights)

@@ -24,6 +24,7 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import TopicPartition
 
 from kafka_assignors.assignors._joins import complete
+from kafka_assignors.assignors._sent import AllMembers, Sent, needs_only_topics, takes
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -130,11 +131,14 @@ class Host(ABC):
         """
         return  # most consumers do
 
-    def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
+    def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
         """Let a function see and change the group's members before this consumer decodes what they sent.
 
+        Once for each consumer, whichever of its strategies the group chooses.
+
         Args:
-            look: Called on the leader, with members whose `metadata` is still bytes.
+            look: Called on the leader, with members whose `metadata` is still bytes. If it gives what they
+                sent, the consumer may decode something smaller in their place; see `AllMembers`.
         """
         del look
 
@@ -276,24 +280,30 @@ class KafkaPythonHost(Host):
         """As `Host`."""
         complete(self.coordinator)
 
-    def show_members_first(self, look: Callable[[Sequence[Any]], None]) -> None:
+    def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
         """As `Host`.
 
         The consumer decodes before it calls an assignor, and an error there would surface from the
         application's `poll`. So `_perform_assignment` is wrapped on this coordinator, once. If a release of
         kafka-python has no such method, or one with other parameters, nothing is done.
+
+        An assignor that takes `AllMembers` is given them, if the method needs no more of the members than
+        their topics. Others get the members.
         """
         kind, own = type(self.coordinator), vars(self.coordinator)
         decode = getattr(kind, _DECODES, None)
         if decode is None or _DECODES in own or tuple(inspect.signature(decode).parameters) != _DECODES_GIVEN:
             return
         coordinator = weakref.ref(self.coordinator)  # which would otherwise be kept by what it keeps
+        replaceable = needs_only_topics(decode)
 
         def look_and_decode(leader_id: str, protocol_name: str, members: Sequence[Any]) -> Any:
             leader: Any = coordinator()
             vars(leader)[_SINCE] = time.monotonic()
             try:
-                look(members)
+                sent = look(members)
+                if sent is not None and replaceable and takes(leader._lookup_assignor(protocol_name)):  # noqa: SLF001
+                    members = [AllMembers(members, sent)]
                 return decode(leader, leader_id, protocol_name, members)
             finally:
                 del vars(leader)[_SINCE]

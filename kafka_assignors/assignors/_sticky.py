@@ -5,14 +5,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import numpy as np
-
-from kafka_assignors._model.claims import Claimed, ClaimTable
+from kafka_assignors._model.claims import Claimed
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
 from kafka_assignors._model.plan import Plan
-from kafka_assignors._wire.codec import NOT_SAID, Subscriptions
-from kafka_assignors._wire.user_data import AllUserData, decode_all, encode_sticky
+from kafka_assignors._wire.claims_of import claims_of
+from kafka_assignors._wire.codec import Subscriptions
+from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.assignors._adapter import Assignor, Claim
 from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
 
@@ -59,6 +58,7 @@ class StickyAssignor(Assignor):
     """
 
     name = "sticky"
+    _claims_as = "sticky"  # a subclass may have a name of its own
 
     def __init__(
         self,
@@ -126,34 +126,12 @@ class StickyAssignor(Assignor):
         return encode_sticky(claim.partitions, claim.generation, self._weight)
 
     def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
-        """What the user data says; where there is none, what the subscription itself says."""
-        prior = decode_prior(ids, subscriptions.user_data)
-        silent = np.array([not data for data in subscriptions.user_data], dtype=np.bool_)
-        table, said = prior.table, subscriptions.generations
-        if subscriptions.owned.claimant.size and silent.any():
-            table = ClaimTable.of(
-                [
-                    mine if is_silent else claim
-                    for is_silent, mine, claim in zip(
-                        silent.tolist(), subscriptions.owned.claims(), table.claims(), strict=True
-                    )
-                ]
-            )
-        return Claimed(
-            table=table,
-            generations=np.where(silent & (said != NOT_SAID), said, prior.generations),
-            holds=np.zeros(len(ids), dtype=np.bool_),
-            weights=prior.weights,
-        )
+        """What counts with this strategy by `claims_of`; a warning where user data cannot be read."""
+        claimed, faults = claims_of(self._claims_as, subscriptions)
+        for number, fault in faults.items():
+            log.warning("Ignoring what member %s says in its user data: %s", ids[number], fault)
+        return claimed
 
 
 def _is_whole(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool)
-
-
-def decode_prior(ids: Sequence[str], data: Sequence[bytes]) -> AllUserData:
-    """The prior assignments in the user data of members; none, and a warning, where it cannot be read."""
-    prior = decode_all(data)
-    for number, fault in prior.faults.items():
-        log.warning("Ignoring what member %s says in its user data: %s", ids[number], fault)
-    return prior

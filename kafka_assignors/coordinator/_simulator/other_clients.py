@@ -18,6 +18,7 @@ from kafka_assignors._timelines.events import Assigned, AssignmentReceived
 from kafka_assignors._wire.user_data import encode_generation
 from kafka_assignors.assignors import CooperativeStickyAssignor, _membership as membership
 from kafka_assignors.assignors._host import calling
+from kafka_assignors.assignors._sent import Sent
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator._simulator.member import Member
 from kafka_assignors.coordinator._simulator.messages import Error
@@ -247,12 +248,8 @@ class JavaCooperativeSticky(AbstractPartitionAssignor):
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
         """Kafka's sticky plan, without what changes hands by the members' raw claims."""
         reader = CooperativeStickyAssignor()
-        subscriptions = membership.subscriptions([member.metadata for member in members])
-        decoded = reader.decode(
-            [member.member_id for member in members],
-            [member.group_instance_id for member in members],
-            subscriptions,
-        )
+        sent = Sent.by(members)
+        decoded = reader.decode(sent.ids, sent.instance_ids, sent.subscriptions)
         group = Group.of(
             {topic: ids for topic in decoded.wanted if (ids := cluster.partitions_for_topic(topic))}, decoded
         )

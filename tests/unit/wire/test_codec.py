@@ -529,3 +529,31 @@ class TestReadingSubscriptions:
     @each_way
     def test_no_subscriptions(self, way: Any) -> None:
         assert read_subscriptions([], way) == []
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"\0",
+        subscription(0, [b"\xff"]),
+        subscription(3, ["t", None], owned=partition_list([("t", [5])]), generation=-(2**31)),
+        subscription(3, [], rack=b"\xff"),
+        subscription(1, ["u"], owned=b"\xff\xff\xff\xff"),
+    ],
+    ids=["unreadable", "topic not UTF-8", "null topic", "rack not UTF-8", "null owned partitions"],
+)
+def test_an_odd_one_does_not_make_others_slow(odd: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python version takes 100 times as long; it reads the odd one alone."""
+    good = [subscription(3, ["t", "u"], owned=partition_list([("u", [2])]), generation=7, rack="\ufffd")] * 9
+    one_by_one: list[bytes] = []
+    read = codec._read_subscription
+
+    def look(blob: bytes) -> Any:
+        one_by_one.append(blob)
+        return read(blob)
+
+    monkeypatch.setattr(codec, "_read_subscription", look)
+    found = read_subscriptions([*good, odd, *good], codec._compiled)
+    assert set(one_by_one) <= {odd}
+    assert found == read_subscriptions([*good, odd, *good], IN_PYTHON)

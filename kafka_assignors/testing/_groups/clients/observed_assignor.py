@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ def observe_assignor(assignor: Any, report: Report) -> None:
     and on which thread, is unchanged; its callers are one frame further up the stack.
     """
     base: Any = type(assignor)
+    # Of an assignor of ours it has been imported; others need not wait for that.
+    ours: Any = sys.modules.get("kafka_assignors.assignors._sent")
+    takes_all_members = ours is not None and ours.takes(assignor)
 
     class Observed(base):
         __slots__ = ()
@@ -31,7 +35,8 @@ def observe_assignor(assignor: Any, report: Report) -> None:
 
         def assign(self, cluster: Any, members: Sequence[Any]) -> Any:
             # Before the call: what the members said, not what became of it.
-            claims = {member.member_id: _member_claims(member) for member in members}
+            each = members[0].members if takes_all_members and _stand_in(members) else members
+            claims = {member.member_id: _member_claims(member) for member in each}
             begin = time.monotonic()
             try:
                 plan = super().assign(cluster, members)
@@ -45,6 +50,8 @@ def observe_assignor(assignor: Any, report: Report) -> None:
             super().on_assignment(assignment, generation)
             report("assignment", **_assignment(assignment))
 
+    if takes_all_members:
+        ours.takes_all_members(Observed.assign)
     Observed.__name__, Observed.__qualname__, Observed.__module__ = (
         base.__name__,
         base.__qualname__,
@@ -52,6 +59,11 @@ def observe_assignor(assignor: Any, report: Report) -> None:
     )
     # Not by setattr: the assignor may be a frozen dataclass.
     object.__setattr__(assignor, "__class__", Observed)
+
+
+def _stand_in(members: Sequence[Any]) -> bool:
+    """Whether one object stands for all members, whose metadata is still bytes."""
+    return len(members) == 1 and hasattr(members[0], "members")
 
 
 def _error(error: Exception) -> dict[str, str]:
@@ -73,7 +85,9 @@ def _sent_claims(claims: Any) -> dict[str, Any]:
 
 
 def _member_claims(member: Any) -> dict[str, Any]:
-    return {"instance_id": member.group_instance_id, **_claims(member.metadata)}
+    said = member.metadata
+    decoded = ConsumerProtocolSubscription.decode(said) if isinstance(said, bytes) else said
+    return {"instance_id": member.group_instance_id, **_claims(decoded)}
 
 
 def _claims(subscription: Any) -> dict[str, Any]:

@@ -1,0 +1,121 @@
+"""What a member claims: which partitions, as of which generation, and whether it holds them now.
+
+A subscription may say so in three places: in its owned partitions (v1 and up) with a generation (v2 and up),
+in its user data as a prior assignment with a generation, or there as a generation alone. What counts:
+
+    strategy            user data           owned partitions    claims       generation     holds
+    ------------------  ------------------  ------------------  -----------  -------------  -----
+    sticky              a prior assignment  any                 user data's  user data's    no
+                        unreadable          any                 none         none           no
+                        none                any                 owned        subscription's no
+    cooperative-sticky  none, a generation  any                 owned        subscription's yes
+                        a prior assignment  some, from v2 on    owned        subscription's yes
+                        a prior assignment  some, v1            owned        user data's    yes
+                        a prior assignment  none                user data's  user data's    no
+                        unreadable          some                owned        subscription's yes
+                        unreadable          none                none         none           no
+    any other           any                 any                 owned        subscription's yes
+
+*subscription's*: below v2 there is none; then the generation in the user data of a cooperative member counts,
+which is where Java says it (`CooperativeStickyAssignor.memberData`). librdkafka says it behind a prior
+assignment. kafka-python's own class says none. A member that rebalances eagerly remembers what it had and
+holds nothing (`StickyAssignor.memberData`): a cooperative strategy beside an eager one does so as well, and
+its prior assignment is a wish. Unreadable user data never makes a held partition free: its owner may be
+consuming it. A weight counts where the user data does, and is 1 elsewhere.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from kafka_assignors._model.claims import Claimed, ClaimTable, TableClaims
+from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._wire.codec import NOT_SAID, Subscriptions
+from kafka_assignors._wire.user_data import UserDataError, decode_all, decode_generation
+
+
+class ClaimsOf(NamedTuple):
+    """What members claim.
+
+    Attributes:
+        claimed: The claims that count.
+        faults: Why user data that should count cannot be read, by the member's number.
+    """
+
+    claimed: Claimed
+    faults: Mapping[int, UserDataError]
+
+
+def claims_of(strategy: str | None, subscriptions: Subscriptions) -> ClaimsOf:
+    """What the members of a group claim, whose user data may be any bytes.
+
+    Args:
+        strategy: The group's strategy.
+        subscriptions: What they said.
+    """
+    if strategy == "sticky":
+        return _remembered(subscriptions)
+    if strategy == "cooperative-sticky":
+        return _held(subscriptions)
+    count = len(subscriptions.user_data)
+    said = subscriptions.generations
+    claimed = Claimed(
+        table=subscriptions.owned,
+        generations=np.where(said == NOT_SAID, NO_GENERATION, said),
+        holds=np.ones(count, dtype=np.bool_),
+        weights=np.ones(count, dtype=np.int64),
+    )
+    return ClaimsOf(claimed, {})
+
+
+def _remembered(subscriptions: Subscriptions) -> ClaimsOf:
+    prior = decode_all(subscriptions.user_data)
+    silent = np.array([not data for data in subscriptions.user_data], dtype=np.bool_)
+    table, said = prior.table, subscriptions.generations
+    if subscriptions.owned.claimant.size and silent.any():
+        table = ClaimTable.of(
+            [
+                mine if is_silent else claim
+                for is_silent, mine, claim in zip(
+                    silent.tolist(), subscriptions.owned.claims(), table.claims(), strict=True
+                )
+            ]
+        )
+    claimed = Claimed(
+        table=table,
+        generations=np.where(silent & (said != NOT_SAID), said, prior.generations),
+        holds=np.zeros(silent.size, dtype=np.bool_),
+        weights=prior.weights,
+    )
+    return ClaimsOf(claimed, prior.faults)
+
+
+def _held(subscriptions: Subscriptions) -> ClaimsOf:
+    said, data = subscriptions.generations, subscriptions.user_data
+    owns = np.bincount(subscriptions.owned.claimant, minlength=len(data)) > 0
+    told = np.full(len(data), NO_GENERATION)
+    weights = np.ones(len(data), dtype=np.int64)
+    longer = []  # user data that may be a prior assignment, where that could count
+    for number, each in enumerate(data):
+        short = decode_generation(each)
+        if short is not None:
+            told[number], weights[number] = short
+        elif each and not (owns[number] and said[number] != NOT_SAID):
+            longer.append(number)
+    table, holds = subscriptions.owned, np.ones(len(data), dtype=np.bool_)
+    generations = np.where(said == NOT_SAID, told, said)
+    faults = {}
+    if longer:
+        prior = decode_all([data[number] for number in longer])
+        faults = {longer[place]: fault for place, fault in prior.faults.items()}
+        claims: list[TableClaims | dict[str, list[int]]] = [*table.claims()] or [{}] * len(data)
+        for number, wish, generation, weight in zip(
+            longer, prior.table.claims(), prior.generations, prior.weights, strict=True
+        ):
+            generations[number], weights[number] = generation, weight
+            if not owns[number]:
+                claims[number], holds[number] = wish, False
+        table = ClaimTable.of(claims)
+    claimed = Claimed(table=table, generations=generations, holds=holds, weights=weights)
+    return ClaimsOf(claimed, faults)
