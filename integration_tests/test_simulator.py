@@ -21,15 +21,12 @@ from kafka_assignors.testing import (
     ConsumerGroup,
     create_topic,
     grow_topic,
-    kafka_cluster_factory,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafka_assignors.testing import Timeline
-
-kafka = kafka_cluster_factory(3, scope="module")
 
 SESSION_MS = 6000
 PARTITIONS = 10
@@ -144,8 +141,8 @@ def begun_anew(timeline: Timeline) -> set[int]:
 @pytest.mark.parametrize(
     "assignor", [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor]
 )
-def test_a_simulated_life_is_the_real_one(kafka: Cluster, assignor: type[Assignor]) -> None:
-    (real, timeline), simulated = life_on_a_broker(kafka, assignor), simulated_life(assignor)
+def test_a_simulated_life_is_the_real_one(three_brokers: Cluster, assignor: type[Assignor]) -> None:
+    (real, timeline), simulated = life_on_a_broker(three_brokers, assignor), simulated_life(assignor)
     anew = begun_anew(timeline)
     for step, (generation, assignments), there in zip(LIFE, real, simulated, strict=True):
         here = generation - sum(one < generation for one in anew), assignments
