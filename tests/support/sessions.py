@@ -26,7 +26,12 @@ def spark() -> Iterator[SparkSession]:
     # Not imported before: every run of tests loads this module.
     from kafka_assignors.history._session import spark_session  # noqa: PLC0415
 
-    session = spark_session("local[2]", settings={"spark.sql.shuffle.partitions": "4"})
+    settings = {
+        "spark.sql.shuffle.partitions": "4",
+        # A session of a few minutes does not earn what a better compiler costs.
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    }
+    session = spark_session("local[2]", settings=settings)
     yield session
     session.stop()
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 import xml.etree.ElementTree as ET
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+Seconds = dict[str, float]
 
 FILES = 25
 """How many files are shown."""
@@ -39,27 +41,31 @@ def table(report: Path) -> str:
     """The table in Markdown."""
     root = ET.parse(report).getroot()  # noqa: S314 - pytest wrote it
     tests: Counter[str] = Counter()
-    seconds: dict[str, Counter[str]] = {"folder": Counter(), "file": Counter(), "test": Counter()}
+    folders: Seconds = defaultdict(float)
+    files: Seconds = defaultdict(float)
+    slowest: Seconds = defaultdict(float)
     for case in root.iter("testcase"):
         module = module_of(case.attrib["classname"])
         took = float(case.attrib["time"])
         folder = folder_of(module)
-        tests[folder] += 1
-        tests[str(module)] += 1
-        seconds["folder"][folder] += took
-        seconds["file"][str(module)] += took
-        seconds["test"][f"{module}::{case.attrib['name']}"] += took
+        tests.update((folder, str(module)))
+        folders[folder] += took
+        files[str(module)] += took
+        slowest[f"{module}::{case.attrib['name']}"] += took
     whole = sum(float(suite.attrib["time"]) for suite in root.iter("testsuite"))
-    lines = [f"{seconds['folder'].total():,.0f} s of tests in {whole:,.0f} s", ""]
-    for name, most in (("folder", None), ("file", FILES)):
+    lines = [f"{sum(folders.values()):,.0f} s of tests in {whole:,.0f} s", ""]
+    for name, seconds, most in (("folder", folders, None), ("file", files, FILES)):
         lines += [f"| {name} | tests | s |", "|---|---|---|"]
-        lines += [
-            f"| {one} | {tests[one]:,} | {took:,.1f} |" for one, took in seconds[name].most_common(most)
-        ]
+        lines += [f"| {one} | {tests[one]:,} | {took:,.1f} |" for one, took in longest(seconds, most)]
         lines.append("")
     lines += ["| test | s |", "|---|---|"]
-    lines += [f"| {one} | {took:,.1f} |" for one, took in seconds["test"].most_common(SLOWEST)]
+    lines += [f"| {one} | {took:,.1f} |" for one, took in longest(slowest, SLOWEST)]
     return "\n".join(lines)
+
+
+def longest(seconds: Seconds, most: int | None) -> list[tuple[str, float]]:
+    """The longest, first."""
+    return sorted(seconds.items(), key=lambda one: -one[1])[:most]
 
 
 def main(arguments: Sequence[str]) -> None:
