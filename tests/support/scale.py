@@ -31,7 +31,11 @@ def few() -> bool:
     return _scale < 1
 
 
+def sampled(count: int) -> range:
+    """The seeds of a unit test that tries `count` in the profile `gate`, in others proportionally many."""
+    return range(max(1, round(count * hypothesis.settings().max_examples / GATE_EXAMPLES)))
+
+
 def examples(count: int) -> hypothesis.settings:
     """A property of which the profile `gate` tries `count` examples, others proportionally many."""
-    factor = hypothesis.settings().max_examples / GATE_EXAMPLES
-    return hypothesis.settings(max_examples=max(1, round(count * factor)))
+    return hypothesis.settings(max_examples=len(sampled(count)))

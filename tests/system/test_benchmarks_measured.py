@@ -12,7 +12,7 @@ from benchmarks.measure import Limits, Measurement, measure
 from benchmarks.peers import PEERS, Order, Peer, PythonPeer
 from benchmarks.run import run
 
-LIBRARY, _, KAFKA_PYTHON, *_ = PEERS
+LIBRARY, KAFKA_PYTHON = PEERS[0], PEERS[2]
 
 
 QUICK = Limits(cap=30.0, budget=0.0, repetitions=1)
