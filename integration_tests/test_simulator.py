@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from kafka_assignors.testing import Timeline
 
 SESSION_MS = 6000
+STATIC_MS = 45_000
+"""Longer than a laden machine takes to start a process again."""
+
 PARTITIONS = 10
 
 Where = tuple[int, dict[str, list[int]]]
@@ -62,8 +66,11 @@ def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> tuple[list[Whe
                 grow_topic(kafka, topic, PARTITIONS + 3)
             elif act == "move the coordinator":
                 kafka.move_coordinator(group.group_id)
-            elif act.startswith("join"):
-                group.join(name, instance_id=f"instance-{name}" if "static" in act else None)
+            elif act == "join static":
+                of_static = {"session_timeout_ms": STATIC_MS}
+                group.join(name, instance_id=f"instance-{name}", settings=of_static)
+            elif act == "join":
+                group.join(name)
             else:
                 getattr(group.members[name], act)()
             stable = group.wait_stable()
@@ -81,6 +88,7 @@ def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> tuple[list[Whe
 
 def simulated_life(assignor: type[Assignor]) -> list[Where]:
     member = MemberSettings(session_timeout_ms=SESSION_MS, heartbeat_interval_ms=300)
+    static = replace(member, session_timeout_ms=STATIC_MS)
     group = Simulation(
         {"t": PARTITIONS},
         [assignor],
@@ -96,8 +104,10 @@ def simulated_life(assignor: type[Assignor]) -> list[Where]:
         elif act == "move the coordinator":
             group.move_coordinator()
             group.run(10)
-        elif act.startswith("join"):
-            group.join(name, instance_id=f"instance-{name}" if "static" in act else None)
+        elif act == "join static":
+            group.join(name, instance_id=f"instance-{name}", settings=static)
+        elif act == "join":
+            group.join(name)
         elif act == "restart":
             group.restart(name)
         else:
