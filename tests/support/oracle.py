@@ -104,7 +104,7 @@ class Oracle:
 
     @cached_property
     def _extremes(self) -> list[tuple[int, int]]:
-        # Two flows a member. Made anew for each plan, they were seven tenths of the time of a test of windows.
+        # Two flows a member: made anew for each plan, they were seven tenths of what tests of windows took.
         return [(self.extreme(m, 1), self.extreme(m, -1)) for m in self.members]
 
     def extreme(self, member: int, cost: int) -> int:
