@@ -410,8 +410,8 @@ def test_unequal_subscriptions_are_balanced_as_well_as_javas(java: JavaOracle, *
         their_moves += moves
     assert few() or same_loads > 0.98 * CASES
     assert few() or same_moves > 0.97 * CASES
-    assert our_squares <= 1.001 * their_squares
-    assert our_moves <= 1.01 * their_moves
+    assert few() or our_squares <= 1.001 * their_squares
+    assert few() or our_moves <= 1.01 * their_moves
 
 
 def test_cooperative_rounds_hold_back_as_many_partitions_as_javas(java: JavaOracle) -> None:
