@@ -24,7 +24,7 @@ from types import SimpleNamespace
 
 import pytest
 from kafka import TopicPartition
-from kafka_assignors.testing import topics
+from kafka_assignors.testing import _topics as topics
 from kafka_assignors.testing._brokers import cluster
 from kafka_assignors.testing._groups import group
 from kafka_assignors._timelines.timeline import Event, Timeline
