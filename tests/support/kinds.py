@@ -38,6 +38,7 @@ LONGEST: Final = (
     "spark with brokers",
     "disturbed_brokers",
     "three_brokers",
+    "java",
 )
 """Groups that take minutes. They are begun first, so that no process is left with one in the end."""
 
