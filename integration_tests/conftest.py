@@ -1,8 +1,80 @@
-"""What many tests here begin with; clusters, topics and groups come from the plug-in."""
+"""What many tests here begin with: clusters by their shape, each started once in a run of tests.
+
+Topics and groups come from the plug-in, and so does `kafka_cluster`, one broker that wants no password. Tests
+of another shape run one after the other in one process (`--dist loadgroup`), see tests/support/kinds.py.
+The cluster stops after the last of them, as idle brokers take time from the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_assignors.testing._plugin import TopicFactory
+from integration_tests.support.clusters import own_cluster
+from kafka_assignors.testing.chaos import BROKER_SETTINGS
+from tests.support.kinds import SHAPES, fixtures_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from kafka_assignors.testing import Cluster
+    from kafka_assignors.testing._plugin import TopicFactory
+
+LEFT: pytest.StashKey[Counter[str]] = pytest.StashKey()
+"""By shape, how many tests are still to come."""
+
+RUNNING: pytest.StashKey[dict[str, ExitStack]] = pytest.StashKey()
+"""By shape, what stops the cluster."""
+
+
+def shape(name: str, nodes: int = 1, **more: Any) -> Callable[..., Iterator[Cluster]]:
+    """Make the fixture of a cluster that starts once and stops when no test is left that uses it.
+
+    Args:
+        name: What the fixture is called, one of `SHAPES`.
+        nodes: Number of brokers, 1 or 3.
+        **more: Further arguments of `kafka_cluster`: settings, security, proxied...
+    """
+
+    @pytest.fixture(scope="session", name=name)
+    def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+        with ExitStack() as stack:
+            pytestconfig.stash.setdefault(RUNNING, {})[name] = stack
+            yield stack.enter_context(own_cluster(pytestconfig, nodes, **more))
+
+    return cluster
+
+
+# As many partitions of the groups' topic as brokers have by default, so that each leads some.
+three_brokers = shape("three_brokers", 3, settings={"offsets.topic.num.partitions": 50})
+# That tests kill, freeze and cut off. Who does so puts them in order again.
+disturbed_brokers = shape("disturbed_brokers", 3, proxied=True)
+# That are killed at random, and lose nothing that they acknowledged.
+chaos_brokers = shape("chaos_brokers", 3, settings=BROKER_SETTINGS)
+# That clients have to trust, that want a user and a password, and both.
+tls_broker = shape("tls_broker", security="tls", proxied=True)
+sasl_broker = shape("sasl_broker", security="sasl", proxied=True)
+sasl_tls_broker = shape("sasl_tls_broker", security="sasl_tls", proxied=True)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Count the tests of each shape."""
+    used = (name for item in session.items for name in fixtures_of(item) if name in SHAPES)
+    session.config.stash[LEFT] = Counter(used)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """Stop a cluster after the last test that uses it."""
+    yield
+    for name in fixtures_of(item) & {*SHAPES}:
+        left = item.config.stash[LEFT]
+        left[name] -= 1
+        if not left[name] and name in (running := item.config.stash.get(RUNNING, {})):
+            running.pop(name).close()
 
 
 @pytest.fixture

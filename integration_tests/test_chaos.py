@@ -16,13 +16,9 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.testing import kafka_cluster
-from kafka_assignors.testing._plugin import options
-from kafka_assignors.testing.chaos import BROKER_SETTINGS, ChaosError, Limits, plan_events, unleash
+from kafka_assignors.testing.chaos import ChaosError, Limits, plan_events, unleash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kafka_assignors import Group
     from kafka_assignors.testing import Cluster
 
@@ -68,16 +64,6 @@ class ForgetsOne(Tampering):
         next(ids for topics in owned.values() for ids in topics.values()).pop()
 
 
-@pytest.fixture(scope="module")
-def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """Three nodes that are ours to disturb."""
-    configured = options(pytestconfig)
-    if configured.bootstrap is not None:
-        pytest.skip(f"the cluster at {configured.bootstrap} is given: not ours to disturb")
-    with kafka_cluster(3, how=configured.how, settings=BROKER_SETTINGS) as started:
-        yield started
-
-
 # Each with a seed of its own, so that together they do more than one script would.
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
@@ -92,10 +78,10 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     ],
 )
 def test_a_group_gets_over_random_events_with_its_promises_kept(
-    assignor: Any, seed: int, cluster: Cluster
+    assignor: Any, seed: int, chaos_brokers: Cluster
 ) -> None:
     script = plan_events(seed, EVENTS)
-    outcome = unleash(script, assignor, cluster)
+    outcome = unleash(script, assignor, chaos_brokers)
     assert outcome.assignor == assignor.name
     assert outcome.events.total() == EVENTS
     assert outcome.consumed == outcome.produced > 0
@@ -111,12 +97,12 @@ def test_a_group_gets_over_random_events_with_its_promises_kept(
     ],
 )
 def test_chaos_finds_an_assignor_that_is_wrong_with_some_groups_only(
-    assignor: Any, what: str, cluster: Cluster
+    assignor: Any, what: str, chaos_brokers: Cluster
 ) -> None:
     script = plan_events(235, 20, Limits(slow=0))
     joins = [number for number, step in enumerate(script.steps, 1) if step.kind == "join"]
     with pytest.raises(ChaosError, match=what) as failure:
-        unleash(script, assignor, cluster, within=20, repeat="the command")
+        unleash(script, assignor, chaos_brokers, within=20, repeat="the command")
     told = str(failure.value)
     outcome = failure.value.outcome
     done = joins[WRONG_WITH - 1]  # nobody leaves until then

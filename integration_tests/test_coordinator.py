@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from random import Random
+from typing import TYPE_CHECKING
 
 from kafka_assignors.coordinator import partition_for_group
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
-from kafka_assignors.testing import Cluster, kafka_cluster_factory
 from kafka_assignors.testing._brokers.metadata import cluster_state, coordinator_by
 from kafka_assignors.testing._brokers.waiting import wait_until
 
-three_nodes = kafka_cluster_factory(3, settings={"offsets.topic.num.partitions": 50}, scope="module")
+if TYPE_CHECKING:
+    from kafka_assignors.testing import Cluster
 
 GROUPS = 3000
 SEED = 848
 ALPHABET = [*"abcXYZ019-_. ", "é", "日", "\ue000", "\uff5e", "\N{GRINNING FACE}", "\U0001d4b3"]
 
 
-def test_the_coordinator_leads_the_partition_of_the_group(three_nodes: Cluster) -> None:
-    server = three_nodes.bootstrap_servers[0]
+def test_the_coordinator_leads_the_partition_of_the_group(three_brokers: Cluster) -> None:
+    server = three_brokers.bootstrap_servers[0]
     # The first question has the topic made.
     wait_until(
         lambda: [] if coordinator_by(server, "first") is not None else ["no coordinator yet"],

@@ -18,7 +18,6 @@ from kafka_assignors.testing import (
     Load,
     kafka_cluster as started,
 )
-from kafka_assignors.testing._plugin import options
 from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
@@ -28,13 +27,9 @@ PATIENCE = 60.0  # seconds; a killed broker is missed after 3, but the machine m
 
 
 @pytest.fixture(scope="module")
-def kafka_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """Three nodes that are ours to disturb; topics and groups of this module are on them."""
-    configured = options(pytestconfig)
-    if configured.bootstrap is not None:
-        pytest.skip(f"the cluster at {configured.bootstrap} is given: not ours to disturb")
-    with started(3, how=configured.how, proxied=True) as cluster:
-        yield cluster
+def kafka_cluster(disturbed_brokers: Cluster) -> Cluster:
+    """Topics and groups of this module are on it."""
+    return disturbed_brokers
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,6 @@ from kafka_assignors.testing import (
     ConsumerGroup,
     create_topic,
     grow_topic,
-    kafka_cluster_factory,
 )
 from kafka_assignors.testing._brokers.metadata import coordinator_by
 from kafka_assignors.testing._brokers.waiting import wait_until
@@ -36,7 +35,10 @@ if TYPE_CHECKING:
 COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 SETTINGS = {"session_timeout_ms": 6000, "metadata_max_age_ms": 500}
 
-kafka = kafka_cluster_factory(3, settings={"offsets.topic.num.partitions": 50}, scope="module")
+
+@pytest.fixture(name="kafka")
+def _kafka(three_brokers: Cluster) -> Cluster:
+    return three_brokers
 
 
 @pytest.fixture
@@ -260,8 +262,8 @@ def test_a_group_of_the_new_protocol_is_said_to_be_one(kafka: Cluster, group_id:
 
 
 @pytest.fixture(scope="module")
-def admin(kafka: Cluster) -> Iterator[Admin]:
-    with Admin(kafka.bootstrap_servers) as admin:
+def admin(three_brokers: Cluster) -> Iterator[Admin]:
+    with Admin(three_brokers.bootstrap_servers) as admin:
         yield admin
 
 

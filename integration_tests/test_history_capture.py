@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +21,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
+from integration_tests.support.clusters import own_cluster
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cluster.admin import Admin, ClusterError
@@ -33,10 +34,8 @@ from kafka_assignors.history._archive import KEPT, Archive, WrongArchiveError, n
 from kafka_assignors.history._capture import Captured, capture
 from kafka_assignors.history._log import java_uuid
 from kafka_assignors.history._schemas import KEPT_TYPES
-from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._source import FORMAT, register, source_options
-from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, kafka_cluster as started
-from kafka_assignors.testing._plugin import options
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,19 +67,11 @@ class Plain(NamedTuple):
         return self.type < 0 or self.type in KEPT_TYPES
 
 
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return spark_session("local[2]", settings={"spark.sql.shuffle.partitions": "4"})
-
-
-@contextmanager
-def new_cluster(request: pytest.FixtureRequest, **more: Any) -> Iterator[Cluster]:
-    configured = options(request.config)
-    if configured.bootstrap is not None:
-        pytest.skip(f"the cluster at {configured.bootstrap} is given: its offsets topic is not ours to fill")
-    settings = {"offsets.topic.num.partitions": PARTITIONS, **more.pop("settings", {})}
-    with started(how=configured.how, settings=settings, **more) as running:
-        yield running
+def new_cluster(
+    request: pytest.FixtureRequest, settings: Mapping[str, Any] | None = None, **more: Any
+) -> AbstractContextManager[Cluster]:
+    settings = {"offsets.topic.num.partitions": PARTITIONS, **(settings or {})}
+    return own_cluster(request.config, settings=settings, **more)
 
 
 @pytest.fixture(scope="module")

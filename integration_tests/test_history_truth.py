@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from integration_tests.support.clusters import own_cluster
 from integration_tests.support.group_truth import Truth, by_topic, moved, owners, rounds
 from integration_tests.support.scripted_groups import (
     HOST,
@@ -27,11 +28,9 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._capture import capture
 from kafka_assignors.history._metrics import write_metrics
 from kafka_assignors.history._schemas import TABLES, TOPICS
-from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._tables.job import make_tables, read_table
-from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic, kafka_cluster as started
-from kafka_assignors.testing._plugin import options
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,21 +63,13 @@ class History(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return spark_session("local[2]", settings={"spark.sql.shuffle.partitions": "4"})
-
-
-@pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    configured = options(request.config)
-    if configured.bootstrap is not None:
-        pytest.skip(f"the cluster at {configured.bootstrap} is given: its offsets topic has more in it")
     settings = {
         "offsets.topic.num.partitions": 3,
         "group.consumer.heartbeat.interval.ms": 300,
         "group.consumer.min.heartbeat.interval.ms": 300,
     }
-    with started(how=configured.how, settings=settings) as running:
+    with own_cluster(request.config, settings=settings) as running:
         yield running
 
 

@@ -24,7 +24,7 @@ from kafka_assignors.placement import (
     place_striped,
 )
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
-from kafka_assignors.testing import Cluster, Load, kafka_cluster_factory
+from kafka_assignors.testing import Cluster, Load
 from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -35,14 +35,13 @@ COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 RACKS = {1: "rack-1", 2: "rack-2", 3: "rack-3"}
 PATIENCE = 60.0  # seconds
 
-three_nodes = kafka_cluster_factory(3, scope="module")
-guarded = kafka_cluster_factory(1, security="sasl_tls", scope="module")
-
 
 @pytest.fixture(scope="module")
-def admin(three_nodes: Cluster) -> Iterator[Admin]:
-    with Admin(three_nodes.bootstrap_servers) as admin:
+def admin(three_brokers: Cluster) -> Iterator[Admin]:
+    with Admin(three_brokers.bootstrap_servers) as admin:
         yield admin
+    # Tests stop a broker, and others go on with all three.
+    three_brokers.wait_complete()
 
 
 @pytest.fixture
@@ -118,10 +117,10 @@ def test_partitions_that_the_broker_adds_are_another_step(admin: Admin, topic: s
 
 @pytest.mark.parametrize("generator", ["rack-aware", "rack-unaware", "striped"])
 def test_a_created_topic_is_described_as_it_was_generated(
-    three_nodes: Cluster, admin: Admin, topic: str, generator: str
+    three_brokers: Cluster, admin: Admin, topic: str, generator: str
 ) -> None:
     made = command(
-        three_nodes,
+        three_brokers,
         *("create", topic, "--partitions", "7", "--replication-factor", "2"),
         *("--generator", generator, "--seed", "5", "--config", "retention.ms=100000"),
     )
@@ -132,14 +131,14 @@ def test_a_created_topic_is_described_as_it_was_generated(
         assert placement == place_striped(7, 2, RACKS, seed=5)
     fits = {fit.generator for fit in infer(placement, racks=RACKS).fits}
     assert generator in fits
-    described = command(three_nodes, "describe", topic)
+    described = command(three_brokers, "describe", topic)
     assert with_ids(described["placements"][topic]) == placement
     assert described["quality"]["racks_per_partition"] == {"2": 7}
 
 
-def test_a_dry_run_creates_nothing(three_nodes: Cluster, admin: Admin, topic: str) -> None:
+def test_a_dry_run_creates_nothing(three_brokers: Cluster, admin: Admin, topic: str) -> None:
     shown = command(
-        three_nodes,
+        three_brokers,
         "create",
         topic,
         "--partitions",
@@ -155,8 +154,8 @@ def test_a_dry_run_creates_nothing(three_nodes: Cluster, admin: Admin, topic: st
         live.read_topics(admin, [topic])
 
 
-def test_an_explicit_placement_is_read_back_equal(three_nodes: Cluster, admin: Admin, topic: str) -> None:
-    command(three_nodes, "create", topic, "--replica-assignment", "3:1,1:2,2:1,3:2")
+def test_an_explicit_placement_is_read_back_equal(three_brokers: Cluster, admin: Admin, topic: str) -> None:
+    command(three_brokers, "create", topic, "--replica-assignment", "3:1,1:2,2:1,3:2")
     assert live.read_topics(admin, [topic]) == {topic: {0: [3, 1], 1: [1, 2], 2: [2, 1], 3: [3, 2]}}
 
 
@@ -169,30 +168,30 @@ def test_an_explicit_placement_is_read_back_equal(three_nodes: Cluster, admin: A
     ],
 )
 def test_what_cannot_be_created_is_refused_and_not_half_done(
-    three_nodes: Cluster, admin: Admin, arguments: tuple[str, ...], status: int, said: str
+    three_brokers: Cluster, admin: Admin, arguments: tuple[str, ...], status: int, said: str
 ) -> None:
     topic = f"refused-{uuid.uuid4().hex[:8]}"
-    assert said in command(three_nodes, "create", topic, *arguments, status=status)
+    assert said in command(three_brokers, "create", topic, *arguments, status=status)
     with pytest.raises(PlacementError, match=f"no topic '{topic}'"):
         live.read_topics(admin, [topic])
 
 
-def test_a_topic_is_expanded_by_its_pattern(three_nodes: Cluster, admin: Admin, topic: str) -> None:
+def test_a_topic_is_expanded_by_its_pattern(three_brokers: Cluster, admin: Admin, topic: str) -> None:
     live.create_topic(admin, topic, place_rack_aware(6, 2, RACKS, start_index=1, shift=4))
-    shown = command(three_nodes, "expand", topic, "--partitions", "10")
+    shown = command(three_brokers, "expand", topic, "--partitions", "10")
     assert len(live.read_topics(admin, [topic])[topic]) == 6
-    done = command(three_nodes, "expand", topic, "--partitions", "10", "--execute")
+    done = command(three_brokers, "expand", topic, "--partitions", "10", "--execute")
     assert done["added"] == shown["added"]
     assert live.read_topics(admin, [topic])[topic] == place_rack_aware(10, 2, RACKS, start_index=1, shift=4)
-    assert "cannot have fewer" in command(three_nodes, "expand", topic, "--partitions", "10", status=2)
+    assert "cannot have fewer" in command(three_brokers, "expand", topic, "--partitions", "10", status=2)
 
 
-def test_replicas_are_moved_as_planned_under_load(three_nodes: Cluster, admin: Admin, topic: str) -> None:
+def test_replicas_are_moved_as_planned_under_load(three_brokers: Cluster, admin: Admin, topic: str) -> None:
     live.create_topic(admin, topic, {partition: [1, 2] for partition in range(6)})
-    with Load(three_nodes, topic, rate=200) as load:
-        planned = command(three_nodes, "reassign", topic, "--count-replicas")
+    with Load(three_brokers, topic, rate=200) as load:
+        planned = command(three_brokers, "reassign", topic, "--count-replicas")
         assert live.read_topics(admin, [topic])[topic] == {partition: [1, 2] for partition in range(6)}
-        done = command(three_nodes, "reassign", topic, "--count-replicas", "--execute", "--at-once", "2")
+        done = command(three_brokers, "reassign", topic, "--count-replicas", "--execute", "--at-once", "2")
         assert done["after"] == planned["after"]
         assert len(done["plan"]["moves"]) == 4
         after = live.read_topics(admin, [topic])[topic]
@@ -202,12 +201,12 @@ def test_replicas_are_moved_as_planned_under_load(three_nodes: Cluster, admin: A
     sizes = live.read_sizes(admin, {topic: after})
     assert all(size > 0 for size in sizes.values())
     wait_until(lambda: led_by_others(admin, topic, after), PATIENCE, "the preferred leaders to lead")
-    again = command(three_nodes, "reassign", topic, "--execute")
+    again = command(three_brokers, "reassign", topic, "--execute")
     assert (again["plan"]["moves"], again["reassigned"]) == ([], 0)
 
 
 def test_what_cannot_be_reassigned_begins_nothing(
-    three_nodes: Cluster, admin: Admin, topic: str, tmp_path: Path
+    three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
     placement = {0: [1, 2], 1: [2, 3]}
     live.create_topic(admin, topic, placement)
@@ -217,23 +216,23 @@ def test_what_cannot_be_reassigned_begins_nothing(
     ):
         (tmp_path / "wanted.json").write_text(format_reassignment({topic: wanted}))
         arguments = ("--file", str(tmp_path / "wanted.json"), "--execute")
-        assert said in command(three_nodes, "reassign", *arguments, status=2)
+        assert said in command(three_brokers, "reassign", *arguments, status=2)
         assert live.read_topics(admin, [topic])[topic] == placement
 
 
 def test_a_reassignment_is_gone_on_with_after_ctrl_c(
-    three_nodes: Cluster, admin: Admin, topic: str, tmp_path: Path
+    three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
     live.create_topic(admin, topic, {0: [1, 2], 1: [2, 1], 2: [1, 2]})
     wanted = {0: [1, 3], 1: [2, 3], 2: [1, 2]}
     (tmp_path / "wanted.json").write_text(format_reassignment({topic: wanted}))
-    broker = three_nodes.broker(3)
+    broker = three_brokers.broker(3)
     # A broker that is down copies nothing, so the reassignment is under way until it is back.
     broker.stop()
     moves = {TopicPartition(topic, 0): wanted[0], TopicPartition(topic, 1): wanted[1]}
     try:
         assert set(admin.ask(lambda client: client.alter_partition_reassignments(moves)).values()) == {None}
-        first = watched(three_nodes, tmp_path / "wanted.json")
+        first = watched(three_brokers, tmp_path / "wanted.json")
         assert first.stderr is not None
         assert first.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
         first.send_signal(signal.SIGINT)
@@ -242,7 +241,7 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
         assert "the same command goes on with the rest" in said
         with pytest.raises(PlacementError, match=r"is on its way to \[1, 3\] and is to be on \[2, 3\]"):
             moving.reassign(admin, {topic: {0: [2, 3]}})
-        second = watched(three_nodes, tmp_path / "wanted.json")
+        second = watched(three_brokers, tmp_path / "wanted.json")
         assert second.stderr is not None
         assert second.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
     finally:
@@ -253,29 +252,33 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     assert live.read_topics(admin, [topic])[topic] == wanted
 
 
-def test_a_reassignment_is_broken_off(three_nodes: Cluster, admin: Admin, topic: str) -> None:
+def test_a_reassignment_is_broken_off(three_brokers: Cluster, admin: Admin, topic: str) -> None:
     live.create_topic(admin, topic, {0: [1, 2]})
-    broker = three_nodes.broker(3)
+    broker = three_brokers.broker(3)
     broker.stop()
     try:
         admin.ask(lambda client: client.alter_partition_reassignments({TopicPartition(topic, 0): [1, 3]}))
-        assert command(three_nodes, "reassign", topic, "--cancel") == {"cancelled": [[topic, 0]]}
+        assert command(three_brokers, "reassign", topic, "--cancel") == {"cancelled": [[topic, 0]]}
         assert live.read_topics(admin, [topic])[topic] == {0: [1, 2]}
     finally:
         broker.start()
-    assert command(three_nodes, "reassign", topic, "--cancel") == {"cancelled": []}
+    assert command(three_brokers, "reassign", topic, "--cancel") == {"cancelled": []}
 
 
 def test_a_cluster_that_wants_tls_and_a_password_is_reached_by_a_properties_file(
-    guarded: Cluster, topic: str, tmp_path: Path
+    sasl_tls_broker: Cluster, topic: str, tmp_path: Path
 ) -> None:
+    guarded = sasl_tls_broker
     lines = "".join(
         f"{name}={value}\n" for name, value in guarded.access.java().items() if "bootstrap" not in name
     )
     (tmp_path / "client.properties").write_text(lines)
     config = ("--command-config", str(tmp_path / "client.properties"))
     command(guarded, "create", topic, "--replica-assignment", "1,1", *config)
-    assert with_ids(command(guarded, "describe", topic, *config)["placements"][topic]) == {0: [1], 1: [1]}
+    assert with_ids(command(guarded, "describe", topic, *config)["placements"][topic]) == {
+        0: [1],
+        1: [1],
+    }
     (tmp_path / "client.properties").write_text(lines.replace('password="', 'password="no'))
     assert "no broker answers" in command(guarded, "describe", topic, *config, status=1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pytest
 from confluent_kafka import Consumer, KafkaException
@@ -20,27 +20,19 @@ from kafka_assignors.testing import (
     create_topic,
     delete_topic,
     grow_topic,
-    kafka_cluster as started,
 )
 from kafka_assignors.testing._brokers.access import Access, Security
 from kafka_assignors.testing._brokers.credentials import Level
-from kafka_assignors.testing._plugin import options
 from kafka_assignors.testing._topics import admin_client, existing_partitions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PATIENCE = 60.0  # seconds
 IN_VAIN = 2.0  # seconds that a client tries to get in
 
 
 @pytest.fixture(scope="module", params=[level for level in get_args(Level) if level != "plaintext"])
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    configured = options(request.config)
-    if configured.bootstrap is not None:
-        pytest.skip(f"the cluster at {configured.bootstrap} is given: its security is not ours to choose")
-    with started(how=configured.how, security=request.param, proxied=True) as running:
-        yield running
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    running: Cluster = request.getfixturevalue(f"{request.param}_broker")
+    return running
 
 
 def let_in(access: Access, seconds: float) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,6 @@ from kafka_assignors.testing import (
     ConsumerGroup,
     create_topic,
     grow_topic,
-    kafka_cluster_factory,
 )
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing import Timeline
 
-kafka = kafka_cluster_factory(3, scope="module")
-
 SESSION_MS = 6000
+STATIC_MS = 45_000
+"""Longer than a laden machine takes to start a process again."""
+
 PARTITIONS = 10
 
 Where = tuple[int, dict[str, list[int]]]
@@ -65,8 +66,11 @@ def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> tuple[list[Whe
                 grow_topic(kafka, topic, PARTITIONS + 3)
             elif act == "move the coordinator":
                 kafka.move_coordinator(group.group_id)
-            elif act.startswith("join"):
-                group.join(name, instance_id=f"instance-{name}" if "static" in act else None)
+            elif act == "join static":
+                of_static = {"session_timeout_ms": STATIC_MS}
+                group.join(name, instance_id=f"instance-{name}", settings=of_static)
+            elif act == "join":
+                group.join(name)
             else:
                 getattr(group.members[name], act)()
             stable = group.wait_stable()
@@ -84,6 +88,7 @@ def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> tuple[list[Whe
 
 def simulated_life(assignor: type[Assignor]) -> list[Where]:
     member = MemberSettings(session_timeout_ms=SESSION_MS, heartbeat_interval_ms=300)
+    static = replace(member, session_timeout_ms=STATIC_MS)
     group = Simulation(
         {"t": PARTITIONS},
         [assignor],
@@ -99,8 +104,10 @@ def simulated_life(assignor: type[Assignor]) -> list[Where]:
         elif act == "move the coordinator":
             group.move_coordinator()
             group.run(10)
-        elif act.startswith("join"):
-            group.join(name, instance_id=f"instance-{name}" if "static" in act else None)
+        elif act == "join static":
+            group.join(name, instance_id=f"instance-{name}", settings=static)
+        elif act == "join":
+            group.join(name)
         elif act == "restart":
             group.restart(name)
         else:
@@ -144,8 +151,8 @@ def begun_anew(timeline: Timeline) -> set[int]:
 @pytest.mark.parametrize(
     "assignor", [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor]
 )
-def test_a_simulated_life_is_the_real_one(kafka: Cluster, assignor: type[Assignor]) -> None:
-    (real, timeline), simulated = life_on_a_broker(kafka, assignor), simulated_life(assignor)
+def test_a_simulated_life_is_the_real_one(three_brokers: Cluster, assignor: type[Assignor]) -> None:
+    (real, timeline), simulated = life_on_a_broker(three_brokers, assignor), simulated_life(assignor)
     anew = begun_anew(timeline)
     for step, (generation, assignments), there in zip(LIFE, real, simulated, strict=True):
         here = generation - sum(one < generation for one in anew), assignments

@@ -5,7 +5,7 @@ compiled code as well. With `--sanitize` that is compiled with AddressSanitizer 
 UndefinedBehaviorSanitizer, and inputs are changed at random; give both runs one `--corpus`, and the second
 begins where the first has got to.
 
-    pip install 'kafka-assignors[fuzz]'
+    pip install -e . --group fuzz
 
 What fails is printed as hex, with the command that does it again.
 """

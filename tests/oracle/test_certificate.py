@@ -15,8 +15,10 @@ from kafka_assignors.proofs import Certificate, Finding, certify
 from kafka_assignors.proofs._load_range import load_range
 from tests.support.oracle import Oracle
 from tests.support.random_groups import random_case
+from tests.support.scale import block, few, scaled
 
 BEST = Goal()
+GOALS = {"budget", "narrowest window", "moves", "racks", "balance"}
 
 
 def drawn(rng: Random, group: Group, goal: Goal) -> Plan:
@@ -105,20 +107,20 @@ def some_plans(rng: Random, best: Plan) -> Iterator[Plan]:
         yield Plan.from_owner(group, plan_range(group).owner, goal)
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("number", range(4))
 def test_the_first_goal_that_a_plan_misses_is_the_oracles_and_the_witness_reaches_more_of_it(
-    block: int,
+    number: int,
 ) -> None:
     wrong = 0
-    for seed in range(1000 * block, 1000 * (block + 1)):
+    for seed in block(number, 1000):
         group, rng = random_case(seed).group, Random(seed)
         oracle = Oracle(group)
         best = default_objective(oracle, best_plan := oracle.plan())
-        for number, plan in enumerate(some_plans(rng, best_plan)):
+        for place, plan in enumerate(some_plans(rng, best_plan)):
             mine = default_objective(oracle, plan)
             missed = first_difference(mine, best)
             certificate = certify(plan)
-            where = f"seed {seed}, plan {number}: {mine}, best {best}\n{certificate}"
+            where = f"seed {seed}, plan {place}: {mine}, best {best}\n{certificate}"
             finding = failed(certificate)
             assert (finding.name if finding else None) == missed, where
             assert [finding.name for finding in certificate.goals] == list(mine), where
@@ -131,11 +133,11 @@ def test_the_first_goal_that_a_plan_misses_is_the_oracles_and_the_witness_reache
                 better = default_objective(oracle, applied(plan, finding))
                 assert first_difference(mine, better) == missed, where
                 assert tuple(better.values()) < tuple(mine.values()), where
-    assert wrong > 1000
+    assert few() or wrong > scaled(1000)
 
 
 def test_load_ranges_are_the_oracles() -> None:
-    for seed in range(1500):
+    for seed in range(scaled(1500)):
         group, rng = random_case(seed).group, Random(seed)
         oracle = Oracle(group)
         expected = oracle.window(0)
@@ -143,19 +145,19 @@ def test_load_ranges_are_the_oracles() -> None:
         assert list(zip(lowest.tolist(), highest.tolist(), strict=True)) == expected, f"seed {seed}"
 
 
-@pytest.mark.parametrize("block", range(2))
-def test_windows_are_checked_as_the_oracle_has_them(block: int) -> None:
+@pytest.mark.parametrize("number", range(2))
+def test_windows_are_checked_as_the_oracle_has_them(number: int) -> None:
     wrong = 0
-    for seed in range(500 * block, 500 * (block + 1)):
+    for seed in block(number, 500):
         group, rng = random_case(seed).group, Random(seed)
         goal = Goal(max_skew=rng.choice([0, 0, 1, 1, 2, 3, 100]))
         oracle = Oracle(group, goal)
         best = window_objective(oracle, best_plan := oracle.plan(), oracle.skew())
-        for number, plan in enumerate(some_plans(rng, best_plan)):
+        for place, plan in enumerate(some_plans(rng, best_plan)):
             mine = window_objective(oracle, plan, oracle.skew())
             missed = first_difference(mine, best)
             certificate = certify(plan)
-            where = f"seed {seed}, {goal}, plan {number}: {mine}, best {best}\n{certificate}"
+            where = f"seed {seed}, {goal}, plan {place}: {mine}, best {best}\n{certificate}"
             finding = failed(certificate)
             assert (finding.name if finding else None) == missed, where
             assert certificate.skew == goal.max_skew
@@ -165,22 +167,22 @@ def test_windows_are_checked_as_the_oracle_has_them(block: int) -> None:
                 better = window_objective(oracle, applied(plan, finding), oracle.skew())
                 assert first_difference(mine, better) == missed, where
                 assert tuple(better.values()) < tuple(mine.values()), where
-    assert wrong > 500
+    assert few() or wrong > scaled(500)
 
 
-@pytest.mark.parametrize("block", range(2))
-def test_budgets_are_checked_as_the_oracle_has_them(block: int) -> None:
+@pytest.mark.parametrize("number", range(2))
+def test_budgets_are_checked_as_the_oracle_has_them(number: int) -> None:
     wrong: set[str] = set()
-    for seed in range(500 * block, 500 * (block + 1)):
+    for seed in block(number, 500):
         group, rng = random_case(seed).group, Random(seed)
         goal = Goal(max_moves=rng.choice([0, 0, 1, 1, 2, 3, 5]), max_skew=rng.choice([None, None, 0, 1, 2]))
         oracle = Oracle(group, goal)
         best_plan = oracle.plan()
         narrowest = oracle.skew()
         best = window_objective(oracle, best_plan, narrowest)
-        for number, plan in enumerate(some_plans(rng, best_plan)):
+        for place, plan in enumerate(some_plans(rng, best_plan)):
             certificate = certify(plan)
-            where = f"seed {seed}, {goal}, plan {number}\n{certificate}"
+            where = f"seed {seed}, {goal}, plan {place}\n{certificate}"
             assert certificate.optimal == (window_objective(oracle, plan, narrowest) == best), where
             finding = failed(certificate)
             if certificate.optimal:
@@ -188,7 +190,8 @@ def test_budgets_are_checked_as_the_oracle_has_them(block: int) -> None:
             if finding:
                 wrong.add(finding.name)
                 check_budget_witness(oracle, plan, certificate, finding)
-    assert wrong == {"budget", "narrowest window", "moves", "racks", "balance"}
+    assert wrong <= GOALS
+    assert few() or wrong == GOALS
 
 
 def check_budget_witness(oracle: Oracle, plan: Plan, certificate: Certificate, finding: Finding) -> None:

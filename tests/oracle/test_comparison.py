@@ -4,7 +4,7 @@ Each scenario is a group as its leader sees it. What each implementation makes o
 included: should a newer release mend one, the test fails, and the README's table with it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,6 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, RoundRobinAssignor, StickyAssignor
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.assignors._membership import make_subscription
-from kafka_assignors.testing._brokers.jars import kafka_jars
 from tests.support.by_hand import cluster_of, joined, names, partitions_in
 from tests.support.java.oracle import JavaOracle
 
@@ -114,12 +113,6 @@ class Scenario:
             rack=member.rack,
             user_data=user_data,
         )
-
-
-@pytest.fixture(scope="module")
-def java() -> Iterator[JavaOracle]:
-    with JavaOracle(kafka_jars()) as oracle:
-        yield oracle
 
 
 def in_kafka_python_layout(owned: list[tuple[str, list[int]]], generation: int) -> bytes:

@@ -9,8 +9,9 @@ from kafka_assignors._model.plan import check
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._cooperative import awaited_holders, first_round
 from tests.support.random_groups import random_case
+from tests.support.scale import few, scaled
 
-CASES = 4000
+CASES = scaled(4000)
 
 
 def holding_group(seed: int) -> Group:
@@ -40,7 +41,7 @@ def test_every_group_settles_in_two_rounds(max_skew: int | None) -> None:
         if max_skew is None:
             assert sorted(second.loads.tolist()) == sorted(plan.loads.tolist()), f"seed {seed}"
         two += bool(awaited.size)
-    assert two > CASES / 4
+    assert few() or two > CASES / 4
 
 
 def test_no_partition_is_given_away_before_its_holders_let_go() -> None:
@@ -56,4 +57,4 @@ def test_no_partition_is_given_away_before_its_holders_let_go() -> None:
             # Only its present owner keeps what somebody else held in an older generation.
             assert group.owner[partition] == to, f"seed {seed}"
             assert group.members[holder].generation < group.members[to].generation, f"seed {seed}"
-    assert refused > CASES / 4
+    assert few() or refused > CASES / 4

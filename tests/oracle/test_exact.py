@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import NO_GENERATION, Group, Member
 from kafka_assignors._model.plan import Goal, Plan, check
@@ -12,8 +12,9 @@ from kafka_assignors.planners import plan_exact
 from kafka_assignors.proofs import certify
 from tests.support.oracle import Oracle
 from tests.support.random_groups import RACKS, Case, random_case
+from tests.support.scale import block, examples, scaled
 
-BLOCKS = [range(2500 * block, 2500 * (block + 1)) for block in range(8)]
+BLOCKS = [block(number, 2500) for number in range(8)]
 
 
 def told(seed: int, group: Group, plan: Plan) -> str:
@@ -36,7 +37,7 @@ def test_balance_racks_and_moves_are_the_oracles(seeds: range) -> None:
 
 @pytest.mark.parametrize("goal", [Goal(), Goal(max_skew=1), Goal(max_moves=2)], ids=str)
 def test_the_order_in_which_members_topics_and_partitions_come_does_not_matter(goal: Goal) -> None:
-    for seed in range(2000):
+    for seed in range(scaled(2000)):
         case = random_case(seed)
         plan = plan_exact(case.group, max_skew=goal.max_skew, max_moves=goal.max_moves)
         shuffled = case.shuffled(Random(seed)).group
@@ -45,7 +46,7 @@ def test_the_order_in_which_members_topics_and_partitions_come_does_not_matter(g
 
 
 def test_plans_without_the_compiled_flow_are_the_same_and_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds = range(3000)
+    seeds = range(scaled(3000))
     plans = [plan_exact(random_case(seed).group) for seed in seeds]
     monkeypatch.setattr("kafka_assignors.planners._exact.flow._compiled", None)
     for seed, plan in zip(seeds, plans, strict=True):
@@ -56,9 +57,9 @@ def test_plans_without_the_compiled_flow_are_the_same_and_exact(monkeypatch: pyt
         assert oracle.reached(again) == oracle.reached(oracle.plan()), told(seed, group, again)
 
 
-@pytest.mark.parametrize("block", range(2))
-def test_windows_and_budgets_are_the_oracles(block: int) -> None:
-    for seed in range(2000 * block, 2000 * (block + 1)):
+@pytest.mark.parametrize("number", range(2))
+def test_windows_and_budgets_are_the_oracles(number: int) -> None:
+    for seed in block(number, 2000):
         group, rng = random_case(seed).group, Random(seed)
         skew, budget = rng.choice([None, 0, 1, 2, 3, 50]), rng.choice([None, 0, 1, 2, 3, 50])
         plan = plan_exact(group, max_skew=skew, max_moves=budget)
@@ -76,7 +77,7 @@ def test_windows_and_budgets_are_the_oracles(block: int) -> None:
 
 
 def test_every_plan_proves_itself() -> None:
-    for seed in range(3000):
+    for seed in range(scaled(3000)):
         group, rng = random_case(seed).group, Random(seed)
         skew, budget = rng.choice([(None, None), (None, None), (1, None), (None, 2), (0, 3)])
         plan = plan_exact(group, max_skew=skew, max_moves=budget)
@@ -159,7 +160,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(EVENTS, st.booleans())
 def test_through_the_history_of_a_group_every_plan_is_the_best(
     events: list[tuple[str, int]], racks: bool
@@ -177,7 +178,7 @@ def test_through_the_history_of_a_group_every_plan_is_the_best(
         life.take(plan)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(EVENTS, st.booleans())
 def test_a_rebalance_in_which_nothing_happened_moves_nothing(
     events: list[tuple[str, int]], racks: bool

@@ -21,19 +21,19 @@ from kafka_assignors._wire.java.orders import string_order
 from kafka_assignors._wire.user_data import StickyUserData, decode_sticky, encode_generation, encode_sticky
 from kafka_assignors.assignors._membership import encode_assignments, make_subscription
 from kafka_assignors.planners import hand_over, plan_exact, plan_kip54, plan_range, plan_round_robin
-from kafka_assignors.testing._brokers.jars import kafka_jars
 from tests.support.by_hand import partitions_in
-from tests.support.java.oracle import JavaOracle
+from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from kafka_assignors._model.plan import Plan
+    from tests.support.java.oracle import JavaOracle
 
 Assignments = Mapping[str, dict[str, list[int]]]
 Racks = dict[str, list[list[str]]]
 
-CASES = 3000
+CASES = scaled(3000)
 
 # Java orders strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF.
 ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
@@ -77,12 +77,6 @@ class Case:
                 for member in self.members
             ],
         }
-
-
-@pytest.fixture(scope="session")
-def java() -> Iterator[JavaOracle]:
-    with JavaOracle(kafka_jars(progress=True)) as oracle:
-        yield oracle
 
 
 def answers_of(java: JavaOracle, strategy: str, cases: Sequence[Case]) -> Iterator[tuple[Case, Assignments]]:
@@ -345,13 +339,13 @@ def test_range_and_round_robin_are_exactly_javas(
 
 
 def test_racks_often_matter_in_the_rack_cases() -> None:
-    cases = [random_rack_case(seed) for seed in range(500)]
+    cases = [random_rack_case(seed) for seed in range(scaled(500))]
     plain = [replace(case, racks=None) for case in cases]
     different = sum(
         plan_range(with_racks.group).assignments() != plan_range(without.group).assignments()
         for with_racks, without in zip(cases, plain, strict=True)
     )
-    assert different > 100
+    assert few() or different > scaled(100)
 
 
 @pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
@@ -365,7 +359,7 @@ def test_equal_subscriptions_give_javas_loads_and_fewest_moves(java: JavaOracle,
         assert sorted(loads_of(ours).values()) == sorted(loads_of(theirs).values()), f"seed {case.seed}"
         assert plan.moves == moves_in(case, theirs) == fewest_moves(case.group), f"seed {case.seed}"
         moves += plan.moves
-    assert moves > CASES / 4
+    assert few() or moves > CASES / 4
 
 
 @pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
@@ -386,10 +380,10 @@ def test_equal_subscriptions_get_javas_plan_partition_by_partition_and_in_its_or
         sent = encode_assignments(hand_over(goal) if holds else goal)
         assert {member: partitions_in(sent[member]) for member in sent} == theirs, f"seed {case.seed}"
         chosen += goal.assignments() != plan_kip54(case.group).assignments()
-    assert chosen > CASES / 100, "the choices that Java makes in another way than KIP-54 did not show"
+    assert few() or chosen > CASES / 100, "no choice of Java differed from those of KIP-54"
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(scaled(5)))
 def test_a_large_group_that_java_and_exact_lead_in_turn_gets_one_plan(java: JavaOracle, seed: int) -> None:
     rng = Random(seed)
     topics = {f"topic-{number}": rng.randint(10, 300) for number in range(rng.randint(1, 5))}
@@ -424,7 +418,7 @@ def test_exact_plans_are_never_worse_than_javas_and_sometimes_better(
         javas = sorted(loads_of(theirs).values(), reverse=True), moves_in(case, theirs)
         assert ours <= javas, f"seed {case.seed}"
         better += ours < javas
-    assert better > CASES / 100
+    assert few() or better > CASES / 100
 
 
 @pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
@@ -443,8 +437,8 @@ def test_unequal_subscriptions_of_dynamic_members_give_javas_plan(
         assert plan_kip54(group).moves == moves_in(case, theirs), f"seed {case.seed}"
         compared += 1
         same += ours == theirs
-    assert compared > CASES / 2
-    assert same > 0.99 * compared
+    assert few() or compared > CASES / 2
+    assert few() or same > 0.99 * compared
 
 
 @pytest.mark.parametrize("conflicts", [False, True], ids=["clean", "conflicts"])
@@ -464,10 +458,10 @@ def test_unequal_subscriptions_are_balanced_as_well_as_javas(java: JavaOracle, *
         their_squares += sum(load**2 for load in javas)
         our_moves += plan.moves
         their_moves += moves
-    assert same_loads > 0.98 * CASES
-    assert same_moves > 0.97 * CASES
-    assert our_squares <= 1.001 * their_squares
-    assert our_moves <= 1.01 * their_moves
+    assert few() or same_loads > 0.98 * CASES
+    assert few() or same_moves > 0.97 * CASES
+    assert few() or our_squares <= 1.001 * their_squares
+    assert few() or our_moves <= 1.01 * their_moves
 
 
 def test_cooperative_rounds_hold_back_as_many_partitions_as_javas(java: JavaOracle) -> None:
@@ -492,8 +486,8 @@ def test_cooperative_rounds_with_unequal_subscriptions_are_javas(java: JavaOracl
         assert counts_of(ours) == counts_of(theirs), f"seed {case.seed}"
         compared += 1
         same += ours == theirs
-    assert compared > CASES / 2
-    assert same > 0.99 * compared
+    assert few() or compared > CASES / 2
+    assert few() or same > 0.99 * compared
 
 
 def test_claims_are_settled_as_java_settles_them(java: JavaOracle) -> None:
@@ -514,8 +508,8 @@ def test_claims_are_settled_as_java_settles_them(java: JavaOracle) -> None:
         assert held_back == claimed - owners.keys(), f"seed {case.seed}"
         owned += len(owners)
         contested += len(held_back)
-    assert owned > CASES
-    assert contested > 100
+    assert few() or owned > CASES
+    assert few() or contested > scaled(100)
 
 
 def random_claims(rng: Random) -> dict[str, list[int]]:

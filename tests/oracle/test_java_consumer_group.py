@@ -12,8 +12,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
-import pytest
-
 from kafka_assignors._wire.java.orders import hash_order, string_order, uuid_hash
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup, EpochTrigger
@@ -21,16 +19,16 @@ from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, T
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, MemberState, reconcile
 from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import Topic
-from kafka_assignors.testing._brokers.jars import kafka_jars
-from tests.support.java.oracle import JavaOracle
+from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
+    from tests.support.java.oracle import JavaOracle
 
-STEPS_OF_MEMBERS = 4000
-LIVES = 100
+STEPS_OF_MEMBERS = scaled(4000)
+LIVES = scaled(100)
 STEPS = 60
 SESSION_MS = 45_000
 KINDS = (
@@ -48,12 +46,6 @@ KINDS = (
 
 NAMES = ("a", "b", "c", "d", "Aa", "BB", "missing")
 """Aa and BB have one hash."""
-
-
-@pytest.fixture(scope="module")
-def java() -> Iterator[JavaOracle]:
-    with JavaOracle(kafka_jars(progress=True)) as oracle:
-        yield oracle
 
 
 def in_java(topic_id: UUID) -> str:
@@ -178,8 +170,10 @@ def test_a_members_next_step_is_that_of_kafkas_current_assignment_builder(java: 
     for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
         assert fields_of(case.outcome) == answer, f"seed {seed}"
         steps[case.member.state, case.outcome.state] += case.outcome != case.member
-    assert all(
-        steps[before, after] > 30 for before in get_args(MemberState) for after in get_args(MemberState)
+    assert few() or all(
+        steps[before, after] > scaled(30)
+        for before in get_args(MemberState)
+        for after in get_args(MemberState)
     ), steps
 
 
@@ -490,8 +484,8 @@ def compare(java: JavaOracle, lives: list[Life]) -> Counter[str]:
 def test_every_answer_and_all_that_is_kept_is_that_of_kafkas_coordinator(java: JavaOracle) -> None:
     seen = check_lives(java, range(LIVES))
     rare = {kind: seen[kind] for kind in KINDS if seen[kind] < LIVES // 50}
-    assert not rare, seen
-    assert seen["steps"] > LIVES * STEPS / 2
+    assert few() or not rare, seen
+    assert few() or seen["steps"] > LIVES * STEPS / 2
 
 
 def test_a_static_member_that_comes_back_otherwise_may_make_the_table_of_members_grow(

@@ -5,24 +5,15 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from kafka_assignors._wire.java.orders import HashKeys, string_hash
 from kafka_assignors.coordinator import NoCommonStrategyError, elect_leader, elect_strategy
-from kafka_assignors.testing._brokers.jars import kafka_jars
-from tests.support.java.oracle import JavaOracle
+from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.support.java.oracle import JavaOracle
 
-GROUPS = 2000
+GROUPS = scaled(2000)
 STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky", "my-own", "\N{GRINNING FACE}")
-
-
-@pytest.fixture(scope="module")
-def java() -> Iterator[JavaOracle]:
-    with JavaOracle(kafka_jars(progress=True)) as oracle:
-        yield oracle
 
 
 def random_changes(rng: Random) -> list[list[Any]]:
@@ -86,4 +77,4 @@ def test_leader_and_strategy_are_those_of_kafkas_classic_group(java: JavaOracle)
         for place, (change, said) in enumerate(zip(changes, answer, strict=True)):
             assert group.change(*change) == said, f"seed {seed}, change {place}: {change}"
             elections += 1
-    assert elections > 20 * GROUPS
+    assert few() or elections > 20 * GROUPS

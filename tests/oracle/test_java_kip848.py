@@ -12,33 +12,26 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import pytest
-
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.java.orders import spread_hash, string_hash, string_order
 from kafka_assignors.planners import plan_kip848_range, plan_kip848_uniform
 from kafka_assignors.planners._kip848_uniform import slot_hash
-from kafka_assignors.testing._brokers.jars import kafka_jars
-from tests.support.java.oracle import JavaOracle
+from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tests.support.java.oracle import JavaOracle
+
 Assignments = dict[str, dict[str, list[int]]]
 
-HISTORIES = 800
+HISTORIES = scaled(800)
 REBALANCES = 6
 
 # Java orders and hashes strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF.
 ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
 
 EVENTS = ("leave", "return", "grow", "new topic", "lost topic", "subscribe", "join")
-
-
-@pytest.fixture(scope="module")
-def java() -> Iterator[JavaOracle]:
-    with JavaOracle(kafka_jars(progress=True)) as oracle:
-        yield oracle
 
 
 @dataclass
@@ -241,31 +234,31 @@ def test_uniform_is_javas_to_the_partition(java: JavaOracle) -> None:
         if history.kind == "equal":
             assert sorted(plan.loads) == sorted(rebalance.loads.values()), f"seed {history.seed}"
             assert plan.moves == rebalance.moves, f"seed {history.seed}"
-    assert min(kinds["equal"], kinds["unequal"]) > HISTORIES
-    assert kinds["not listed, equal"] > 0.95 * HISTORIES * REBALANCES
+    assert few() or min(kinds["equal"], kinds["unequal"]) > HISTORIES
+    assert few() or kinds["not listed, equal"] > 0.95 * HISTORIES * REBALANCES
 
 
 def test_with_equal_subscriptions_loads_and_moves_need_no_ids_and_no_order_of_claims(
     java: JavaOracle,
 ) -> None:
     kinds: Counter[bool] = Counter()
-    for rebalance in rebalances(java, "UniformAssignor", histories=HISTORIES // 4):
+    for rebalance in rebalances(java, "UniformAssignor", histories=scaled(200)):
         history = rebalance.history
         if history.kind == "equal":
             plan = plan_kip848_uniform(history.group_in_order, listed=rebalance.listed)
             assert loads(plan.assignments()) == rebalance.loads, f"seed {history.seed}"
             assert plan.moves == rebalance.moves, f"seed {history.seed}"
             kinds[plan.assignments() == rebalance.expected] += 1
-    assert min(kinds.values()) > HISTORIES // 10
+    assert few() or min(kinds.values()) > HISTORIES // 10
 
 
 def test_range_is_javas(java: JavaOracle) -> None:
     kinds: Counter[str] = Counter()
-    for rebalance in rebalances(java, "RangeAssignor", histories=HISTORIES // 2):
+    for rebalance in rebalances(java, "RangeAssignor", histories=scaled(400)):
         history = rebalance.history
         assert plan_kip848_range(history.group).assignments() == rebalance.expected, f"seed {history.seed}"
         kinds[history.kind] += 1
-    assert min(kinds.values()) > HISTORIES // 2
+    assert few() or min(kinds.values()) > HISTORIES // 2
 
 
 def test_loads_are_evened_out_in_16_rounds_at_most_as_in_java(java: JavaOracle) -> None:

@@ -33,15 +33,17 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.offsets_topic.record import RECORD_TYPES
 from kafka_assignors.testing._brokers.jars import kafka_jars
-from tests.support.java.oracle import JavaOracle
+from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+
+    from tests.support.java.oracle import JavaOracle
 
 READ = [0, 1, 2, 3, 4, 5, 6, 7, 8, 16]
 """The types that are read; all others are unknown records."""
 
-CASES = 400
+CASES = scaled(400)
 """Of each version of each type."""
 
 NAMES = ("", "t", "orders.v1", "ü", "日本", "\U0001f600" * 40, "n" * 127, "n" * 128, "x" * 32_767)
@@ -55,12 +57,6 @@ EDGES = {
 SCALARS = {*EDGES, "string", "bytes", "uuid"}
 
 Fields = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def java() -> Iterator[JavaOracle]:
-    with JavaOracle(kafka_jars()) as oracle:
-        yield oracle
 
 
 @pytest.fixture(scope="module")
@@ -283,7 +279,7 @@ def test_what_kafka_writes_is_read_field_by_field(java: JavaOracle, schemas: dic
             assert value == complete(record["value"], schemas, name), f"type {number}, version {version}"
             seen[number, version] += 1
     assert len(seen) == 18
-    assert min(seen.values()) > CASES * 0.8
+    assert few() or min(seen.values()) > CASES * 0.8
 
 
 def test_records_of_other_types_are_left_as_they_are(java: JavaOracle, schemas: dict[str, Fields]) -> None:
@@ -310,7 +306,7 @@ def test_of_damaged_bytes_nothing_is_read_that_kafka_does_not_read(
     outcomes: Counter[str] = Counter()
     for number, version in every_version(schemas):
         rng = Random(f"damaged {number} {version}")
-        written = java.ask("write_records", [draw(rng, schemas, number, version) for _ in range(CASES // 4)])
+        written = java.ask("write_records", [draw(rng, schemas, number, version) for _ in range(scaled(100))])
         damaged = [
             {"key": key.hex(), "value": damage(rng, value).hex()}
             for key, value in map(as_record, written)
@@ -331,8 +327,8 @@ def test_of_damaged_bytes_nothing_is_read_that_kafka_does_not_read(
                 value = complete(theirs["value"], schemas, RECORD_TYPES[number])
                 assert ours == (theirs["key"], theirs["version"], value), record
                 outcomes["read by both"] += 1
-    assert len(outcomes) == 3
-    assert min(outcomes.values()) > 100, outcomes
+    assert few() or len(outcomes) == 3, outcomes
+    assert few() or min(outcomes.values()) > scaled(100), outcomes
 
 
 def refusal_or_fields(key: bytes, value: bytes | None) -> tuple[str | None, Any]:

@@ -19,20 +19,15 @@ from kafka_assignors.placement._explicit import parse_explicit
 from kafka_assignors.placement._generators import alternate, place_rack_aware, place_rack_unaware
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._striped import place_striped
-from kafka_assignors.testing._brokers.jars import fetch_jars, kafka_jars
-from tests.support.java.oracle import JavaOracle
+from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from kafka_assignors.placement._placement import Racks
+    from tests.support.java.oracle import JavaOracle
 
-CASES = 4000
-KAFKA_3_9 = [
-    "org.apache.kafka:kafka-clients:3.9.1",
-    "org.apache.kafka:kafka-server-common:3.9.1",  # AdminUtils
-    "org.apache.kafka:kafka-tools:3.9.1",  # TopicCommand
-]
+CASES = scaled(4000)
 
 # Java orders and hashes strings by UTF-16 units: characters beyond U+FFFF come before U+E000..U+FFFF.
 ALPHABET = ("a", "b", "Z", "-", "1", "é", "日", "\ue000", "\uff5e", "\U0001f600", "\U0001d4b3")
@@ -48,18 +43,6 @@ EXCEPTIONS = {
     "all": "InvalidReplicationFactorException",  # ... are fenced
     "no rack": "AdminOperationException",
 }
-
-
-@pytest.fixture(scope="module")
-def kafka_3_9() -> Iterator[JavaOracle]:
-    with JavaOracle(fetch_jars(KAFKA_3_9)) as oracle:
-        yield oracle
-
-
-@pytest.fixture(scope="module")
-def kafka_4() -> Iterator[JavaOracle]:
-    with JavaOracle(kafka_jars()) as oracle:
-        yield oracle
 
 
 def outcome(place: Callable[[], dict[int, list[int]]]) -> dict[str, Any]:
@@ -124,8 +107,9 @@ def settings_of(case: dict[str, Any]) -> dict[str, Any]:
 def assert_both_kinds(answers: list[dict[str, Any]], exceptions: set[str]) -> None:
     """The random cases reached placements and every kind of error."""
     kinds = Counter(answer.get("exception", "placement") for answer in answers)
-    assert kinds.keys() == {"placement", *exceptions}
-    assert kinds["placement"] > CASES // 2, kinds
+    assert kinds.keys() <= {"placement", *exceptions}
+    assert few() or kinds.keys() == {"placement", *exceptions}
+    assert few() or kinds["placement"] > CASES // 2, kinds
 
 
 def test_rack_unaware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
@@ -160,14 +144,14 @@ def test_rack_aware_placements_are_javas(kafka_3_9: JavaOracle) -> None:
 
 
 def test_the_rack_alternated_list_is_javas(kafka_3_9: JavaOracle) -> None:
-    for seed in range(300):
+    for seed in range(scaled(300)):
         rng = Random(seed)
         racks = random_racks(rng, rng.choice(["equal", "lopsided"]))
         if racks:  # Java fails on an empty map
             assert alternate(racks) == kafka_3_9.ask("alternate", racks), f"seed {seed}: {racks}"
 
 
-def test_striped_placements_are_javas(kafka_4: JavaOracle) -> None:
+def test_striped_placements_are_javas(java: JavaOracle) -> None:
     cases: list[dict[str, Any]] = []
     for seed in range(CASES):
         rng = Random(seed)
@@ -182,7 +166,7 @@ def test_striped_placements_are_javas(kafka_4: JavaOracle) -> None:
                 "seed": java_seed(rng),
             }
         )
-    answers = kafka_4.ask("place_striped", cases)
+    answers = java.ask("place_striped", cases)
     for seed, (case, answer) in enumerate(zip(cases, answers, strict=True)):
         racks = {broker: rack for broker, rack, _ in case["brokers"]}
         fenced = [broker for broker, _, is_fenced in case["brokers"] if is_fenced]
@@ -192,8 +176,8 @@ def test_striped_placements_are_javas(kafka_4: JavaOracle) -> None:
     assert_both_kinds(answers, {"InvalidReplicationFactorException"})
 
 
-def test_random_numbers_are_javas(kafka_4: JavaOracle) -> None:
-    for seed in range(300):
+def test_random_numbers_are_javas(java: JavaOracle) -> None:
+    for seed in range(scaled(300)):
         rng = Random(seed)
         bounds = [rng.choice([*BOUNDS, rng.randint(1, 100)]) for _ in range(30)]
         request: dict[str, Any] = {"seed": java_seed(rng), "bounds": bounds, "shuffle": rng.randrange(50)}
@@ -201,23 +185,21 @@ def test_random_numbers_are_javas(kafka_4: JavaOracle) -> None:
         drawn = [random.next_int(bound) for bound in bounds]
         shuffled = list(range(request["shuffle"]))
         random.shuffle(shuffled)
-        assert {"drawn": drawn, "shuffled": shuffled} == kafka_4.ask("random_numbers", request), (
-            f"seed {seed}"
-        )
+        assert {"drawn": drawn, "shuffled": shuffled} == java.ask("random_numbers", request), f"seed {seed}"
 
 
-def test_the_order_of_a_hash_map_is_javas(kafka_4: JavaOracle) -> None:
-    for seed in range(500):
+def test_the_order_of_a_hash_map_is_javas(java: JavaOracle) -> None:
+    for seed in range(scaled(500)):
         rng = Random(seed)
         keys: list[str | None] = [None, *(f"rack-{number}" for number in range(rng.randrange(200)))]
         keys += ["".join(rng.choices(ALPHABET, k=rng.randint(1, 6))) for _ in range(rng.randrange(200))]
         rng.shuffle(keys)
         keys = keys[: rng.randint(0, 200)]
-        assert hash_order(keys, string_hash) == kafka_4.ask("hash_order", keys), f"seed {seed}: {keys}"
+        assert hash_order(keys, string_hash) == java.ask("hash_order", keys), f"seed {seed}: {keys}"
 
 
 @pytest.mark.parametrize("colliding", range(2, 11))
-def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, kafka_4: JavaOracle) -> None:
+def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, java: JavaOracle) -> None:
     """From nine in a bin on, Java enlarges the table early; it makes a tree of the bin at the eleventh."""
     family: list[str | None] = []
     family += ["".join(parts) for parts in product(["Aa", "BB"], repeat=4)][:colliding]
@@ -226,11 +208,11 @@ def test_the_order_of_a_hash_map_with_keys_of_one_hash_is_javas(colliding: int, 
         for key in (None, *(f"rack-{number}" for number in range(60)))
         if (spread_hash(string_hash(key)) ^ spread_hash(string_hash(family[0]))) & 15
     ]
-    for seed in range(50):
+    for seed in range(scaled(50)):
         rng = Random(seed)
         chosen = rng.sample(others, rng.randint(0, len(others)))
         keys: list[str | None] = [*chosen[:3], *family, *chosen[3:]]
-        assert hash_order(keys, string_hash) == kafka_4.ask("hash_order", keys), f"seed {seed}: {keys}"
+        assert hash_order(keys, string_hash) == java.ask("hash_order", keys), f"seed {seed}: {keys}"
 
 
 def test_explicit_placements_are_read_as_by_kafka_topics(kafka_3_9: JavaOracle) -> None:
@@ -276,6 +258,8 @@ def test_explicit_placements_are_read_as_by_kafka_topics(kafka_3_9: JavaOracle) 
         else:
             read += 1
             assert outcome(lambda: parse_explicit(text)) == answer, repr(text)  # noqa: B023 - called now
-    assert exceptions == {"NumberFormatException", "AdminCommandFailedException", "AdminOperationException"}
-    assert read > CASES // 2
-    assert refused > 10
+    expected = {"NumberFormatException", "AdminCommandFailedException", "AdminOperationException"}
+    assert exceptions <= expected
+    assert few() or exceptions == expected
+    assert few() or read > CASES // 2
+    assert few() or refused > scaled(10)

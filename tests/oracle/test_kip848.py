@@ -6,15 +6,16 @@ from random import Random
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import Plan, check
 from kafka_assignors._wire.java.orders import uuid_hash, uuid_order
 from kafka_assignors.planners import plan_exact, plan_kip848_range, plan_kip848_uniform, plan_range
 from tests.support.random_groups import Case, random_case
+from tests.support.scale import examples
 
-same_each_run = settings(deadline=None, derandomize=True, max_examples=500)
+same_each_run = examples(500)
 seeds = st.integers(0, 10**6)
 
 

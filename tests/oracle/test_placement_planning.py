@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import MovePlan, place_balanced, plan_moves
 from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
 from tests.support.placement_oracle import Case, Oracle, Solved, random_case, reached, sets_of
+from tests.support.scale import block, examples, scaled
 
 NO_RACKS: dict[int, str | None] = {0: None, 1: None, 2: None}
 SEEDS = st.integers(0, 2**32)
@@ -32,19 +33,19 @@ def check(seed: int, case: Case, oracle: type[Oracle | Solved]) -> None:
         assert reached(case, problem, after) == best, f"random_case({seed}): {case}"
 
 
-@pytest.mark.parametrize("seeds", [range(750 * block, 750 * (block + 1)) for block in range(4)], ids=str)
+@pytest.mark.parametrize("seeds", [block(number, 750) for number in range(4)], ids=str)
 def test_balance_moves_and_leaders_are_those_of_trying_all_placements(seeds: range) -> None:
     for seed in seeds:
         check(seed, random_case(seed), Oracle)
 
 
 def test_balance_moves_and_leaders_of_more_partitions_are_those_of_cp_sat() -> None:
-    for seed in range(60):
+    for seed in range(scaled(60)):
         check(seed, random_case(seed, brokers=9, partitions=20), Solved)
 
 
 def test_the_two_oracles_agree() -> None:
-    for seed in range(100):
+    for seed in range(scaled(100)):
         case = random_case(seed)
         after = replicas(case.plan())
         for problem in filter(None, case.problems()):
@@ -53,7 +54,7 @@ def test_the_two_oracles_agree() -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=200)
+@examples(200)
 def test_a_plan_is_valid_and_says_what_it_does(seed: int) -> None:
     case = random_case(seed)
     plan = case.plan()
@@ -92,14 +93,14 @@ def test_a_plan_is_valid_and_says_what_it_does(seed: int) -> None:
 
 
 @given(SEEDS, SEEDS)
-@settings(max_examples=200)
+@examples(200)
 def test_the_order_in_which_arguments_come_does_not_matter(seed: int, order: int) -> None:
     case = random_case(seed)
     assert case.shuffled(Random(order)).plan() == case.plan()
 
 
 @given(SEEDS)
-@settings(max_examples=200)
+@examples(200)
 def test_what_is_planned_is_left_alone_when_planned_again(seed: int) -> None:
     case = random_case(seed)
     plan = case.plan()
@@ -122,7 +123,7 @@ def test_what_is_planned_is_left_alone_when_planned_again(seed: int) -> None:
     crowd=st.integers(1, 9),
     order=st.randoms(use_true_random=False),
 )
-@settings(max_examples=200)
+@examples(200)
 def test_leaders_are_balanced_whatever_moves_least_if_replicas_are(
     brokers: int, factor: int, partitions: int, crowd: int, order: Random
 ) -> None:
@@ -246,7 +247,7 @@ def test_lopsided_racks_are_balanced_as_far_as_racks_allow() -> None:
     factor=st.integers(1, 4),
     racks=st.lists(st.sampled_from("abc"), min_size=6, max_size=6),
 )
-@settings(max_examples=200)
+@examples(200)
 def test_new_partitions_fill_up_what_is_there(
     existing: list[list[int]], count: int, factor: int, racks: list[str]
 ) -> None:

@@ -27,6 +27,7 @@ from tests.support.planted_faults import (
     claims_only_topics_that_are_subscribed,
     gives_away_what_is_held,
 )
+from tests.support.scale import scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,7 @@ MIXED = tuple(CLIENTS)
 
 
 def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
+    count = scaled(count)
     drawn = (draw(seed, 40, strategy=strategy, clients=clients) for seed in range(count))
     tally = search(drawn, processes=0)
     assert tally.schedules == count

@@ -18,13 +18,14 @@ from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import Topic
-from kafka_assignors.history._session import spark_session
 from tests.support.group_histories import START_US
 from tests.support.kip848_log import Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from kafka_assignors.assignors import Assignor
 
@@ -67,10 +68,13 @@ def life(group_id: str, assignor: type[Assignor]) -> Iterator[dict[str, Any]]:
     yield from go_on()
 
 
+# The commands take over the session that is there.
+pytestmark = pytest.mark.usefixtures("spark")
+
+
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> str:
+def archive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:  # noqa: ARG001 - see above
     folder = tmp_path_factory.mktemp("history")
-    spark_session("local[2]", settings={"spark.sql.shuffle.partitions": "4"})
     dump = folder / "dump.jsonl"
     records = [*life("range-group", RangeAssignor), *life("coop-group", CooperativeStickyAssignor)]
     bad = {"key": base64.b64encode(b"\0\2\0\1g").decode(), "value": "AAA=", "timestamp": BEGAN_MS}

@@ -25,7 +25,6 @@ from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, Counts, grou
 from kafka_assignors.history._dump import WrongDumpError, import_dump
 from kafka_assignors.history._info import describe
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
-from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._tables.job import make_tables
 
@@ -35,11 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture(scope="session")
-def spark() -> SparkSession:
-    return spark_session("local[2]", settings={"spark.sql.shuffle.partitions": "4"})
 
 
 def key_of(group: str, kind: int = 2) -> bytes:

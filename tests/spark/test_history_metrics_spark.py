@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from kafka_assignors._groups.activity import find_group
 from kafka_assignors._groups.kip848 import uuid_text
@@ -21,7 +18,6 @@ from tests.support.group_histories import random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -47,24 +43,6 @@ def kip848() -> list[ArchivedRecord]:
         log.at(100 * number + 50)
         log.gone(f"m{number}")
     return log.records
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - it reads the environment
-
-    made = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.driver.memory", "1g")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    yield made
-    made.stop()
 
 
 def archive(folder: Path, lives: dict[str, list[ArchivedRecord]]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -48,25 +46,13 @@ Rows = list[dict[str, Any]]
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - it takes a second
-
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session: SparkSession = (
-        SparkSession.Builder()
-        .master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.driver.memory", "1g")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+@pytest.fixture(autouse=True, scope="module")
+def _in_new_york(spark: SparkSession) -> Iterator[None]:
+    """Times are the same whatever the session's time zone."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    yield
+    spark.conf.set("spark.sql.session.timeZone", before or "UTC")
 
 
 def random_rows(seed: int, count: int) -> Rows:

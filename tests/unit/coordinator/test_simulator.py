@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import Failed, Led, Lost
@@ -20,6 +20,7 @@ from kafka_assignors.assignors import (
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import NotStableError, Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
+from tests.support.scale import examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -282,7 +283,7 @@ def test_the_same_seed_gives_the_same_life() -> None:
     assert lives[0][2] != lives[2][2]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(ALL), st.integers(0, 2**32))
 def test_whatever_happens_nothing_has_two_owners_and_in_the_end_all_is_owned(
     assignor: type[Assignor], seed: int

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from kafka_assignors._groups.activity import find_group
 from kafka_assignors._groups.kip848 import uuid_text
@@ -16,6 +16,7 @@ from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader, r
 from tests.support.group_histories import START_US
 from tests.support.kip848_log import AWAY, TOPIC_IDS, Log
 from tests.support.offsets_topic import WRITTEN
+from tests.support.scale import examples
 
 if TYPE_CHECKING:
     from kafka_assignors.history._snapshots import Snapshot
@@ -544,7 +545,7 @@ ACTS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(ACTS)
 def test_members_add_up_whatever_the_order_of_records(acts: list[tuple[str, int]]) -> None:
     log = Log()

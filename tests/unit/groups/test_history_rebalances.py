@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from kafka_assignors._groups.activity import Activity, find_group
 from kafka_assignors._groups.best import Best, find_best
@@ -30,6 +30,7 @@ from tests.support.group_histories import (
     snapshot,
     total,
 )
+from tests.support.scale import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -487,7 +488,7 @@ def test_a_cooperative_join_of_the_simulator_is_one_rebalance() -> None:
     assert found.unowned_seconds == pytest.approx(sum(gaps), abs=3 * 0.02)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 2**32))
 def test_whatever_happens_the_numbers_fit_each_other(seed: int) -> None:
     snapshots = list(read_snapshots(random_life(seed, ALL).records))
@@ -517,7 +518,7 @@ def _at(snapshots: Sequence[Snapshot], rebalance: Rebalance) -> Snapshot:
     return [one for one in snapshots if one.generation == rebalance.generation][-1]
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 2**32), st.integers(5, 30))
 def test_windows_tell_the_same_as_the_whole(seed: int, window: int) -> None:
     records = random_records(seed)

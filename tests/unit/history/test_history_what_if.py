@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from kafka_assignors import (
     CooperativeStickyAssignor,
@@ -36,6 +36,7 @@ from kafka_assignors.history._what_if.saved import savings
 from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
 from kafka_assignors.planners import plan_range
 from tests.support.group_histories import random_life
+from tests.support.scale import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -181,7 +182,7 @@ def test_a_life_replayed_with_its_own_assignor_is_what_happened(strategy: str) -
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_random_life_replayed_with_its_own_assignor_is_what_happened(data: st.DataObject) -> None:
     strategy = data.draw(st.sampled_from([*OURS]))
     count = data.draw(st.integers(1, 6))
@@ -246,7 +247,7 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
 
 
 @given(history=histories())
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_range_is_a_function_of_the_membership_alone(history: list[Snapshot]) -> None:
     sizes = {"a": 7, "b": 8, "c": 9}  # more than were ever given away
     course = AS_IT_WAS.apply(Course.of(history, sizes))
@@ -283,7 +284,7 @@ PAIRS = [
 
 
 @given(history=histories(), pair=st.sampled_from(PAIRS))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_planners_do_what_the_assignors_do_through_bytes(
     history: list[Snapshot], pair: tuple[str, str]
 ) -> None:
@@ -297,7 +298,7 @@ def test_planners_do_what_the_assignors_do_through_bytes(
 
 
 @given(history=histories(equal=True))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_with_equal_subscriptions_sticky_is_balanced_and_cooperative_waits_for_less(
     history: list[Snapshot],
 ) -> None:
@@ -769,7 +770,7 @@ def test_members_are_who_they_were_when_a_clock_was_set_back() -> None:
 
 
 @given(history=histories())
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_as_it_was_changes_nothing_but_absences(history: list[Snapshot]) -> None:
     told = Course.of(history)
 

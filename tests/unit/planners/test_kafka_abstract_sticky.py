@@ -8,8 +8,9 @@ What differs:
     testMemberData                      by class: in test_kafka_sticky.py and test_kafka_cooperative_sticky.py
     testOwnedPartitionsAreInvalidated-
     ForConsumerWithNoGeneration         a case of the one ...WithStaleGeneration
-    testLargeAssignmentAndGroup...,     sizes as in Kafka: 1,000,000 partitions, 2,000 members without racks,
-    ...NotTimeout                       100,000 with; Kafka only wants them to end, here the plans are judged
+    testLargeAssignment...,             in tests/oracle/test_kafka_large_groups.py; sizes are Kafka's, which
+    ...NotTimeout,                      only wants them to end: here the plans are judged
+    ...RandomSubscriptionsAndChanges
     testRackAwareAssignment...          for planners that look at racks; preferRackAwareLogic, by which its
                                         tests force its path for racks, has no counterpart
 
@@ -37,7 +38,6 @@ testRackAwareAssignmentWithUniformSubscription, testRackAwareAssignmentWithNonEq
 """
 
 from itertools import permutations
-from random import Random
 
 import pytest
 
@@ -350,71 +350,6 @@ def test_same_subscriptions(begin: Begin) -> None:
     assert not story.changing_hands
 
 
-def large_story(begin: Begin, topics: int, partitions: int, members: int) -> Story:
-    """Numbered topics and members; the members are to be given topics."""
-    story: Story = begin({f"t{number:03}": partitions for number in range(topics)})
-    for number in range(members):
-        story.join(f"c{number:04}")
-    return story
-
-
-def known(begin: Begin) -> bool:
-    """Whether racks are."""
-    return bool(begin({}).racks == "both")
-
-
-def settles_evenly_and_stays_so_when_a_member_forgets(story: Story) -> None:
-    everything = frozenset(story.topics)
-    story.rebalance(small=False)
-    each = len(everything)
-    assert story.loads == [each] * 2_000
-    story.claim("c0000", everything, {}, NO_GENERATION)
-    before = story.assigned
-    story.rebalance(small=False)
-    assert story.assigned == before
-    assert story.moves == 0
-
-
-@with_and_without_racks
-def test_large_assignment_and_group_with_uniform_subscription(begin: Begin) -> None:
-    """1,000,000 partitions for 2,000 members; before the second rebalance one member loses its memory."""
-    story = large_story(begin, 50 if known(begin) else 500, 2_000, 2_000)
-    everything = frozenset(story.topics)
-    for member in story.members:
-        story.claim(member, everything, {}, NO_GENERATION)
-    settles_evenly_and_stays_so_when_a_member_forgets(story)
-
-
-@with_and_without_racks
-def test_large_assignment_and_group_with_non_equal_subscription(begin: Begin) -> None:
-    """As the uniform one, but the last member has one topic only: the algorithms for equal ones are out."""
-    story = large_story(begin, 50 if known(begin) else 500, 2_000, 2_000)
-    everything = frozenset(story.topics)
-    for member in story.members:
-        story.claim(member, everything, {}, NO_GENERATION)
-    story.subscribe("c1999", "t000")
-    settles_evenly_and_stays_so_when_a_member_forgets(story)
-
-
-@with_and_without_racks
-def test_assignment_and_group_with_non_equal_subscription_not_timeout(begin: Begin) -> None:
-    """A fourth of the members has one half of the topics, all others the other half."""
-    story = large_story(begin, 50 if known(begin) else 100, 200, 500)
-    topics = sorted(story.topics)
-    halves = frozenset(topics[: len(topics) // 2]), frozenset(topics[len(topics) // 2 :])
-    for number, member in enumerate(sorted(story.members)):
-        story.claim(member, halves[bool(number % 4)], {}, NO_GENERATION)
-    story.rebalance(small=False)
-    of_a_half = len(topics) * 100
-    few, extras = divmod(of_a_half, 375)
-    assert story.loads == [few] * (375 - extras) + [few + 1] * extras + [of_a_half // 125] * 125
-    story.claim("c0000", halves[0], {}, NO_GENERATION)
-    before = story.assigned
-    story.rebalance(small=False)
-    assert story.assigned == before
-    assert story.moves == 0
-
-
 @stories(racks=("none",))
 @pytest.mark.parametrize("generations", list(permutations((1, 2, 3))))
 def test_subscription_not_equal_and_assign_same_partition_with_3_generation(
@@ -431,21 +366,6 @@ def test_subscription_not_equal_and_assign_same_partition_with_3_generation(
     # Who claims three and is the newest has one too many.
     newest = max(zip(generations, claims, strict=True))[1]
     assert story.moves == (newest != "c1")
-
-
-@stories(racks=("none", "both"))
-@pytest.mark.parametrize("seed", range(5))
-def test_large_assignment_with_multiple_consumers_leaving_and_random_subscription(
-    begin: Begin, seed: int
-) -> None:
-    rng = Random(seed)
-    story: Story = begin({f"t{number:02}": rng.randint(1, 10) for number in range(40)})
-    for number in range(200):
-        story.join(f"c{number:03}", *rng.choices(sorted(story.topics), k=rng.randrange(20)))
-    story.rebalance()
-    for number in {rng.randrange(200) for _ in range(50)}:
-        story.leave(f"c{number:03}")
-    story.rebalance()
 
 
 @every_way
@@ -506,21 +426,6 @@ def test_no_exception_thrown_when_only_subscribed_topic_deleted(begin: Begin) ->
     story.topics.clear()
     assert story.rebalance() == {"c": set()}
     assert not story.changing_hands
-
-
-@stories(racks=("none",))
-@pytest.mark.parametrize("seed", range(100))
-def test_reassignment_with_random_subscriptions_and_changes(begin: Begin, seed: int) -> None:
-    rng = Random(seed)
-    story: Story = begin({f"t{number:02}": number + 1 for number in range(rng.randrange(10, 20))})
-    topics = sorted(story.topics)
-    members = [f"c{number:02}" for number in range(rng.randrange(20, 40))]
-    for member in members:
-        story.join(member, *rng.sample(topics, rng.randint(1, len(topics))))
-    story.rebalance()
-    for member in members:
-        story.subscribe(member, *rng.sample(topics, rng.randint(1, len(topics))))
-    story.rebalance()
 
 
 @every_way

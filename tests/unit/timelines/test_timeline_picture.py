@@ -2,8 +2,6 @@
 
 import itertools
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -162,19 +160,3 @@ def test_a_picture_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"group\.pdf: a timeline is drawn as \.png or \.svg"):
         Timeline([]).draw(tmp_path / "group.pdf")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_without_matplotlib_all_but_drawing_works() -> None:
-    code = """
-import sys
-sys.modules["matplotlib"] = None
-from kafka_assignors.testing import Timeline
-print(Timeline([]).chart())
-try:
-    Timeline([]).draw("group.png")
-except ImportError as error:
-    print(error)
-"""
-    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert output.splitlines()[0] == "nobody had a partition"
-    assert "pip install 'kafka-assignors[testing]'" in output.splitlines()[1]

@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.best import best_plan, find_settled, unevenness
@@ -18,6 +18,7 @@ from kafka_assignors._timelines.events import (
 )
 from kafka_assignors._timelines.ownership import Ownership
 from kafka_assignors._timelines.timeline import Event, Reading, Timeline
+from tests.support.scale import examples
 from tests.support.timelines import event, history
 
 MEMBERS = "abc"
@@ -94,7 +95,7 @@ def seconds(owned: Ownership) -> range:
     return range(int(owned.start), END if owned.end is None else int(owned.end))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(timelines(), st.sampled_from(["callback", "generation"]))
 def test_ownership_is_what_the_events_say_at_every_moment(timeline: Timeline, reading: Reading) -> None:
     for second in range(END):
@@ -102,7 +103,7 @@ def test_ownership_is_what_the_events_say_at_every_moment(timeline: Timeline, re
         assert found == owners_at(timeline, reading, second)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(timelines(), st.sampled_from(["callback", "generation"]))
 def test_overlaps_are_the_moments_with_two_owners(timeline: Timeline, reading: Reading) -> None:
     expected: Counter[tuple[TopicPartition, frozenset[str]]] = Counter()
@@ -117,7 +118,7 @@ def test_overlaps_are_the_moments_with_two_owners(timeline: Timeline, reading: R
     assert found == expected
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(timelines(), st.sampled_from(["callback", "generation"]))
 def test_gaps_are_the_moments_without_an_owner_after_the_first(timeline: Timeline, reading: Reading) -> None:
     # An owner for no time at all is an owner too.

@@ -1,0 +1,30 @@
+"""Clusters that tests fill, break or lock, so that a given one will not do."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_assignors.testing import Cluster, kafka_cluster
+from kafka_assignors.testing._plugin import options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def own_cluster(config: pytest.Config, nodes: int = 1, **more: Any) -> Iterator[Cluster]:
+    """Start a cluster in the configured way, or skip where pytest was given a running one.
+
+    Args:
+        config: Pytest's.
+        nodes: Number of brokers, 1 or 3.
+        **more: Further arguments of `kafka_cluster`: settings, security, proxied...
+    """
+    configured = options(config)
+    if configured.bootstrap is not None:
+        pytest.skip(f"the cluster at {configured.bootstrap} is given: not ours to fill, break or lock")
+    with kafka_cluster(nodes, how=configured.how, **more) as cluster:
+        yield cluster

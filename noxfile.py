@@ -1,0 +1,105 @@
+"""What developers run: `nox -l` lists it, `nox -s unit` runs one, arguments after `--` go to pytest.
+
+All of it runs in the environment that nox itself is installed in (`pip install -e . --group dev`): an
+environment for each session would install Spark, Java and a solver each time.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["lint", "types", "unit"]
+
+SPREAD = ("-n", "2", "--dist", "loadgroup")
+WAITING = ("-n", "4", "--dist", "loadgroup")
+"""Twice as many processes as a small machine has cores: with brokers, most of the time is waiting."""
+GATE = ("--oracle-scale", "1")
+NIGHT = ("--oracle-scale", "10")
+REPORT = Path(".pytest_cache/times.xml")
+
+
+def run(session: nox.Session, *command: str) -> None:
+    """Run a module of this environment's Python."""
+    session.run(sys.executable, "-m", *command, external=True)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff: rules and format; what rooms may import."""
+    run(session, "ruff", "check")
+    run(session, "ruff", "format", "--check")
+    run(session, "lint-imports", "--no-cache")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Mypy, strict, tests included."""
+    run(session, "mypy")
+
+
+@nox.session
+def unit(session: nox.Session) -> None:
+    """No process, socket or Java: under a minute."""
+    run(session, "pytest", *SPREAD, "tests/unit", *session.posargs)
+
+
+@nox.session
+def oracle(session: nox.Session) -> None:
+    """Random groups against solvers and Kafka's classes; the gate's: `-- --oracle-scale 1`."""
+    run(session, "pytest", *SPREAD, "tests/oracle", *session.posargs)
+
+
+@nox.session
+def system(session: nox.Session) -> None:
+    """Processes and sockets, no Kafka."""
+    run(session, "pytest", *SPREAD, "tests/system", *session.posargs)
+
+
+@nox.session
+def spark(session: nox.Session) -> None:
+    """Spark without Kafka."""
+    run(session, "pytest", *SPREAD, "tests/spark", *session.posargs)
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """The report in Chromium."""
+    run(session, "pytest", "tests/browser", *session.posargs)
+
+
+@nox.session
+def broker(session: nox.Session) -> None:
+    """Real Kafka brokers, clients of four libraries, chaos."""
+    run(session, "pytest", *WAITING, "integration_tests", *session.posargs)
+
+
+@nox.session(name="all")
+def everything(session: nox.Session) -> None:
+    """All tests in full, as the README and the gate run them."""
+    run(session, "pytest", *WAITING, *GATE, *session.posargs)
+
+
+@nox.session
+def times(session: nox.Session) -> None:
+    """All tests in full, and a table of where the time went."""
+    try:
+        run(session, "pytest", *WAITING, *GATE, f"--junitxml={REPORT}", *session.posargs)
+    finally:
+        run(session, "tests.support.times", str(REPORT))
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Ten times as many random groups, and new examples of each property."""
+    run(session, "pytest", *SPREAD, *NIGHT, "tests/unit", "tests/oracle", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Which lines neither unit tests nor oracles reach."""
+    shown = ("--cov", "--cov-report=term:skip-covered")
+    run(session, "pytest", *SPREAD, *shown, "tests/unit", "tests/oracle", "tests/system", *session.posargs)

@@ -1,0 +1,85 @@
+"""The kinds of tests: what marks them, and which of them run in one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+
+MARKERS: Final = {
+    "tests/oracle": "oracle",
+    "tests/spark": "spark",
+    "tests/browser": "browser",
+    "tests/system": "system",
+    "integration_tests": "broker",
+}
+"""The marker of all tests in a folder."""
+
+MARKERS_OF_FIXTURES: Final = {"spark": "spark", "java": "java", "kafka_3_9": "java"}
+"""The marker of tests that use a fixture, wherever they are."""
+
+SHAPES: Final = (
+    "chaos_brokers",
+    "disturbed_brokers",
+    "three_brokers",
+    "sasl_tls_broker",
+    "sasl_broker",
+    "tls_broker",
+)
+"""Clusters of which there is one: the tests of each run in one process, one after the other."""
+
+LONGEST: Final = (
+    "chaos_brokers",
+    "spark",
+    "spark with brokers",
+    "disturbed_brokers",
+    "three_brokers",
+    "java",
+)
+"""Groups that take minutes. They are begun first, so that no process is left with one in the end."""
+
+
+def markers_of(item: pytest.Item) -> set[str]:
+    """The kinds of a test: that of its folder, and those of the fixtures that it uses."""
+    folder = item.path.relative_to(ROOT).as_posix()
+    found = {marker for where, marker in MARKERS.items() if folder.startswith(f"{where}/")}
+    return found | {MARKERS_OF_FIXTURES[name] for name in fixtures_of(item) & MARKERS_OF_FIXTURES.keys()}
+
+
+def fixtures_of(item: pytest.Item) -> set[str]:
+    """The fixtures that a test uses; of the cluster that its parameter names, that one."""
+    chosen = getattr(item, "callspec", None)
+    level = chosen.params.get("cluster") if chosen is not None else None
+    return {*getattr(item, "fixturenames", ()), *([f"{level}_broker"] if level is not None else [])}
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Tests of one group run in one process (`--dist loadgroup`), so that what they share starts once.
+
+    Others are alone, and fill up the processes: what a file of oracles shares costs nothing.
+    """
+    fixtures, markers = fixtures_of(item), markers_of(item)
+    for shape in SHAPES:
+        if shape in fixtures:
+            return shape
+    if "spark" in markers:
+        return "spark with brokers" if "broker" in markers else "spark"
+    if "java" in markers:
+        return "java"
+    if "oracle" in markers:
+        return None
+    return f"{item.path.parent.name}/{item.path.stem}"
+
+
+def rank(item: pytest.Item) -> int:
+    """Place in the order in which tests are begun: the longest groups first, what fills gaps last."""
+    mark = item.get_closest_marker("xdist_group")
+    group = mark.args[0] if mark is not None else ""
+    if group in LONGEST:
+        return LONGEST.index(group)
+    markers = markers_of(item)
+    return len(LONGEST) + (0 if "broker" in markers else 1 if markers - {"oracle"} else 2)

@@ -1,0 +1,41 @@
+"""How much the random tests try: `--oracle-scale` for loops over seeds, the profile for hypothesis."""
+
+from __future__ import annotations
+
+import hypothesis
+
+GATE_EXAMPLES = 100
+"""Examples of a property that says nothing about their number, in the profile `gate`."""
+
+_scale = 1.0
+
+
+def set_scale(scale: float) -> None:
+    """Set `--oracle-scale`; before any test module is imported, as their parameters depend on it."""
+    global _scale  # noqa: PLW0603 - set once, when pytest is configured
+    _scale = scale
+
+
+def scaled(count: int) -> int:
+    """How many to try where the gate tries `count`; at least one."""
+    return max(1, round(count * _scale))
+
+
+def block(number: int, count: int) -> range:
+    """The seeds of block 0, 1, 2... where the gate has blocks of `count` seeds."""
+    return range(scaled(count) * number, scaled(count) * (number + 1))
+
+
+def few() -> bool:
+    """Whether fewer are tried than in the gate, too few to expect how often something is found."""
+    return _scale < 1
+
+
+def sampled(count: int) -> range:
+    """The seeds of a unit test that tries `count` in the profile `gate`, in others proportionally many."""
+    return range(max(1, round(count * hypothesis.settings().max_examples / GATE_EXAMPLES)))
+
+
+def examples(count: int) -> hypothesis.settings:
+    """A property of which the profile `gate` tries `count` examples, others proportionally many."""
+    return hypothesis.settings(max_examples=len(sampled(count)))

@@ -1,0 +1,56 @@
+"""Spark and Kafka's own Java classes: fixtures that start once in a process that runs tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from tests.support.java.oracle import JavaOracle
+
+KAFKA_3_9 = [
+    "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.kafka:kafka-server-common:3.9.1",  # AdminUtils
+    "org.apache.kafka:kafka-tools:3.9.1",  # TopicCommand
+]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session with the product's settings, which its commands take over, too."""
+    # Not imported before: every run of tests loads this module.
+    from kafka_assignors.history._session import spark_session  # noqa: PLC0415
+
+    settings = {
+        "spark.sql.shuffle.partitions": "4",
+        # A session of a few minutes does not earn what a better compiler costs.
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    }
+    session = spark_session("local[2]", settings=settings)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def java() -> Iterator[JavaOracle]:
+    """Kafka's own classes, of the release that the test kit starts."""
+    from kafka_assignors.testing._brokers.jars import kafka_jars  # noqa: PLC0415 - see above
+    from tests.support.java.oracle import JavaOracle  # noqa: PLC0415
+
+    with JavaOracle(kafka_jars(progress=True)) as oracle:
+        yield oracle
+
+
+@pytest.fixture(scope="session")
+def kafka_3_9() -> Iterator[JavaOracle]:
+    """Kafka 3.9's, for what is gone from Kafka 4."""
+    from kafka_assignors.testing._brokers.jars import fetch_jars  # noqa: PLC0415 - see above
+    from tests.support.java.oracle import JavaOracle  # noqa: PLC0415
+
+    with JavaOracle(fetch_jars(KAFKA_3_9)) as oracle:
+        yield oracle

@@ -1,0 +1,76 @@
+"""Leaders that the benchmarks measure, each in a process of its own."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from benchmarks.cases import Case, Event, Shape, make
+from benchmarks.measure import Limits, Measurement, measure
+from benchmarks.peers import PEERS, Order, Peer, PythonPeer
+from benchmarks.run import run
+
+LIBRARY, KAFKA_PYTHON = PEERS[0], PEERS[2]
+
+
+QUICK = Limits(cap=30.0, budget=0.0, repetitions=1)
+
+
+def test_ours_and_a_peer_are_measured(tmp_path: Path) -> None:
+    tiny = Case(label="T", shape=Shape.TWO_TOPICS, event=Event.JOIN, topics=3, partitions=4, members=4)
+    peers = [LIBRARY, KAFKA_PYTHON]
+    report = run([tiny], peers, QUICK, tmp_path, Console(quiet=True))
+    assert report.complete
+    assert [measurement.peer for measurement in report.measurements] == ["library", "kafka-python"]
+    for measurement in report.measurements:
+        assert measurement.failure is None
+        assert measurement.verdict is not None
+        assert (measurement.verdict.least, measurement.verdict.most) == (3, 3)
+        assert measurement.cold is not None
+        assert measurement.warm is not None
+        assert measurement.repetitions == 1
+
+
+class StubPeer(PythonPeer):
+    """Runs a program in place of a leader."""
+
+    def __init__(self, program: str) -> None:
+        super().__init__("stub", needs="kafka_assignors")
+        self._program = program
+
+    def command(self, order: Order) -> list[str]:
+        return [sys.executable, "-c", self._program, *order.arguments]
+
+
+def measured(peer: Peer, folder: Path, limits: Limits = QUICK) -> Measurement:
+    tiny = Case(label="T", shape=Shape.TWO_TOPICS, event=Event.JOIN, topics=3, partitions=4, members=4)
+    return measure(peer, tiny, make(tiny), "sticky", group=folder / "group", limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("program", "limits", "failure"),
+    [
+        ("import time; time.sleep(60)", replace(QUICK, cap=0.3), "> 0 s"),
+        ("raise ValueError('odd')", QUICK, "error: ValueError: odd"),
+        ("b' ' * 2**33", replace(QUICK, memory=1024), "more than 1 GiB of memory"),
+        (
+            "import sys; open(sys.argv[2], 'wb').write(bytes(4)); print('{}')",
+            QUICK,
+            "wrong: 4 members are missing or unknown, say c0",
+        ),
+    ],
+)
+def test_a_peer_that_fails_gets_no_times(tmp_path: Path, program: str, limits: Limits, failure: str) -> None:
+    result = measured(StubPeer(program), tmp_path, limits)
+    assert result.failure == failure
+    assert result.best is None
+
+
+def test_a_peer_is_spared_cases_as_large_as_the_one_that_it_was_stopped_in(tmp_path: Path) -> None:
+    ladder = [Case(label=f"T{size}", topics=size, partitions=4, members=4) for size in (2, 3, 1)]
+    peer = StubPeer("import time; time.sleep(60)")
+    report = run(ladder, [peer], replace(QUICK, cap=0.3), tmp_path, Console(quiet=True))
+    failures = [measurement.failure for measurement in report.measurements]
+    assert failures == ["> 0 s", "not tried: T2-fresh took too long", "> 0 s"]
