@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
     from kafka_assignors._groups.topics import TopicsSeen
-    from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
 
 FLAPPING_TIMES: Final = 3
 """So often a member comes and goes within `FLAPPING_US` to be called flapping."""
@@ -77,7 +77,7 @@ class Activity:
         """Take the next snapshot, and the one before it."""
         self.until_us = snapshot.time_us
         self.members = len(snapshot.members)
-        self.seen.update(member.identity for member in snapshot.members)
+        self.seen.update(snapshot.by_identity)
         if last is not None:
             self.traffic += _traffic(last, snapshot)
 
@@ -207,6 +207,8 @@ def find_group(
 
 
 def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[Traffic]:
+    if last.by_member_id.keys() == snapshot.by_member_id.keys():
+        return
     old, new = _named(last.members), _named(snapshot.members)
     for name in sorted(old.keys() | new.keys()):
         before, now = old.get(name, set()), new.get(name, set())

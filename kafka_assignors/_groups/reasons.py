@@ -141,8 +141,9 @@ def _nothing(before: Snapshot, after: Snapshot) -> Change:
 
 
 def _members(before: Snapshot, after: Snapshot) -> Iterator[Change]:
-    old = {member.member_id: member for member in before.members}
-    new = {member.member_id: member for member in after.members}
+    old, new = before.by_member_id, after.by_member_id
+    if old.keys() == new.keys():
+        return
     instances = {member.instance_id for member in before.members if member.instance_id}
     came = [member for member in after.members if member.member_id not in old]
     for member in came:
@@ -232,9 +233,9 @@ def _strategy(before: Snapshot, after: Snapshot) -> Iterator[Change]:
 
 def _subscriptions(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     """Of members that are in both, static ones by their instance id."""
-    old = {member.identity: member for member in before.members}
-    for member in after.members:
-        other = old.get(member.identity)
+    old = before.by_identity
+    for identity, member in after.by_identity.items():
+        other = old.get(identity)
         if other is None or not other.topics or not member.topics or other.topics == member.topics:
             continue
         more, less = sorted(member.topics - other.topics), sorted(other.topics - member.topics)
@@ -251,6 +252,8 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
     missing or happened: as nobody came or went, there is nothing to balance.
     """
     if not (before.members and after.members and before.settled and after.settled):
+        return
+    if before.owners.keys() == after.owners.keys():
         return
     both = before.topics & after.topics
     more = {one for one in after.owners.keys() - before.owners.keys() if one[0] in both}

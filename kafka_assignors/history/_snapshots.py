@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from uuid import UUID
 
+    from kafka_assignors._wire.offsets_topic import Record
+
 __all__ = [
     "EAGER_STRATEGIES",
     "ArchivedRecord",
@@ -65,17 +67,21 @@ class SnapshotReader:
         last = self._last
         if last is not None and (record.partition, record.offset) <= (last.partition, last.offset):
             return
-        try:
-            decoded = decode_record(record.key, record.value)
-        except RecordError:
-            self.rejected += 1
-            return
-        again = self._classic is not None and isinstance(decoded, GroupMetadata)
+        decoded: Record | None = None
+        if record.snapshot is None:
+            try:
+                decoded = decode_record(record.key, record.value)
+            except RecordError:
+                self.rejected += 1
+                return
+        again = self._classic is not None and (decoded is None or isinstance(decoded, GroupMetadata))
         if again or (last is not None and last.time_us != record.time_us):
             self._kip848.give_up(record.time_us)
             yield from self.flush()
         self._last = record
-        if isinstance(decoded, GroupMetadata):
+        if decoded is None:
+            self._classic = record.snapshot
+        elif isinstance(decoded, GroupMetadata):
             self._classic = (
                 _gone(record, decoded.group_id, self._generation)
                 if decoded.value is None

@@ -1,0 +1,234 @@
+"""Records of an archive's batch as snapshots, all at once: what every command but the tables reads.
+
+The compiled decoder (`_tables/_decode.c`) turns the records of consumers' classic groups into columns; here
+these become snapshots. What it leaves, and everything where it was not compiled, `decode_record` reads, one
+record at a time. Each record of a batch is decoded once, by the one or the other.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, SnapshotMember
+from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors.history._tables.native import compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+ROWS: Final = 256
+"""How many records are decoded at once: of 20 members each, about 2 MB of Python's objects."""
+
+_COLUMNS: Final = ("partition", "offset", "time_us", "leader_epoch")
+_CLAIMS_NOTHING: Final[dict[str, tuple[int, ...]]] = {}
+
+
+def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRecord]]]:
+    """Parts of batches, and what is in them.
+
+    Args:
+        batches: With the columns `key`, `value`, `partition`, `offset`, `time_us` (microseconds since 1970)
+            and `leader_epoch`, in any order.
+    """
+    for batch in batches:
+        for begin in range(0, batch.num_rows, ROWS):
+            part = batch.slice(begin, ROWS)
+            yield part, read_batch(part)
+
+
+def read_batch(batch: Any) -> list[ArchivedRecord]:
+    """What is in a batch; see `read_batches`."""
+    key, value = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
+    places = list(zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True))
+    decoded = {} if compiled() is None else _decode(key, value, places)
+    return [
+        ArchivedRecord(b"", None, *place, snapshot=snapshot)
+        if (snapshot := decoded.get(number)) is not None
+        else ArchivedRecord(key[number].as_py(), value[number].as_py(), *place)
+        for number, place in enumerate(places)
+    ]
+
+
+def _decode(key: Any, value: Any, places: Sequence[tuple[Any, ...]]) -> dict[int, Snapshot]:
+    """The snapshots of those records that the compiled decoder takes, by number in the batch."""
+    raw, dictionaries = compiled().decode(
+        len(key), (key.offset, *key.buffers()), (value.offset, *value.buffers())
+    )
+    groups, protocols, member_ids, instances, clients, hosts, racks, topics = map(_texts, dictionaries)
+    (record, generation, _version, group, protocol, leader, _count, state_time, _bounds, _owners) = raw[:10]
+    (of_record, member, instance, client, host, rack, session, rebalance) = raw[10:18]
+    topics_bounds, topics_of = raw[19:21]
+    assigned, claimed, source, claimed_generation = raw[24:28], raw[28:32], raw[32], raw[33]
+
+    members = _numbers(member)
+    rows = zip(
+        [member_ids[one] for one in members],
+        [instances[one] for one in _numbers(instance)],
+        [clients[one] for one in _numbers(client)],
+        [hosts[one] for one in _numbers(host)],
+        [racks[one] for one in _numbers(rack)],
+        _topic_sets(topics_bounds, topics_of, topics),
+        _claims(claimed, source, len(members), topics),
+        _claimed_generations(claimed[0], claimed_generation, len(members)),
+        _assignments(assigned, len(members), topics),
+        _numbers(session),
+        _numbers(rebalance),
+        strict=True,
+    )
+    each = [SnapshotMember._make(row) for row in rows]
+    numbers = _numbers(record)
+    bounds = np.searchsorted(_array(of_record), np.arange(len(numbers) + 1)).tolist()
+    state_times = np.frombuffer(state_time, dtype=np.int64).tolist()
+    found = {}
+    for place, (number, its_generation, its_group, its_protocol, its_leader, state_ms) in enumerate(
+        zip(
+            numbers,
+            _numbers(generation),
+            _numbers(group),
+            _numbers(protocol),
+            _numbers(leader),
+            state_times,
+            strict=True,
+        )
+    ):
+        partition, offset, time_us, leader_epoch = places[number]
+        found[number] = Snapshot(
+            group=groups[its_group],
+            generation=its_generation,
+            time_us=time_us,
+            state_time_us=state_ms * 1000 if state_ms >= 0 else None,
+            partition=partition,
+            offset=offset,
+            leader_epoch=leader_epoch,
+            protocol_type="consumer",
+            strategy=protocols[its_protocol],
+            leader=member_ids[its_leader],
+            members=tuple(sorted(each[bounds[place] : bounds[place + 1]], key=_order)),
+        )
+    return found
+
+
+def _order(member: SnapshotMember) -> tuple[str, str]:
+    return member.instance_id or member.member_id, member.member_id
+
+
+def _array(raw: bytes) -> Any:
+    return np.frombuffer(raw, dtype=np.int32)
+
+
+def _numbers(raw: bytes) -> list[int]:
+    return _array(raw).tolist()  # type: ignore[no-any-return]
+
+
+def _texts(dictionary: tuple[bytes, bytes]) -> list[Any]:
+    """The strings of a dictionary, and None behind them: the number -1 stands for null."""
+    bounds, texts = dictionary
+    array = pa.Array.from_buffers(
+        pa.string(), len(bounds) // 4 - 1, [None, pa.py_buffer(bounds), pa.py_buffer(texts)]
+    )
+    return [*array.to_pylist(), None]
+
+
+# What a member had in one record it has, most often, in the next: the same bytes of the columns are the same
+# object, which costs a fifth of making it anew, and makes comparing two snapshots a matter of `is`.
+
+
+def _topic_sets(bounds: bytes, numbers: bytes, topics: Sequence[str]) -> list[frozenset[str]]:
+    """What each member subscribes to."""
+    made: dict[bytes, frozenset[str]] = {}
+    found = []
+    ends = (4 * _array(bounds)).tolist()
+    for begin, end in pairwise(ends):
+        said = numbers[begin:end]
+        known = made.get(said)
+        if known is None:
+            known = made[said] = frozenset(topics[number] for number in _numbers(said))
+        found.append(known)
+    return found
+
+
+class _Lists:
+    """Partition lists of members, by columns: whose, topic, where its partitions end, partitions.
+
+    Args:
+        columns: These.
+        members: How many members there are.
+        topics: The names of the topics; -1 is none.
+    """
+
+    def __init__(self, columns: Sequence[bytes], members: int, topics: Sequence[str | None]) -> None:
+        whose, self._topic, bounds, self._ids = columns
+        self._topics = topics
+        self._bounds = _numbers(bounds)
+        self._sizes = np.diff(_array(bounds)).astype(np.int32).tobytes()
+        self.rows = np.searchsorted(_array(whose), np.arange(members + 1)).tolist()
+
+    def key(self, begin: int, end: int) -> tuple[bytes, bytes, bytes]:
+        """What is in these rows, to compare."""
+        return (
+            self._topic[4 * begin : 4 * end],
+            self._ids[4 * self._bounds[begin] : 4 * self._bounds[end]],
+            self._sizes[4 * begin : 4 * end],
+        )
+
+    def read(self, key: tuple[bytes, bytes, bytes]) -> list[tuple[str, tuple[int, ...]]]:
+        """The same as topics and partition ids."""
+        numbers, ids, sizes = map(_numbers, key)
+        found, begin = [], 0
+        for number, size in zip(numbers, sizes, strict=True):
+            topic = self._topics[number]
+            if topic is not None:
+                found.append((topic, tuple(ids[begin : begin + size])))
+            begin += size
+        return found
+
+
+def _assignments(columns: Sequence[bytes], members: int, topics: Sequence[str]) -> list[Partitions]:
+    """What each member was given."""
+    lists = _Lists(columns, members, topics)
+    made: dict[tuple[bytes, bytes, bytes], Partitions] = {}
+    found = []
+    for begin, end in pairwise(lists.rows):
+        key = lists.key(begin, end)
+        known = made.get(key)
+        if known is None:
+            known = made[key] = frozenset((topic, one) for topic, ids in lists.read(key) for one in ids)
+        found.append(known)
+    return found
+
+
+def _claims(
+    columns: Sequence[bytes], source: bytes, members: int, topics: Sequence[str]
+) -> list[dict[str, tuple[int, ...]]]:
+    """What each member said it had: what it owns by its subscription, else by its user data."""
+    lists = _Lists(columns, members, topics)
+    # The rows of a member's subscription come before those of its user data.
+    owned = np.append(0, np.cumsum(_array(source) == 0))
+    firsts = np.asarray(lists.rows)
+    owned_ends = (firsts[:-1] + owned[firsts[1:]] - owned[firsts[:-1]]).tolist()
+    made: dict[tuple[bytes, bytes, bytes], dict[str, tuple[int, ...]]] = {}
+
+    def of_rows(begin: int, end: int) -> dict[str, tuple[int, ...]]:
+        if begin == end:
+            return _CLAIMS_NOTHING
+        key = lists.key(begin, end)
+        known = made.get(key)
+        if known is None:
+            known = made[key] = dict(lists.read(key))
+        return known
+
+    return [
+        of_rows(begin, middle) or of_rows(middle, end)
+        for begin, middle, end in zip(lists.rows, owned_ends, lists.rows[1:], strict=False)
+    ]
+
+
+def _claimed_generations(whose: bytes, generations: bytes, members: int) -> list[int]:
+    """The generation of each member's claims: the newest that it names."""
+    found = np.full(members, NO_GENERATION, dtype=np.int64)
+    np.maximum.at(found, _array(whose), _array(generations))
+    return list(found.tolist())
