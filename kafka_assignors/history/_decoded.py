@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, SnapshotMember
 from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors.history._tables.garbage import no_garbage_collection
 from kafka_assignors.history._tables.native import compiled
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 ROWS: Final = 256
 """How many records are decoded at once: of 20 members each, about 2 MB of Python's objects."""
 
-_COLUMNS: Final = ("partition", "offset", "time_us", "leader_epoch")
+COLUMNS: Final = ("key", "value", "partition", "offset", "time_us", "leader_epoch")
+"""The columns that are read of a batch."""
+
+_Place = tuple[int, int, int, int | None]
+"""Partition, offset, time and leader epoch."""
 _CLAIMS_NOTHING: Final[dict[str, tuple[int, ...]]] = {}
 
 
@@ -31,8 +36,7 @@ def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRec
     """Parts of batches, and what is in them.
 
     Args:
-        batches: With the columns `key`, `value`, `partition`, `offset`, `time_us` (microseconds since 1970)
-            and `leader_epoch`, in any order.
+        batches: With `COLUMNS`, in any order; `time_us` is in microseconds since 1970.
     """
     for batch in batches:
         for begin in range(0, batch.num_rows, ROWS):
@@ -42,18 +46,19 @@ def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRec
 
 def read_batch(batch: Any) -> list[ArchivedRecord]:
     """What is in a batch; see `read_batches`."""
-    key, value = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
-    places = list(zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True))
-    decoded = {} if compiled() is None else _decode(key, value, places)
+    key, value = (batch.column(name).cast(pa.binary()) for name in COLUMNS[:2])
+    places: list[_Place] = list(zip(*(batch.column(name).to_pylist() for name in COLUMNS[2:]), strict=True))
+    with no_garbage_collection():
+        decoded = {} if compiled() is None else _decode(key, value, places)
     return [
-        ArchivedRecord(b"", None, *place, snapshot=snapshot)
+        ArchivedRecord(b"", None, *place, snapshot)
         if (snapshot := decoded.get(number)) is not None
         else ArchivedRecord(key[number].as_py(), value[number].as_py(), *place)
         for number, place in enumerate(places)
     ]
 
 
-def _decode(key: Any, value: Any, places: Sequence[tuple[Any, ...]]) -> dict[int, Snapshot]:
+def _decode(key: Any, value: Any, places: Sequence[_Place]) -> dict[int, Snapshot]:
     """The snapshots of those records that the compiled decoder takes, by number in the batch."""
     raw, dictionaries = compiled().decode(
         len(key), (key.offset, *key.buffers()), (value.offset, *value.buffers())

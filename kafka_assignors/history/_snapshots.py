@@ -6,6 +6,7 @@ snapshot is, is said in `coordinator.snapshots`, whose names are here, too.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.kip848 import Kip848Group
@@ -33,8 +34,11 @@ __all__ = [
     "SnapshotMember",
     "SnapshotReader",
     "classic_snapshot",
+    "read_safely",
     "read_snapshots",
 ]
+
+_log = logging.getLogger(__name__)
 
 
 class SnapshotReader:
@@ -103,6 +107,19 @@ class SnapshotReader:
         for snapshot in [one for one in found if one.members] or found[-1:]:
             self._generation = snapshot.generation
             yield snapshot
+
+
+def read_safely(reader: SnapshotReader, record: ArchivedRecord) -> list[Snapshot]:
+    """`SnapshotReader.add`; a record on which it fails is logged and counts as rejected.
+
+    Whatever the reason is, one group must not end the job for all.
+    """
+    try:
+        return list(reader.add(record))
+    except Exception:  # noqa: BLE001 - whatever it is
+        _log.exception("cannot read the record at %s-%s", record.partition, record.offset)
+        reader.rejected += 1
+        return []
 
 
 def read_snapshots(

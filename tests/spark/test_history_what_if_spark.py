@@ -12,9 +12,10 @@ import pytest
 
 from benchmarks.history_what_if import life
 from kafka_assignors._groups.kip848 import uuid_text
+from kafka_assignors._groups.saving import ACTUAL
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._schemas import ACTUAL, ARCHIVE, WHAT_IF
+from kafka_assignors.history._schemas import ARCHIVE, WHAT_IF
 from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
 from kafka_assignors.history._what_if.job import row_of, what_if
 from kafka_assignors.history._what_if.replay import replay

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors._model.plan import Plan
-    from kafka_assignors.history._what_if.course import Course, Step
+    from kafka_assignors.history._what_if.course import Course, CourseStep
 
 ROUNDS: Final = 10
 """How many rounds a cooperative rebalance may have; more are cut off."""
@@ -67,7 +67,7 @@ class Situation:
     sizes: Mapping[str, int]
 
     @classmethod
-    def of(cls, course: Course, step: Step) -> Situation:
+    def of(cls, course: Course, step: CourseStep) -> Situation:
         """What the members of a step see."""
         counts = dict(zip(course.topics, step.sizes, strict=True))
         group = Group.of(
