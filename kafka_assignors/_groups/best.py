@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence, Set as AbstractSet
+    from collections.abc import Sequence, Set as AbstractSet
 
     from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._groups.topics import TopicsSeen
@@ -42,14 +41,13 @@ class Best:
     imbalance: int | None
 
 
-def best_plan(topics: Mapping[str, Collection[int]], members: Iterable[Member]) -> Plan:
+def best_plan(group: Group) -> Plan:
     """The plan with the best balance, and of those the one with the fewest moves.
 
     Args:
-        topics: The partition ids of each topic.
-        members: Their claims say what they had before.
+        group: Its members' claims say what they had before.
     """
-    return plan_exact(Group.of(topics, list(members)))
+    return plan_exact(group)
 
 
 def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
@@ -140,13 +138,11 @@ def _best_by_plan(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition
         if partition in by_topic.get(topic, ()):
             owned += 1
             claims.setdefault(identity, {}).setdefault(topic, []).append(partition)
-    plan = best_plan(
-        by_topic,
-        starmap(
-            _member,
-            ((identity, one.topics, claims.get(identity, {})) for identity, one in end.by_identity.items()),
-        ),
-    )
+    members = [
+        Member(member_id=identity, topics=one.topics, claims=claims.get(identity, {}), generation=0)
+        for identity, one in end.by_identity.items()
+    ]
+    plan = best_plan(Group.of(by_topic, members))
     settled = plan.group.owner != NOBODY
     taken = int(np.count_nonzero(settled & (plan.owner != plan.group.owner)))
     loads = plan.loads
@@ -156,10 +152,6 @@ def _best_by_plan(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition
         moved=taken + owned - int(np.count_nonzero(settled)),
         imbalance=int(loads.max() - loads.min()) if loads.size else 0,
     )
-
-
-def _member(identity: str, topics: frozenset[str], claims: Mapping[str, Collection[int]]) -> Member:
-    return Member(member_id=identity, topics=topics, claims=claims, generation=0)
 
 
 def _can_be_told(end: Snapshot) -> bool:

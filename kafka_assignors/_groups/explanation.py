@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._groups.best import best_plan
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.members import NO_GENERATION
@@ -23,7 +24,7 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.user_data import layout_of
 from kafka_assignors.assignors._membership import by_topic
-from kafka_assignors.planners import plan_exact, plan_range, plan_round_robin
+from kafka_assignors.planners import plan_range, plan_round_robin
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -151,7 +152,7 @@ def explain(
     accounts = [_account(member, names[member.member_id], value) for member in value.members]
     accounts.sort(key=lambda account: (account.client_id, account.member_id))
     group = _group(accounts, topics, value.generation)
-    best = plan_exact(group)
+    best = best_plan(group)
     size = batch_size(group_metadata_key(group_id), encode_group_metadata(value))
     found = Explanation(
         group_id=group_id,
