@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+    from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._groups.topics import TopicsSeen
 
 FLAPPING_TIMES: Final = 3
@@ -23,6 +23,7 @@ FLAPPING_US: Final = 3_600_000_000
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_US: Final = 86_400_000_000
+_NOBODY: Final = frozenset[str]()
 
 
 class Traffic(NamedTuple):
@@ -209,20 +210,13 @@ def find_group(
 def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[Traffic]:
     if last.by_member_id.keys() == snapshot.by_member_id.keys():
         return
-    old, new = _named(last.members), _named(snapshot.members)
+    old, new = last.by_name, snapshot.by_name
     for name in sorted(old.keys() | new.keys()):
-        before, now = old.get(name, set()), new.get(name, set())
+        before, now = old.get(name, _NOBODY), new.get(name, _NOBODY)
         if before != now:
             yield Traffic(
                 snapshot.time_us, name, len(now - before), len(before - now), max(len(before), len(now))
             )
-
-
-def _named(members: Iterable[SnapshotMember]) -> dict[str, set[str]]:
-    named: dict[str, set[str]] = {}
-    for member in members:
-        named.setdefault(member.instance_id or member.client_id, set()).add(member.member_id)
-    return named
 
 
 def _flaps(traffic: list[Traffic]) -> bool:

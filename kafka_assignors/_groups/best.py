@@ -61,11 +61,12 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
         end: The group after.
         topics: How many partitions topics had; those that were assigned before or after count anyway.
     """
-    wanted = _wanted(before, end, topics)
+    wanted, had_all = _wanted(before, end, topics)
     if not _can_be_told(end):
         return Best(partitions=len(wanted), moved=None, imbalance=None)
     if not end.members or all(member.topics == end.topics for member in end.members):
-        return best_of_equals(_loads(before, end, wanted), _owned(before, wanted), len(wanted))
+        loads, owned = _loads(before, end, None if had_all else wanted)
+        return best_of_equals(loads, owned, len(wanted))
     return _best_by_plan(before, end, wanted)
 
 
@@ -89,19 +90,24 @@ def best_of_equals(loads: Sequence[int], owned: int, partitions: int) -> Best:
     return Best(partitions=partitions, moved=owned - kept, imbalance=int(high > 0))
 
 
-def _wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> AbstractSet[Partition]:
-    """The partitions to assign: those seen of the subscribed topics, and those that somebody had or has."""
+def _wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> tuple[AbstractSet[Partition], bool]:
+    """The partitions to assign: those seen of the subscribed topics, and those that somebody had or has.
+
+    Returns:
+        These, and whether all that had an owner before are among them.
+    """
     counts = [(topic, topics.count(topic, end.time_us)) for topic in end.topics]
     seen = _all_of(tuple([one for one in counts if one[1] > 0]))
     had, has = before.owners.keys(), end.owners.keys()
     owned: AbstractSet[Partition] = has if had == has else had | has
     # A topic of which nobody has a partition any more was deleted.
     there = end.topics & end.owned_topics
-    if not (there >= end.owned_topics and there >= before.owned_topics):
+    had_all = before.owned_topics <= there
+    if not (had_all and end.owned_topics <= there):
         owned = {one for one in owned if one[0] in there}
     if not seen:
-        return owned
-    return seen if owned <= seen else seen | owned
+        return owned, had_all
+    return (seen if owned <= seen else seen | owned), had_all
 
 
 @lru_cache(maxsize=64)
@@ -109,23 +115,27 @@ def _all_of(counts: tuple[tuple[str, int], ...]) -> frozenset[Partition]:
     return frozenset((topic, partition) for topic, count in counts for partition in range(count))
 
 
-def _loads(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition]) -> list[int]:
-    """How many of the partitions each member of the end had before."""
-    if before.exclusive:
-        old, is_wanted = before.by_identity, wanted.__contains__
-        return [
-            sum(map(is_wanted, old[identity].assignment)) if identity in old else 0
-            for identity in end.by_identity
-        ]
+def _loads(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition] | None) -> tuple[list[int], int]:
+    """How many partitions each member of the end had before, and how many anybody had.
+
+    Args:
+        before: The group before.
+        end: The group after.
+        wanted: Which partitions count; None for all.
+    """
     loads = dict.fromkeys(end.by_identity, 0)
+    if wanted is None and before.exclusive:
+        for identity, member in before.by_identity.items():
+            if identity in loads:
+                loads[identity] = len(member.assignment)
+        return list(loads.values()), len(before.owners)
+    owned = 0
     for one, identity in before.owners.items():
-        if identity in loads and one in wanted:
-            loads[identity] += 1
-    return list(loads.values())
-
-
-def _owned(before: Snapshot, wanted: AbstractSet[Partition]) -> int:
-    return sum(map(wanted.__contains__, before.owners))
+        if wanted is None or one in wanted:
+            owned += 1
+            if identity in loads:
+                loads[identity] += 1
+    return list(loads.values()), owned
 
 
 def _best_by_plan(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition]) -> Best:

@@ -153,8 +153,12 @@ class Span:
     @property
     def unowned_us(self) -> int:
         """Partition-microseconds without an owner, of partitions that have one in the end."""
+        owned = self.end.owners.keys()
         has_owner = self.end.owners.__contains__
-        return sum(us * sum(map(has_owner, partitions)) for partitions, us in self.unowned)
+        return sum(
+            us * (len(partitions) if partitions == owned else sum(map(has_owner, partitions)))
+            for partitions, us in self.unowned
+        )
 
     def _find_changes(self, last: Snapshot, snapshot: Snapshot) -> tuple[Change, ...]:
         """`find_changes`, of which a rebalance of one generation asks twice."""
@@ -183,9 +187,12 @@ class Span:
         """Time without an owner while members join: of all in eager groups, else of those who are gone."""
         began = began_us(last, snapshot)
         here, cooperative = snapshot.by_identity, snapshot.cooperative
+        at_once = not cooperative and last.exclusive  # most often: one set instead of one for each member
+        if at_once:
+            self.add_unowned(last.owners.keys(), snapshot.time_us - began)
         for identity, member in _each(last):
             gone = identity not in here
-            if gone or not cooperative:
+            if (gone or not cooperative) and not at_once:
                 self.add_unowned(member.assignment, snapshot.time_us - began)
             if gone and member.instance_id and not cannot_be_lost(member, last, snapshot):
                 silent_us = min(member.session_timeout_ms * 1000, began - last.time_us)

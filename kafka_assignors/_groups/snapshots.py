@@ -141,6 +141,14 @@ class Snapshot:
         return {member.member_id: member for member in self.members}
 
     @cached_property
+    def by_name(self) -> dict[str, set[str]]:
+        """The member ids by instance id, or by client id of dynamic members."""
+        named: dict[str, set[str]] = {}
+        for member in self.members:
+            named.setdefault(member.instance_id or member.client_id, set()).add(member.member_id)
+        return named
+
+    @cached_property
     def owners(self) -> dict[tuple[str, int], str]:
         """The owner of each partition that has one, by identity; of two, the last by identity."""
         found: dict[tuple[str, int], str] = {}

@@ -29,7 +29,6 @@ COLUMNS: Final = ("key", "value", "partition", "offset", "time_us", "leader_epoc
 
 _Place = tuple[int, int, int, int | None]
 """Partition, offset, time and leader epoch."""
-_CLAIMS_NOTHING: Final[dict[str, tuple[int, ...]]] = {}
 
 
 def read_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, list[ArchivedRecord]]]:
@@ -156,31 +155,44 @@ def _topic_sets(bounds: bytes, numbers: bytes, topics: Sequence[str]) -> list[fr
     return found
 
 
+_Key = tuple[bytes, bytes, bytes]
+"""Partition lists as they are in the columns: topics, partitions, how many of each topic."""
+
+
 class _Lists:
     """Partition lists of members, by columns: whose, topic, where its partitions end, partitions.
 
     Args:
         columns: These.
-        members: How many members there are.
         topics: The names of the topics; -1 is none.
     """
 
-    def __init__(self, columns: Sequence[bytes], members: int, topics: Sequence[str | None]) -> None:
-        whose, self._topic, bounds, self._ids = columns
+    def __init__(self, columns: Sequence[bytes], topics: Sequence[str | None]) -> None:
+        self.whose, self._topic, bounds, self._ids = columns
         self._topics = topics
-        self._bounds = _numbers(bounds)
-        self._sizes = np.diff(_array(bounds)).astype(np.int32).tobytes()
-        self.rows = np.searchsorted(_array(whose), np.arange(members + 1)).tolist()
+        self._bounds = _array(bounds)
+        self._sizes = np.diff(self._bounds).tobytes()
 
-    def key(self, begin: int, end: int) -> tuple[bytes, bytes, bytes]:
-        """What is in these rows, to compare."""
-        return (
-            self._topic[4 * begin : 4 * end],
-            self._ids[4 * self._bounds[begin] : 4 * self._bounds[end]],
-            self._sizes[4 * begin : 4 * end],
-        )
+    def rows_of(self, members: int) -> Any:
+        """(members + 1,) where the rows of each member begin, and those of the last end."""
+        return np.searchsorted(_array(self.whose), np.arange(members + 1))
 
-    def read(self, key: tuple[bytes, bytes, bytes]) -> list[tuple[str, tuple[int, ...]]]:
+    def keys(self, begins: Any, ends: Any) -> list[_Key]:
+        """What is in stretches of rows, to compare.
+
+        Args:
+            begins: (K,) the first row of each.
+            ends: (K,) the row after its last.
+        """
+        topic, ids, sizes = self._topic, self._ids, self._sizes
+        rows = (4 * begins).tolist(), (4 * ends).tolist()
+        places = (4 * self._bounds[begins]).tolist(), (4 * self._bounds[ends]).tolist()
+        return [
+            (topic[begin:end], ids[first:last], sizes[begin:end])
+            for begin, end, first, last in zip(*rows, *places, strict=True)
+        ]
+
+    def read(self, key: _Key) -> list[tuple[str, tuple[int, ...]]]:
         """The same as topics and partition ids."""
         numbers, ids, sizes = map(_numbers, key)
         found, begin = [], 0
@@ -194,42 +206,34 @@ class _Lists:
 
 def _assignments(columns: Sequence[bytes], members: int, topics: Sequence[str]) -> list[Partitions]:
     """What each member was given."""
-    lists = _Lists(columns, members, topics)
-    made: dict[tuple[bytes, bytes, bytes], Partitions] = {}
-    found = []
-    for begin, end in pairwise(lists.rows):
-        key = lists.key(begin, end)
-        known = made.get(key)
-        if known is None:
-            known = made[key] = frozenset((topic, one) for topic, ids in lists.read(key) for one in ids)
-        found.append(known)
-    return found
+    lists = _Lists(columns, topics)
+    rows = lists.rows_of(members)
+    keys = lists.keys(rows[:-1], rows[1:])
+    made = {
+        key: frozenset((topic, one) for topic, ids in lists.read(key) for one in ids) for key in set(keys)
+    }
+    return [made[key] for key in keys]
 
 
 def _claims(
     columns: Sequence[bytes], source: bytes, members: int, topics: Sequence[str]
 ) -> list[dict[str, tuple[int, ...]]]:
     """What each member said it had: what it owns by its subscription, else by its user data."""
-    lists = _Lists(columns, members, topics)
+    lists = _Lists(columns, topics)
+    rows = lists.rows_of(members)
     # The rows of a member's subscription come before those of its user data.
     owned = np.append(0, np.cumsum(_array(source) == 0))
-    firsts = np.asarray(lists.rows)
-    owned_ends = (firsts[:-1] + owned[firsts[1:]] - owned[firsts[:-1]]).tolist()
-    made: dict[tuple[bytes, bytes, bytes], dict[str, tuple[int, ...]]] = {}
-
-    def of_rows(begin: int, end: int) -> dict[str, tuple[int, ...]]:
-        if begin == end:
-            return _CLAIMS_NOTHING
-        key = lists.key(begin, end)
-        known = made.get(key)
-        if known is None:
-            known = made[key] = dict(lists.read(key))
-        return known
-
-    return [
-        of_rows(begin, middle) or of_rows(middle, end)
-        for begin, middle, end in zip(lists.rows, owned_ends, lists.rows[1:], strict=False)
-    ]
+    middles = rows[:-1] + owned[rows[1:]] - owned[rows[:-1]]
+    keys = lists.keys(rows[:-1], middles)
+    made = {key: dict(lists.read(key)) for key in set(keys)}
+    found = [made[key] for key in keys]
+    rest = [number for number, one in enumerate(found) if not one]
+    if rest:
+        for number, key in zip(rest, lists.keys(middles[rest], rows[1:][rest]), strict=True):
+            if key not in made:
+                made[key] = dict(lists.read(key))
+            found[number] = made[key]
+    return found
 
 
 def _claimed_generations(whose: bytes, generations: bytes, members: int) -> list[int]:

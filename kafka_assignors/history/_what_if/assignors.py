@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from kafka_assignors._model.arrays import NOBODY, IntArray, ranges
-from kafka_assignors._model.claims import ClaimTable
+from kafka_assignors._model.claims import Claims
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION, Member
 from kafka_assignors._wire.java.orders import hash_order, string_hash
@@ -114,32 +114,24 @@ class Situation:
             owner: (n,) the member that has each partition, or `NOBODY`.
             held: Whether they hold it now.
         """
-        members, group = self.group.members, self.group
+        # As `Group.of` would find it of members that claim this, in a tenth of the time: each partition
+        # exists, is subscribed to, and claimed by one member.
+        group = self.group
         there = np.flatnonzero(owner != NOBODY)
         there = there[np.argsort(owner[there], kind="stable")]
-        claimant, topic = owner[there], group.topic_of[there]
-        new_row = np.ones(there.size, dtype=np.bool_)
-        new_row[1:] = (claimant[1:] != claimant[:-1]) | (topic[1:] != topic[:-1])
-        rows = np.flatnonzero(new_row)
-        table = ClaimTable(
-            claimants=len(members),
-            names=group.topics,
-            claimant=claimant[rows],
-            topic=topic[rows],
-            sizes=np.diff(rows, append=there.size),
-            ids=group.partition_ids[there],
-        )
-        generations = np.full(len(members), NO_GENERATION)
+        claimant = owner[there]
+        generations = np.full(len(group.members), NO_GENERATION)
         generations[claimant] = _GENERATION
-        return Group.of(
-            {topic: range(count) for topic, count in self.sizes.items()},
-            replace(
-                members,
-                claims=table,
-                generations=generations,
-                holds=np.full(len(members), held, dtype=np.bool_),
-            ),
+        claims = Claims(
+            partition=there,
+            member=claimant,
+            generation=generations[claimant],
+            subscribed=np.ones(there.size, dtype=np.bool_),
+            held=np.full(there.size, held, dtype=np.bool_),
         )
+        holds = np.full(len(group.members), held, dtype=np.bool_)
+        members = replace(group.members, generations=generations, holds=holds)
+        return replace(group, members=members, claims=claims, owner=owner)
 
 
 class Leader(Protocol):
@@ -218,7 +210,7 @@ class ByContract:
         """
         who = situation.who.tolist()
         ids = situation.group.members.ids
-        order = hash_order(range(len(ids)), lambda number: _hash(ids[number]))
+        order = hash_order(range(len(ids)), lambda number: string_hash(ids[number]))
         self._assignors = {number: self._assignors.get(number) or self.make() for number in who}
         if self._leader not in self._assignors:
             self._leader = who[order[0]]
@@ -271,11 +263,6 @@ class ByContract:
         has = np.full(situation.group.size, NOBODY, dtype=np.int64)
         has[given] = to
         return has
-
-
-@lru_cache(maxsize=65_536)
-def _hash(member_id: str) -> int:
-    return string_hash(member_id)
 
 
 @lru_cache(maxsize=16)
