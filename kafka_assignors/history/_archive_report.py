@@ -35,13 +35,14 @@ from kafka_assignors.history.report import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, Row
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.snapshots import ArchivedRecord
+    from kafka_assignors._groups.topics import TopicsSeen
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._pieces import Part
 
@@ -87,21 +88,7 @@ def report_archive(
     seen, names = seen_and_names(archive.topics())
 
     def tell(group: str, part: Part, its: Iterator[ArchivedRecord]) -> Iterator[dict[str, Any]]:
-        reader, course = SnapshotReader(names), CourseFollower(group) if parts else None
-        states: list[Snapshot] = []
-
-        def also(snapshot: Snapshot) -> None:
-            states.append(snapshot)
-            if course is not None:
-                course.take([snapshot])
-
-        pieces = measure_part(its, part, topics=seen, reader=reader, also=also)
-        for number, (activity, rebalances) in enumerate(pieces):
-            row = piece_row(group, part.window, number, activity, ())
-            yield {"group": group, "number": number, "piece": row, "states": _pickled(rebalances, states)}
-            states.clear()
-        if course is not None:
-            yield from course.rows(seen, undecoded=reader.rejected)
+        return tell_group(group, part, its, topics=seen, topic_names=names, replayed=bool(parts))
 
     # What is replayed has to be read as a whole; what is not, in windows.
     told = of_each_group(records, tell, _STORIES, window=None if parts else WINDOW)
@@ -131,6 +118,45 @@ def report_archive(
         stories.unpersist()
 
 
+def tell_group(
+    group: str,
+    part: Part,
+    records: Iterable[ArchivedRecord],
+    *,
+    topics: TopicsSeen,
+    topic_names: Mapping[str, str],
+    replayed: bool,
+) -> Iterator[dict[str, Any]]:
+    """All that a report wants to know of a group, or a part of its history, in one go over its records.
+
+    Args:
+        group: The group.
+        part: Which part it is.
+        records: Its records by partition and offset.
+        topics: How many partitions topics had.
+        topic_names: The name of each topic by its id.
+        replayed: Whether its course is wanted.
+
+    Yields:
+        Rows of `_STORIES`.
+    """
+    reader, course = SnapshotReader(topic_names), CourseFollower(group) if replayed else None
+    states: list[Snapshot] = []
+
+    def also(snapshot: Snapshot) -> None:
+        states.append(snapshot)
+        if course is not None:
+            course.take([snapshot])
+
+    pieces = measure_part(records, part, topics=topics, reader=reader, also=also)
+    for number, (activity, rebalances) in enumerate(pieces):
+        row = piece_row(group, part.window, number, activity, ())
+        yield {"group": group, "number": number, "piece": row, "states": _pickled(rebalances, states)}
+        states.clear()
+    if course is not None:
+        yield from course.rows(topics, undecoded=reader.rejected)
+
+
 _NO_CLAIMS: Final[dict[str, tuple[int, ...]]] = {}
 
 
@@ -153,19 +179,25 @@ def _histories(stories: DataFrame) -> Iterator[GroupHistory]:
         rebalances: list[Rebalance] = []
         states: list[Snapshot] = []
         for row in its:
-            found, drawn = pickle.loads(bytes(row["states"]))  # noqa: S301 - of our own tasks
+            found, drawn = read_states(row["states"])
             rebalances += found
-            states += [
-                Snapshot(
-                    group=group,
-                    generation=generation,
-                    time_us=time_us,
-                    offset=offset,
-                    members=tuple(map(SnapshotMember._make, members)),
-                )
-                for (group, generation, time_us, offset), members in drawn
-            ]
+            states += drawn
         yield GroupHistory(group=group, rebalances=rebalances, snapshots=tuple(states))
+
+
+def read_states(pickled: bytes) -> tuple[list[Rebalance], list[Snapshot]]:
+    """What `tell_group` tells of a piece: its rebalances, and what is drawn of its states."""
+    found, drawn = pickle.loads(bytes(pickled))  # noqa: S301 - of our own tasks
+    return found, [
+        Snapshot(
+            group=group,
+            generation=generation,
+            time_us=time_us,
+            offset=offset,
+            members=tuple(map(SnapshotMember._make, members)),
+        )
+        for (group, generation, time_us, offset), members in drawn
+    ]
 
 
 def zoned(row: Row, *times: str) -> dict[str, Any]:

@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_assignors._cli.main import main
+from kafka_assignors._groups.saving import WhatIf, best_saving
 from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_metadata_key
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import Topic
 from kafka_assignors.history._session import spark_session
+from kafka_assignors.history.report._savings import change, saved
 from tests.support.group_histories import START_US
 from tests.support.kip848_log import Log
 
@@ -278,6 +280,28 @@ def test_a_report_is_a_page_on_all_groups(
     assert "range-group" in text
     assert "coop-group" in text
     assert "static members" in text.lower() or "static membership" in text.lower()
+
+
+def test_every_command_tells_the_same(
+    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = {row["group"]: row for row in run(capsys, "metrics", archive)}
+    rows = run(capsys, "what-if", archive)
+    actual = {row["group"]: row for row in rows if row["assignor"] == "actual"}
+    assert {name: (row["rebalances"], row["moved"]) for name, row in actual.items()} == {
+        name: (row["rebalances"], row["moved"]) for name, row in measured.items()
+    }
+    page = tmp_path / "groups.html"
+    run(capsys, "report", archive, str(page))
+    text = page.read_text(encoding="utf-8")
+    for group in measured:
+        found = [WhatIf.from_row(row) for row in rows if row["group"] == group]
+        saving = best_saving(found)
+        assert saving is None or f"{change(saving.row, None)}: {saved(saving)} less" in text
+    assert main(["history", "what-if", archive]) == 0
+    assert ("would have helped much" in capsys.readouterr().out) == (
+        "nothing that was tried helps much" in text
+    )
 
 
 def test_a_report_on_nothing_is_refused(

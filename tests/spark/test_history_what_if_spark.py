@@ -134,7 +134,10 @@ def test_what_cannot_be_read_or_replayed_counts_as_failed(spark: SparkSession, t
     deleted = [ArchivedRecord(group_metadata_key("deleted"), None, 2, 7, 5_000_000, None)]
     rows = archived({"good": good, "half": half, "bad": bad, "deleted": deleted})
 
-    found = what_if(read(spark, tmp_path, rows), assignors=["range"], topics=TOPICS).toArrow().to_pylist()
+    records = read(spark, tmp_path, rows)
+    found = (
+        what_if(records, assignors=["range"], scenarios=["as it was"], topics=TOPICS).toArrow().to_pylist()
+    )
 
     assert {(row["group"], row["assignor"]): (row["rebalances"], row["failed"]) for row in found} == {
         ("good", "actual"): (7, 0),
@@ -165,7 +168,11 @@ def test_groups_of_kip848_are_replayed(spark: SparkSession, tmp_path: Path) -> N
     rows = archived({"g": log.records})
 
     found = what_if(
-        read(spark, tmp_path, rows), assignors=["kip848:uniform", "range"], topics={"t": 4}, topic_names=names
+        read(spark, tmp_path, rows),
+        assignors=["kip848:uniform", "range"],
+        scenarios=["as it was"],
+        topics={"t": 4},
+        topic_names=names,
     ).toArrow()
 
     # Two partitions go to b, in 2 s; an eager assignor would have stopped all four.

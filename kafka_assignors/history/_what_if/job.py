@@ -98,15 +98,35 @@ def what_if(
         split = grouped.limit(cores).count() < cores
 
     def tell(group: str, _: HistoryPart, its: Iterator[ArchivedRecord]) -> Iterator[dict[str, Any]]:
-        follower, reader = CourseFollower(group), SnapshotReader(names)
-        for record in its:
-            follower.take(read_safely(reader, record))
-        follower.take(reader.flush())
-        return follower.rows(seen, undecoded=reader.rejected)
+        return tell_course(group, its, seen, names)
 
     # Left to itself, Spark goes by bytes, and makes fewer tasks of this than there is work for.
     courses = of_each_group(records, tell, COURSES, tasks=_TASKS_A_CORE * cores)
     return replay_courses(courses, wanted, split=split)
+
+
+def tell_course(
+    group: str, records: Iterable[ArchivedRecord], topics: TopicsSeen, topic_names: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """The course of a group, in rows of COURSES.
+
+    Args:
+        group: The group.
+        records: Its records by partition and offset; one that comes twice counts once.
+        topics: See `what_if`.
+        topic_names: See `what_if`.
+    """
+    follower, reader = CourseFollower(group), SnapshotReader(topic_names)
+    for record in records:
+        follower.take(read_safely(reader, record))
+    follower.take(reader.flush())
+    return follower.rows(topics, undecoded=reader.rejected)
+
+
+def read_course(rows: Iterable[Mapping[str, Any]]) -> tuple[Course, int]:
+    """The course of a group in rows of COURSES, and how many of its records could not be read."""
+    found: tuple[Course, int] = pickle.loads(b"".join(row["course"] for row in rows))  # noqa: S301 - our own
+    return found
 
 
 def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> tuple[Part, ...]:
@@ -147,7 +167,7 @@ def replay_courses(courses: DataFrame, parts: tuple[Part, ...], *, split: bool) 
         single = (batch.slice(one, 1) for batch in batches for one in range(batch.num_rows))
         rows = (row for batch in single for row in batch.to_pylist())
         for (group, part), its in groupby(rows, key=lambda row: (row["group"], row.get("part"))):
-            course, broken = pickle.loads(b"".join(row["course"] for row in its))  # noqa: S301 - of our own tasks
+            course, broken = read_course(its)
             replays = replay_parts(group, course, whole if part is None else parts[part], broken)
             if replays:
                 yield pa.RecordBatch.from_pylist([row_of(replay) for replay in replays], schema=WHAT_IF)
