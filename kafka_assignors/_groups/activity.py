@@ -208,15 +208,17 @@ def find_group(
 
 
 def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[Traffic]:
-    if last.by_member_id.keys() == snapshot.by_member_id.keys():
+    ids, new_ids = last.by_member_id, snapshot.by_member_id
+    if ids.keys() == new_ids.keys():
         return
     old, new = last.by_name, snapshot.by_name
-    for name in sorted(old.keys() | new.keys()):
+    differ = [ids[one] for one in ids.keys() - new_ids.keys()]
+    differ += [new_ids[one] for one in new_ids.keys() - ids.keys()]
+    for name in sorted({member.instance_id or member.client_id for member in differ}):
         before, now = old.get(name, _NOBODY), new.get(name, _NOBODY)
-        if before != now:
-            yield Traffic(
-                snapshot.time_us, name, len(now - before), len(before - now), max(len(before), len(now))
-            )
+        yield Traffic(
+            snapshot.time_us, name, len(now - before), len(before - now), max(len(before), len(now))
+        )
 
 
 def _flaps(traffic: list[Traffic]) -> bool:

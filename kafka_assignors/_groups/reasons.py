@@ -236,7 +236,13 @@ def _subscriptions(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     old = before.by_identity
     for identity, member in after.by_identity.items():
         other = old.get(identity)
-        if other is None or not other.topics or not member.topics or other.topics == member.topics:
+        if (
+            other is None
+            or other.topics is member.topics
+            or not other.topics
+            or not member.topics
+            or other.topics == member.topics
+        ):
             continue
         more, less = sorted(member.topics - other.topics), sorted(other.topics - member.topics)
         words = [f"subscribed to {', '.join(more)}"] if more else []

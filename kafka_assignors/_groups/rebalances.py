@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka_assignors._groups.best import find_best
@@ -63,11 +64,11 @@ class Rebalance:
 
     def row(self) -> dict[str, Any]:
         """The row, for pyarrow."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "quiet"}
+        values: dict[str, Any] = {name: getattr(self, name) for name in _names_of_columns()}
         values["reasons"] = [
             {"kind": reason.kind, "member": reason.member, "text": reason.text} for reason in self.reasons
         ]
-        values["moves"] = [move._asdict() for move in self.moves]
+        values["moves"] = [dict(zip(OwnerMove._fields, move, strict=True)) for move in self.moves]
         return values
 
     @classmethod
@@ -81,6 +82,11 @@ class Rebalance:
         values["reasons"] = tuple(Change(**reason) for reason in row["reasons"])
         values["moves"] = tuple(OwnerMove(**move) for move in row["moves"])
         return cls(**values)
+
+
+@cache
+def _names_of_columns() -> tuple[str, ...]:
+    return tuple(one.name for one in fields(Rebalance) if one.name != "quiet")
 
 
 def with_zones(row: Mapping[str, Any], *times: str) -> dict[str, Any]:
