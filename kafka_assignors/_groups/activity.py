@@ -26,7 +26,7 @@ _DAY_US: Final = 86_400_000_000
 _NOBODY: Final = frozenset[str]()
 
 
-class Traffic(NamedTuple):
+class MemberTraffic(NamedTuple):
     """Members of one name that came and went.
 
     Attributes:
@@ -66,7 +66,7 @@ class Activity:
     until_us: int
     members: int = 0
     seen: set[str] = field(default_factory=set)
-    traffic: list[Traffic] = field(default_factory=list)
+    traffic: list[MemberTraffic] = field(default_factory=list)
     rebalances: int = 0
     moved: int = 0
     least_moved: int = 0
@@ -116,7 +116,7 @@ class Activity:
 
         If several members share a client id, as often for each of the most that there were at once.
         """
-        named: dict[str, list[Traffic]] = {}
+        named: dict[str, list[MemberTraffic]] = {}
         for one in self.traffic:
             named.setdefault(one.name, []).append(one)
         return sorted(name for name, traffic in named.items() if _flaps(traffic))
@@ -207,7 +207,7 @@ def find_group(
     return follower.activity
 
 
-def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[Traffic]:
+def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:
     ids, new_ids = last.by_member_id, snapshot.by_member_id
     if ids.keys() == new_ids.keys():
         return
@@ -216,12 +216,12 @@ def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[Traffic]:
     differ += [new_ids[one] for one in new_ids.keys() - ids.keys()]
     for name in sorted({member.instance_id or member.client_id for member in differ}):
         before, now = old.get(name, _NOBODY), new.get(name, _NOBODY)
-        yield Traffic(
+        yield MemberTraffic(
             snapshot.time_us, name, len(now - before), len(before - now), max(len(before), len(now))
         )
 
 
-def _flaps(traffic: list[Traffic]) -> bool:
+def _flaps(traffic: list[MemberTraffic]) -> bool:
     """Whether it came and went often enough in any hour."""
     wanted = FLAPPING_TIMES * max(one.here for one in traffic)
     came = went = first = 0

@@ -81,7 +81,7 @@ class MemberAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class PlannedMove:
     """A partition that would go elsewhere; `source` is None if nobody has it."""
 
     topic: str
@@ -115,7 +115,7 @@ class Explanation:
     members: tuple[MemberAccount, ...]
     loads: Mapping[str, int]
     best_loads: tuple[int, ...]
-    would_move: tuple[Move, ...]
+    would_move: tuple[PlannedMove, ...]
     record_bytes: int
     record_limit: int
     problems: tuple[Problem, ...]
@@ -257,7 +257,7 @@ def _own_plan(strategy: str | None, group: Group, best: Plan) -> Plan | None:
     return plan_round_robin(group) if strategy == "roundrobin" else None
 
 
-def _moves(group: Group, plan: Plan | None) -> tuple[Move, ...]:
+def _moves(group: Group, plan: Plan | None) -> tuple[PlannedMove, ...]:
     if plan is None:
         return ()
     before = {
@@ -267,7 +267,7 @@ def _moves(group: Group, plan: Plan | None) -> tuple[Move, ...]:
         for partition in ids
     }
     return tuple(
-        Move(topic=topic, partition=partition, source=before.get((topic, partition)), target=member)
+        PlannedMove(topic=topic, partition=partition, source=before.get((topic, partition)), target=member)
         for member, assigned in plan.assignments().items()
         for topic, ids in sorted(assigned.items())
         for partition in sorted(ids)

@@ -210,9 +210,13 @@ class SpanFinder:
 
     What is found depends on the last `LONGEST_HAND_OVER` + 2 records of a classic group alone, so that a long
     history can be cut into pieces that overlap by so much.
+
+    Args:
+        reasons: Whether spans are to tell why they were.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, reasons: bool = True) -> None:
+        self._reasons = reasons
         self._last: Snapshot | None = None
         self._open: Span | None = None
         self._followed = 0
@@ -267,7 +271,8 @@ class SpanFinder:
             opened = self._open = _begin(last, began_us(last, snapshot), snapshot.generation)
         else:
             opened.add_unowned(last.given_up, snapshot.time_us - last.time_us)
-        opened.go_on(last, snapshot)
+        if self._reasons:
+            opened.go_on(last, snapshot)
         opened.add_rejoining(last, snapshot)
         if not snapshot.given_up:
             yield from self._close(snapshot)
@@ -284,7 +289,8 @@ class SpanFinder:
         if opened.first_generation == opened.before.generation:
             opened.first_generation = snapshot.generation
         opened.add_unowned_since(last, snapshot.time_us)
-        opened.go_on(last, snapshot)
+        if self._reasons:
+            opened.go_on(last, snapshot)
         if snapshot.settled:
             yield from self._close(snapshot)
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._groups.topics import TopicsSeen
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history._pieces import Part
+    from kafka_assignors.history._pieces import HistoryPart
 
 _STORIES: Final = pa.schema(
     [
@@ -87,7 +87,7 @@ def report_archive(
     parts = check_wanted(assignors, scenarios) if assignors else ()
     seen, names = seen_and_names(archive.topics())
 
-    def tell(group: str, part: Part, its: Iterator[ArchivedRecord]) -> Iterator[dict[str, Any]]:
+    def tell(group: str, part: HistoryPart, its: Iterator[ArchivedRecord]) -> Iterator[dict[str, Any]]:
         return tell_group(group, part, its, topics=seen, topic_names=names, replayed=bool(parts))
 
     # What is replayed has to be read as a whole; what is not, in windows.
@@ -120,7 +120,7 @@ def report_archive(
 
 def tell_group(
     group: str,
-    part: Part,
+    part: HistoryPart,
     records: Iterable[ArchivedRecord],
     *,
     topics: TopicsSeen,

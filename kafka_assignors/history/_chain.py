@@ -20,7 +20,7 @@ from pyspark.sql import (
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafka_assignors.history._decoded import COLUMNS, read_batches
-from kafka_assignors.history._pieces import LEAD_IN, Part
+from kafka_assignors.history._pieces import LEAD_IN, HistoryPart
 from kafka_assignors.history._schemas import KIP848_TYPES
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Tell(Protocol):
     """Works out rows of one group's records."""
 
     def __call__(
-        self, group: str, part: Part, records: Iterator[ArchivedRecord], /
+        self, group: str, part: HistoryPart, records: Iterator[ArchivedRecord], /
     ) -> Iterable[dict[str, Any]]:
         """The rows.
 
@@ -75,7 +75,7 @@ def of_each_group(
         for (group, *part), rows in groupby(_records(batches), key=lambda one: one[0]):
             number, lead_in, last = part
             its = (record for _, record in rows)
-            for row in tell(group, Part(window=number, lead_in=lead_in, last=last), its):
+            for row in tell(group, HistoryPart(window=number, lead_in=lead_in, last=last), its):
                 yield pa.RecordBatch.from_pylist([row], schema=schema)
 
     return ordered.mapInArrow(tell_all, from_arrow_schema(schema))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors.history._archive import SeenTopic
-    from kafka_assignors.history._pieces import Part
+    from kafka_assignors.history._pieces import HistoryPart
 
 WINDOW: Final = 2_000
 """How many records a window of a long history has."""
@@ -83,7 +83,9 @@ def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int
     """
     seen, names = seen_and_names(topics)
 
-    def measure_window(group: str, part: Part, records: Iterator[ArchivedRecord]) -> Iterator[dict[str, Any]]:
+    def measure_window(
+        group: str, part: HistoryPart, records: Iterator[ArchivedRecord]
+    ) -> Iterator[dict[str, Any]]:
         found = measure_part(records, part, topics=seen, topic_names=names)
         for number, (activity, rebalances) in enumerate(found):
             yield piece_row(group, part.window, number, activity, rebalances)

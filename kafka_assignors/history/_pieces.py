@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from kafka_assignors._groups.activity import Activity, GroupFollower, Traffic
+from kafka_assignors._groups.activity import Activity, GroupFollower, MemberTraffic
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER
 from kafka_assignors.history._schemas import REBALANCES, TIME
 from kafka_assignors.history._snapshots import SnapshotReader, read_safely
@@ -73,7 +73,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class HistoryPart:
     """A part of a group's history.
 
     Attributes:
@@ -89,7 +89,7 @@ class Part:
 
 def measure_part(
     records: Iterable[ArchivedRecord],
-    part: Part,
+    part: HistoryPart,
     *,
     topics: TopicsSeen | None = None,
     topic_names: Mapping[str, str] | None = None,
@@ -191,7 +191,7 @@ def activity_of(row: Mapping[str, Any]) -> Activity:
         until_us=row["until"],
         members=row["members"],
         seen=set(row["seen"]),
-        traffic=[Traffic(**one) for one in row["traffic"]],
+        traffic=[MemberTraffic(**one) for one in row["traffic"]],
         rebalances=row["count"],
         moved=row["moved"],
         least_moved=row["least_moved"],

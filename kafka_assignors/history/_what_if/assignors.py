@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from kafka_assignors._model.arrays import NOBODY, IntArray, ranges
-from kafka_assignors._model.claims import Claims
+from kafka_assignors._model.claims import Claims, ClaimTable
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION, Member
 from kafka_assignors._wire.java.orders import hash_order, string_hash
@@ -114,13 +114,24 @@ class Situation:
             owner: (n,) the member that has each partition, or `NOBODY`.
             held: Whether they hold it now.
         """
-        # As `Group.of` would find it of members that claim this, in a tenth of the time: each partition
-        # exists, is subscribed to, and claimed by one member.
-        group = self.group
+        # As `Group.of` would find it of members that claim this, in a third of the time: each partition exists,
+        # is subscribed to, and claimed by one member.
+        members, group = self.group.members, self.group
         there = np.flatnonzero(owner != NOBODY)
         there = there[np.argsort(owner[there], kind="stable")]
-        claimant = owner[there]
-        generations = np.full(len(group.members), NO_GENERATION)
+        claimant, topic = owner[there], group.topic_of[there]
+        new_row = np.ones(there.size, dtype=np.bool_)
+        new_row[1:] = (claimant[1:] != claimant[:-1]) | (topic[1:] != topic[:-1])
+        rows = np.flatnonzero(new_row)
+        table = ClaimTable(
+            claimants=len(members),
+            names=group.topics,
+            claimant=claimant[rows],
+            topic=topic[rows],
+            sizes=np.diff(rows, append=there.size),
+            ids=group.partition_ids[there],
+        )
+        generations = np.full(len(members), NO_GENERATION)
         generations[claimant] = _GENERATION
         claims = Claims(
             partition=there,
@@ -129,8 +140,8 @@ class Situation:
             subscribed=np.ones(there.size, dtype=np.bool_),
             held=np.full(there.size, held, dtype=np.bool_),
         )
-        holds = np.full(len(group.members), held, dtype=np.bool_)
-        members = replace(group.members, generations=generations, holds=holds)
+        holds = np.full(len(members), held, dtype=np.bool_)
+        members = replace(members, claims=table, generations=generations, holds=holds)
         return replace(group, members=members, claims=claims, owner=owner)
 
 

@@ -181,8 +181,8 @@ class CourseBuilder:
         self._group = group
         self._topics: dict[str, int] = {}  # the first partition of each, in the order they came
         self._identities: dict[str, int] = {}
-        self._participants: dict[Participant, Participant] = {}
-        self._spans = SpanFinder()
+        self._participants: dict[str, Participant] = {}  # by member id
+        self._spans = SpanFinder(reasons=False)
         self._last: Snapshot | None = None
         self._steps: list[_Seen] = []  # where the history begins, and the memberships of its rebalances
         self._open: list[_Seen] = []  # of the rebalance that may yet go on
@@ -308,17 +308,30 @@ class CourseBuilder:
         return found
 
     def _participant(self, member: SnapshotMember) -> Participant:
+        """The member, as the same object for as long as it stays the same."""
+        known = self._participants.get(member.member_id)
+        if (
+            known is not None
+            and known.topics == member.topics
+            and known.host == member.host
+            and known.rack == member.rack
+            and known.client_id == member.client_id
+            and known.instance_id == member.instance_id
+            and known.session_timeout_ms == member.session_timeout_ms
+        ):
+            return known
         made = Participant(
-            identity=member.identity,
-            member_id=member.member_id,
-            instance_id=member.instance_id,
-            client_id=member.client_id,
-            host=member.host,
-            rack=member.rack,
-            topics=member.topics,
-            session_timeout_ms=member.session_timeout_ms,
+            member.instance_id or member.member_id,
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.host,
+            member.rack,
+            member.topics,
+            member.session_timeout_ms,
         )
-        return self._participants.setdefault(made, made)
+        self._participants[member.member_id] = made
+        return made
 
     def _columns(self, given: list[IntArray], to: list[int]) -> tuple[IntArray, NDArray[np.int32]]:
         """Partitions in order and whom they were given to; of two, the last. Equal columns are one."""

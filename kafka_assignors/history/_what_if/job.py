@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
-    from kafka_assignors.history._pieces import Part as HistoryPart
+    from kafka_assignors.history._pieces import HistoryPart
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ _TASKS_A_CORE: Final = 4
 _COURSE_BYTES: Final = 64 * 2**20
 """Of a course in one row: Arrow's arrays of bytes end at 2 GiB."""
 
-Part = tuple[tuple[Scenario, tuple[str, ...]], ...]
+ReplayPart = tuple[tuple[Scenario, tuple[str, ...]], ...]
 """What one call has to do: scenarios, and the assignors of each."""
 
 
@@ -129,7 +129,7 @@ def read_course(rows: Iterable[Mapping[str, Any]]) -> tuple[Course, int]:
     return found
 
 
-def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> tuple[Part, ...]:
+def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> tuple[ReplayPart, ...]:
     """What is to be replayed: all that is to be done with one group, in parts that can be done apart.
 
     Args:
@@ -149,7 +149,7 @@ def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> tuple[Pa
     return tuple((one,) for one in [(AS_IT_WAS, (ACTUAL,)), *alone])
 
 
-def replay_courses(courses: DataFrame, parts: tuple[Part, ...], *, split: bool) -> DataFrame:
+def replay_courses(courses: DataFrame, parts: tuple[ReplayPart, ...], *, split: bool) -> DataFrame:
     """Replay the courses of groups.
 
     Args:
@@ -221,7 +221,7 @@ class CourseFollower:
             yield {"group": self._group, "number": number, "course": told[begin : begin + _COURSE_BYTES]}
 
 
-def replay_parts(group: str, course: Course, part: Part, broken: int) -> list[Replay]:
+def replay_parts(group: str, course: Course, part: ReplayPart, broken: int) -> list[Replay]:
     """Replay the course of one group.
 
     A group that is none of consumers, or never had any, has no replays.

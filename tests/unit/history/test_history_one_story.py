@@ -29,7 +29,7 @@ from kafka_assignors.coordinator._live import Coordinator, LiveGroup, Noted, rea
 from kafka_assignors.history import _decoded, _snapshots
 from kafka_assignors.history._archive_report import read_states, tell_group
 from kafka_assignors.history._decoded import read_batches
-from kafka_assignors.history._pieces import LEAD_IN, Part, activity_of, measure_part, piece_row
+from kafka_assignors.history._pieces import LEAD_IN, HistoryPart, activity_of, measure_part, piece_row
 from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
 from kafka_assignors.history._tables import moves as table_moves
 from kafka_assignors.history._tables.owners import Owners, encode_list
@@ -128,7 +128,7 @@ def decoded(records: Sequence[ArchivedRecord]) -> Iterator[ArchivedRecord]:
 
 
 def metrics(records: Sequence[ArchivedRecord]) -> list[Rebalance]:
-    pieces = measure_part(decoded(records), Part(), topics=TOPICS, topic_names=NAMES)
+    pieces = measure_part(decoded(records), HistoryPart(), topics=TOPICS, topic_names=NAMES)
     return [one for _, found in pieces for one in found]
 
 
@@ -141,7 +141,9 @@ def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
 
 def report(records: Sequence[ArchivedRecord]) -> tuple[list[Rebalance], int, list[WhatIf]]:
     """What `history report` gets of a group: its rebalances, how many states to draw, rows of what-if."""
-    told = list(tell_group("g", Part(), decoded(records), topics=TOPICS, topic_names=NAMES, replayed=True))
+    told = list(
+        tell_group("g", HistoryPart(), decoded(records), topics=TOPICS, topic_names=NAMES, replayed=True)
+    )
     found, states = zip(*(read_states(row["states"]) for row in told if "states" in row), strict=True)
     course, broken = read_course(row for row in told if "course" in row)
     parts = [one for part in check_wanted(ASSIGNORS, SCENARIOS) for one in part]
@@ -298,14 +300,14 @@ def test_windows_of_decoded_records_tell_the_same_as_the_whole() -> None:
     found = []
     for number, begin in enumerate(range(0, 400, 100)):
         lead_in = min(LEAD_IN, begin)
-        part = Part(window=number, lead_in=lead_in, last=begin + 100 >= 400)
+        part = HistoryPart(window=number, lead_in=lead_in, last=begin + 100 >= 400)
         its = records[begin - lead_in : begin + 100]
         found += [one for _, piece in measure_part(decoded(its), part, topics=TOPICS) for one in piece]
     assert found == whole
 
 
 def test_a_piece_has_the_same_activity_with_its_rebalances_and_without(records: list[ArchivedRecord]) -> None:
-    for activity, found in measure_part(decoded(records), Part(), topics=TOPICS, topic_names=NAMES):
+    for activity, found in measure_part(decoded(records), HistoryPart(), topics=TOPICS, topic_names=NAMES):
         with_them, without = (piece_row("g", 0, 0, activity, each) for each in (found, ()))
         assert activity_of(with_them) == activity_of(without)
 
