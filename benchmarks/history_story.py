@@ -1,4 +1,4 @@
-"""What a record costs on its way from an archive to metrics, what-if and a report; one process, without Spark.
+"""What a record costs on its way from an archive to metrics, what-if and a report; without Spark.
 
     python -m benchmarks.history_story
     python -m benchmarks.history_story --groups 1 --generations 500

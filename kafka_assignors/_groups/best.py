@@ -98,7 +98,7 @@ def _wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> tuple[Abstra
     """
     counts = [(topic, topics.count(topic, end.time_us)) for topic in end.topics]
     seen = _all_of(tuple([one for one in counts if one[1] > 0]))
-    had, has = before.owners.keys(), end.owners.keys()
+    had, has = before.owned, end.owned
     owned: AbstractSet[Partition] = has if had == has else had | has
     # A topic of which nobody has a partition any more was deleted.
     there = end.topics & end.owned_topics
@@ -128,7 +128,7 @@ def _loads(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition] | Non
         for identity, member in before.by_identity.items():
             if identity in loads:
                 loads[identity] = len(member.assignment)
-        return list(loads.values()), len(before.owners)
+        return list(loads.values()), len(before.owned)
     owned = 0
     for one, identity in before.owners.items():
         if wanted is None or one in wanted:

@@ -117,8 +117,8 @@ def hands_over(last: Snapshot, snapshot: Snapshot) -> bool:
         return False
     if began_us(last, snapshot) - last.time_us <= last.patience_us:
         return True
-    kept = {topic for topic, _ in last.owners}
-    return any(one[0] in kept and one in snapshot.owners for one in last.given_up)
+    kept = last.owned_topics
+    return any(one[0] in kept and one in snapshot.owned for one in last.given_up)
 
 
 def name_of(member: SnapshotMember) -> str:
@@ -259,15 +259,15 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
     """
     if not (before.members and after.members and before.settled and after.settled):
         return
-    if before.owners.keys() == after.owners.keys():
+    if before.owned == after.owned:
         return
     both = before.topics & after.topics
-    more = {one for one in after.owners.keys() - before.owners.keys() if one[0] in both}
-    less = {one for one in before.owners.keys() - after.owners.keys() if one[0] in both}
+    more = {one for one in after.owned - before.owned if one[0] in both}
+    less = {one for one in before.owned - after.owned if one[0] in both}
     if after.cooperative:
         if hands_over(before, after):
             more -= before.claimed
-        if not alone or {topic for topic, _ in less} & {topic for topic, _ in after.owners}:
+        if not alone or {topic for topic, _ in less} & after.owned_topics:
             less = set()
     for word, partitions in (("more", more), ("fewer", less)):
         for topic, count in sorted(Counter(topic for topic, _ in partitions).items()):
@@ -277,7 +277,7 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
 
 def _hand_over(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     """The second round of a cooperative rebalance: what members let go of after the first is given away."""
-    given = after.owners.keys() - before.owners.keys()
+    given = after.owned - before.owned
     if given and given <= before.given_up and hands_over(before, after):
         count = len(given)
         yield Change(

@@ -159,8 +159,8 @@ class Span:
     @property
     def unowned_us(self) -> int:
         """Partition-microseconds without an owner, of partitions that have one in the end."""
-        owned = self.end.owners.keys()
-        has_owner = self.end.owners.__contains__
+        owned = self.end.owned
+        has_owner = owned.__contains__
         return sum(
             us * (len(partitions) if partitions == owned else sum(map(has_owner, partitions)))
             for partitions, us in self.unowned
@@ -185,9 +185,9 @@ class Span:
 
     def add_unowned_since(self, last: Snapshot, time_us: int) -> None:
         """Of KIP-848: what somebody had in this rebalance, and nobody has after its last snapshot."""
-        self._known |= last.owners.keys()
+        self._known |= last.owned
         if not last.settled:
-            self.add_unowned(self._known - last.owners.keys(), time_us - last.time_us)
+            self.add_unowned(self._known - last.owned, time_us - last.time_us)
 
     def add_rejoining(self, last: Snapshot, snapshot: Snapshot) -> None:
         """Time without an owner while members join: of all in eager groups, else of those who are gone."""
@@ -195,7 +195,7 @@ class Span:
         here, cooperative = snapshot.by_identity, snapshot.cooperative
         at_once = not cooperative and last.exclusive  # most often: one set instead of one for each member
         if at_once:
-            self.add_unowned(last.owners.keys(), snapshot.time_us - began)
+            self.add_unowned(last.owned, snapshot.time_us - began)
         for identity, member in _each(last):
             gone = identity not in here
             if (gone or not cooperative) and not at_once:

@@ -114,8 +114,8 @@ class Situation:
             owner: (n,) the member that has each partition, or `NOBODY`.
             held: Whether they hold it now.
         """
-        # As `Group.of` would find it of members that claim this, in a third of the time: each partition exists,
-        # is subscribed to, and claimed by one member.
+        # As `Group.of` would find it of members that claim this, in a third of the time: each partition is
+        # there, subscribed to, and claimed by one member.
         members, group = self.group.members, self.group
         there = np.flatnonzero(owner != NOBODY)
         there = there[np.argsort(owner[there], kind="stable")]
