@@ -1,7 +1,7 @@
 """A group's records, in their order, as the snapshots that they are, or that they add up to.
 
-Each record of a classic group is a snapshot; those of KIP-848 are put together by `kip848_snapshots`. What a
-snapshot is, is said in `coordinator.snapshots`, whose names are here, too.
+Each record of a classic group is a snapshot; those of KIP-848 are put together by `_groups.kip848`. What a
+snapshot is, `_groups.snapshots` says, whose names are here, too.
 """
 
 from __future__ import annotations

@@ -355,7 +355,7 @@ def test_an_archive_without_records_has_empty_tables(spark: SparkSession, tmp_pa
     out = str(tmp_path / "tables")
     (tmp_path / "topics").mkdir()
     counts = make_tables(spark, write_archive(tmp_path, [[counted(1, 7)]]), out)
-    assert counts == Counts(read=0, decoded=0, rejected=0, rows=dict.fromkeys(TABLES, 0))
+    assert counts == TableCounts(read=0, decoded=0, rejected=0, rows=dict.fromkeys(TABLES, 0))
     assert everything(out, spark) == {name: [] for name in TABLES}
     assert read_table(spark, out, "members").count() == 0
     (tmp_path / "new" / "records").mkdir(parents=True)
