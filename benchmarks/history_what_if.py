@@ -191,7 +191,11 @@ def measure(
     """Replay an archive."""
     cpu, began = _children_cpu(), time.perf_counter()
     rows = what_if(
-        spark.read.parquet(str(archive)), assignors=assignors, topics=TOPICS, split=split
+        spark.read.parquet(str(archive)),
+        assignors=assignors,
+        scenarios=["as it was"],
+        topics=TOPICS,
+        split=split,
     ).collect()
     took = time.perf_counter() - began
     cpu = _children_cpu() - cpu

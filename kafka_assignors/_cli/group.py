@@ -19,7 +19,7 @@ from kafka_assignors.coordinator._election import elect_leader, elect_strategy
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC, partition_for_group
 from kafka_assignors.coordinator._live import (
     LiveGroup,
-    Rebalanced,
+    NotedChange,
     find_coordinator,
     read_group,
     read_rebalances,
@@ -113,7 +113,7 @@ def _say_how_far(read: int, there_are: int) -> None:
 _VERBS: Final = {"elect": _elect, "explain": _explain, "find": _find, "what-if": _what_if}
 
 
-def _to_json(live: LiveGroup, found: Explanation, rebalances: tuple[Rebalanced, ...]) -> dict[str, Any]:
+def _to_json(live: LiveGroup, found: Explanation, rebalances: tuple[NotedChange, ...]) -> dict[str, Any]:
     members = [
         {
             **asdict(account),

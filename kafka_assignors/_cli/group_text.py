@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.explanation import Explanation
     from kafka_assignors._groups.snapshots import Partitions
-    from kafka_assignors.coordinator._live import LiveGroup, Rebalanced
+    from kafka_assignors.coordinator._live import LiveGroup, NotedChange
 
 MOVES_SHOWN: Final = 20
 """How many partitions that would move are listed; all of them are in the JSON."""
@@ -26,7 +26,7 @@ _LETTERS: Final = 60  # of a member's partitions or topics
 _WIDTH: Final = 100
 
 
-def explained_lines(live: LiveGroup, found: Explanation, rebalances: Sequence[Rebalanced]) -> Iterator[str]:
+def explained_lines(live: LiveGroup, found: Explanation, rebalances: Sequence[NotedChange]) -> Iterator[str]:
     """All that there is to say of a group."""
     group = found.account
     names = {account.member_id: account.name for account in group.members}
@@ -71,8 +71,8 @@ def partitions_of(partitions: Partitions) -> str:
     return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in listed) or "none"
 
 
-def _why(rebalances: Sequence[Rebalanced]) -> Iterator[str]:
-    """Why the group rebalanced last; of a hand-over also why the round before it began."""
+def _why(rebalances: Sequence[NotedChange]) -> Iterator[str]:
+    """Why the group rebalanced last: of all generations of that rebalance."""
     for last in reversed(rebalances):
         when = datetime.fromtimestamp(last.time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         if last.seconds is None:
@@ -88,7 +88,7 @@ def _why(rebalances: Sequence[Rebalanced]) -> Iterator[str]:
                 initial_indent="    ",
                 subsequent_indent="    ",
             )
-        if all(change.kind != HAND_OVER for change in last.changes):
+        if last.begins:
             return
 
 

@@ -18,7 +18,7 @@ from kafka_assignors._cli.output import show, show_json
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._archive import Archive, ArchiveBusyError, Counts, file_uri
-from kafka_assignors.history._archive_report import ASSIGNORS, SCENARIOS, report_archive, zoned
+from kafka_assignors.history._archive_report import report_archive, zoned
 from kafka_assignors.history._capture import INTERVAL_SECONDS, CaptureError, capture, reason
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._info import describe
@@ -29,7 +29,7 @@ from kafka_assignors.history._schemas import TOPICS
 from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._tables.job import TablesBusyError, make_tables
-from kafka_assignors.history._what_if.job import what_if
+from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, what_if
 
 _REFUSALS = (
     ClusterError,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._capture import Captured
     from kafka_assignors.history._dump import Imported
     from kafka_assignors.history._info import Info
-    from kafka_assignors.history._tables.job import Counts as TableCounts
+    from kafka_assignors.history._tables.job import TableCounts
 
 GROUPS_SHOWN: Final = 20
 """How many groups are listed; all of them are in the JSON."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafka_assignors._groups.rebalances import OwnerMove, Rebalance
+    from kafka_assignors._groups.moved import OwnerMove
+    from kafka_assignors._groups.rebalances import Rebalance
 
 MOVES_SHOWN: Final = 8
 """How many members that gave to others are listed with what they gave."""

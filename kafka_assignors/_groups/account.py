@@ -55,7 +55,7 @@ class MemberAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class PlannedMove:
     """A partition that would go elsewhere; `source` is None if nobody has it."""
 
     topic: str
@@ -88,7 +88,7 @@ class GroupAccount:
     members: tuple[MemberAccount, ...]
     loads: Mapping[str, int]
     best_loads: tuple[int, ...]
-    would_move: tuple[Move, ...]
+    would_move: tuple[PlannedMove, ...]
     record_bytes: int
     record_limit: int
 

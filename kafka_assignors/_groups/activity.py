@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+    from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._groups.topics import TopicsSeen
 
 FLAPPING_TIMES: Final = 3
@@ -22,9 +22,10 @@ FLAPPING_US: Final = 3_600_000_000
 """An hour."""
 
 _DAY_US: Final = 86_400_000_000
+_NOBODY: Final = frozenset[str]()
 
 
-class Traffic(NamedTuple):
+class MemberTraffic(NamedTuple):
     """Members of one name that came and went.
 
     Attributes:
@@ -64,7 +65,7 @@ class Activity:
     until_us: int
     members: int = 0
     seen: set[str] = field(default_factory=set)
-    traffic: list[Traffic] = field(default_factory=list)
+    traffic: list[MemberTraffic] = field(default_factory=list)
     rebalances: int = 0
     moved: int = 0
     least_moved: int = 0
@@ -76,7 +77,7 @@ class Activity:
         """Take the next snapshot, and the one before it."""
         self.until_us = snapshot.time_us
         self.members = len(snapshot.members)
-        self.seen.update(member.identity for member in snapshot.members)
+        self.seen.update(snapshot.by_identity)
         if last is not None:
             self.traffic += _traffic(last, snapshot)
 
@@ -114,7 +115,7 @@ class Activity:
 
         If several members share a client id, as often for each of the most that there were at once.
         """
-        named: dict[str, list[Traffic]] = {}
+        named: dict[str, list[MemberTraffic]] = {}
         for one in self.traffic:
             named.setdefault(one.name, []).append(one)
         return sorted(name for name, traffic in named.items() if _flaps(traffic))
@@ -205,24 +206,21 @@ def find_group(
     return follower.activity
 
 
-def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[Traffic]:
-    old, new = _named(last.members), _named(snapshot.members)
-    for name in sorted(old.keys() | new.keys()):
-        before, now = old.get(name, set()), new.get(name, set())
-        if before != now:
-            yield Traffic(
-                snapshot.time_us, name, len(now - before), len(before - now), max(len(before), len(now))
-            )
+def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:
+    ids, new_ids = last.by_member_id, snapshot.by_member_id
+    if ids.keys() == new_ids.keys():
+        return
+    old, new = last.by_name, snapshot.by_name
+    differ = [ids[one] for one in ids.keys() - new_ids.keys()]
+    differ += [new_ids[one] for one in new_ids.keys() - ids.keys()]
+    for name in sorted({member.instance_id or member.client_id for member in differ}):
+        before, now = old.get(name, _NOBODY), new.get(name, _NOBODY)
+        yield MemberTraffic(
+            snapshot.time_us, name, len(now - before), len(before - now), max(len(before), len(now))
+        )
 
 
-def _named(members: Iterable[SnapshotMember]) -> dict[str, set[str]]:
-    named: dict[str, set[str]] = {}
-    for member in members:
-        named.setdefault(member.instance_id or member.client_id, set()).add(member.member_id)
-    return named
-
-
-def _flaps(traffic: list[Traffic]) -> bool:
+def _flaps(traffic: list[MemberTraffic]) -> bool:
     """Whether it came and went often enough in any hour."""
     wanted = FLAPPING_TIMES * max(one.here for one in traffic)
     came = went = first = 0

@@ -1,8 +1,13 @@
-"""What the best assignment after a rebalance would have been, by the library's own exact planner."""
+"""The best possible: the best balance that subscriptions allow, and with it the fewest moves.
+
+One rule for all who ask (docs/glossary.md): `best_plan`, by the library's exact planner. `find_best` gives
+its two numbers for a rebalance. Racks and weights do not count unless they are given.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +17,13 @@ from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors.planners import plan_exact
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence, Set as AbstractSet
+
     from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._groups.topics import TopicsSeen
+    from kafka_assignors._model.plan import Plan
+
+Partition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +41,17 @@ class Best:
     imbalance: int | None
 
 
+def best_plan(group: Group) -> Plan:
+    """The plan with the best balance, and of those the one with the fewest moves.
+
+    Args:
+        group: Its members' claims say what they had before.
+    """
+    return plan_exact(group)
+
+
 def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
-    """The best balance with the fewest moves, by the subscriptions of the end and the owners before.
+    """What was possible in a rebalance, by the subscriptions of its end and the owners before.
 
     It cannot be told of groups that are not consumers', whose members cannot all be read, or where two
     members have one partition, as with broadcast.
@@ -42,40 +61,105 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
         end: The group after.
         topics: How many partitions topics had; those that were assigned before or after count anyway.
     """
-    kept = {topic for topic, _ in end.owners}
-    wanted: dict[str, set[int]] = {
-        topic: set(range(topics.count(topic, end.time_us))) for topic in end.topics
-    }
-    for topic, partition in before.owners.keys() | end.owners.keys():
-        if topic in wanted and topic in kept:
-            wanted[topic].add(partition)
-    size = sum(map(len, wanted.values()))
+    wanted, had_all = _wanted(before, end, topics)
     if not _can_be_told(end):
-        return Best(partitions=size, moved=None, imbalance=None)
+        return Best(partitions=len(wanted), moved=None, imbalance=None)
+    if not end.members or all(member.topics == end.topics for member in end.members):
+        loads, owned = _loads(before, end, None if had_all else wanted)
+        return best_of_equals(loads, owned, len(wanted))
+    return _best_by_plan(before, end, wanted)
+
+
+def best_of_equals(loads: Sequence[int], owned: int, partitions: int) -> Best:
+    """What is possible if all members subscribe to the same topics.
+
+    Then every member gets the mean load, rounded down or up, whatever it has; it keeps what it has up to
+    that, and members with more than the mean come first for the rounding up. That is what the exact planner
+    counts, in 2 us instead of 700 (20 members, 200 partitions); tests hold the two to each other.
+
+    Args:
+        loads: How many of the partitions each member had before.
+        owned: How many of them anybody had, those who are gone included.
+        partitions: How many there are.
+    """
+    if not loads:
+        return Best(partitions=partitions, moved=0, imbalance=0)
+    low, high = divmod(partitions, len(loads))
+    above = sum(load > low for load in loads)
+    kept = sum(min(low, load) for load in loads) + min(high, above)
+    return Best(partitions=partitions, moved=owned - kept, imbalance=int(high > 0))
+
+
+def _wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> tuple[AbstractSet[Partition], bool]:
+    """The partitions to assign: those seen of the subscribed topics, and those that somebody had or has.
+
+    Returns:
+        These, and whether all that had an owner before are among them.
+    """
+    counts = [(topic, topics.count(topic, end.time_us)) for topic in end.topics]
+    seen = _all_of(tuple([one for one in counts if one[1] > 0]))
+    had, has = before.owned, end.owned
+    owned: AbstractSet[Partition] = has if had == has else had | has
+    # A topic of which nobody has a partition any more was deleted.
+    there = end.topics & end.owned_topics
+    had_all = before.owned_topics <= there
+    if not (had_all and end.owned_topics <= there):
+        owned = {one for one in owned if one[0] in there}
+    if not seen:
+        return owned, had_all
+    return (seen if owned <= seen else seen | owned), had_all
+
+
+@lru_cache(maxsize=64)
+def _all_of(counts: tuple[tuple[str, int], ...]) -> frozenset[Partition]:
+    return frozenset((topic, partition) for topic, count in counts for partition in range(count))
+
+
+def _loads(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition] | None) -> tuple[list[int], int]:
+    """How many partitions each member of the end had before, and how many anybody had.
+
+    Args:
+        before: The group before.
+        end: The group after.
+        wanted: Which partitions count; None for all.
+    """
+    loads = dict.fromkeys(end.by_identity, 0)
+    if wanted is None and before.exclusive:
+        for identity, member in before.by_identity.items():
+            if identity in loads:
+                loads[identity] = len(member.assignment)
+        return list(loads.values()), len(before.owned)
+    owned = 0
+    for one, identity in before.owners.items():
+        if wanted is None or one in wanted:
+            owned += 1
+            if identity in loads:
+                loads[identity] += 1
+    return list(loads.values()), owned
+
+
+def _best_by_plan(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition]) -> Best:
+    by_topic: dict[str, set[int]] = {topic: set() for topic in end.topics}
+    for topic, partition in wanted:
+        by_topic[topic].add(partition)
     claims: dict[str, dict[str, list[int]]] = {}
     owned = 0
     for (topic, partition), identity in before.owners.items():
-        if partition in wanted.get(topic, ()):
+        if partition in by_topic.get(topic, ()):
             owned += 1
             claims.setdefault(identity, {}).setdefault(topic, []).append(partition)
     members = [
-        Member(
-            member_id=member.identity,
-            topics=member.topics,
-            claims=claims.get(member.identity, {}),
-            generation=0,
-        )
-        for member in end.members
+        Member(member_id=identity, topics=one.topics, claims=claims.get(identity, {}), generation=0)
+        for identity, one in end.by_identity.items()
     ]
-    group = Group.of(wanted, members)
-    plan = plan_exact(group)
-    settled = group.owner != NOBODY
-    taken = int(np.count_nonzero(settled & (plan.owner != group.owner)))
-    forced = owned - int(np.count_nonzero(settled)) if members else 0
+    plan = best_plan(Group.of(by_topic, members))
+    settled = plan.group.owner != NOBODY
+    taken = int(np.count_nonzero(settled & (plan.owner != plan.group.owner)))
     loads = plan.loads
     return Best(
-        partitions=size,
-        moved=taken + forced,
+        partitions=len(wanted),
+        # What was owned by members that are gone, or do not subscribe any more, has to move anyway.
+        moved=taken + owned - int(np.count_nonzero(settled)),
         imbalance=int(loads.max() - loads.min()) if loads.size else 0,
     )
 
@@ -83,6 +167,8 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
 def _can_be_told(end: Snapshot) -> bool:
     if end.members and end.protocol_type not in {"consumer", PROTOCOL_TYPE}:
         return False
-    read = all(topic in member.topics for member in end.members for topic, _ in member.assignment)
-    single = sum(len(member.assignment) for member in end.members) == len(end.owners)
-    return read and single and len({member.identity for member in end.members}) == len(end.members)
+    if not end.exclusive:
+        return False
+    if all(end.owned_topics <= member.topics for member in end.members):
+        return True
+    return all(topic in member.topics for member in end.members for topic, _ in member.assignment)

@@ -9,7 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._groups.account import GroupAccount, MemberAccount, Move
+from kafka_assignors._groups.account import GroupAccount, MemberAccount, PlannedMove
+from kafka_assignors._groups.best import best_plan
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.claims_of import claims_of
@@ -25,7 +26,7 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.user_data import layout_of
 from kafka_assignors.assignors._membership import by_topic
-from kafka_assignors.planners import plan_exact, plan_range, plan_round_robin
+from kafka_assignors.planners import plan_range, plan_round_robin
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -72,7 +73,7 @@ def explain(
     accounts = [_account(member, names[member.member_id], value) for member in value.members]
     accounts.sort(key=lambda account: (account.client_id, account.member_id))
     group = _group(accounts, topics, value.generation)
-    best = plan_exact(group)
+    best = best_plan(group)
     size = batch_size(group_metadata_key(group_id), encode_group_metadata(value))
     group_account = GroupAccount(
         group_id=group_id,
@@ -170,7 +171,7 @@ def _own_plan(strategy: str | None, group: Group, best: Plan) -> Plan | None:
     return plan_round_robin(group) if strategy == "roundrobin" else None
 
 
-def _moves(group: Group, plan: Plan | None) -> tuple[Move, ...]:
+def _moves(group: Group, plan: Plan | None) -> tuple[PlannedMove, ...]:
     if plan is None:
         return ()
     before = {
@@ -180,7 +181,7 @@ def _moves(group: Group, plan: Plan | None) -> tuple[Move, ...]:
         for partition in ids
     }
     return tuple(
-        Move(topic=topic, partition=partition, source=before.get((topic, partition)), target=member)
+        PlannedMove(topic=topic, partition=partition, source=before.get((topic, partition)), target=member)
         for member, assigned in plan.assignments().items()
         for topic, ids in sorted(assigned.items())
         for partition in sorted(ids)

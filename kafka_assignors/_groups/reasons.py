@@ -117,8 +117,8 @@ def hands_over(last: Snapshot, snapshot: Snapshot) -> bool:
         return False
     if began_us(last, snapshot) - last.time_us <= last.patience_us:
         return True
-    kept = {topic for topic, _ in last.owners}
-    return any(one[0] in kept and one in snapshot.owners for one in last.given_up)
+    kept = last.owned_topics
+    return any(one[0] in kept and one in snapshot.owned for one in last.given_up)
 
 
 def name_of(member: SnapshotMember) -> str:
@@ -141,8 +141,9 @@ def _nothing(before: Snapshot, after: Snapshot) -> Change:
 
 
 def _members(before: Snapshot, after: Snapshot) -> Iterator[Change]:
-    old = {member.member_id: member for member in before.members}
-    new = {member.member_id: member for member in after.members}
+    old, new = before.by_member_id, after.by_member_id
+    if old.keys() == new.keys():
+        return
     instances = {member.instance_id for member in before.members if member.instance_id}
     came = [member for member in after.members if member.member_id not in old]
     for member in came:
@@ -232,10 +233,16 @@ def _strategy(before: Snapshot, after: Snapshot) -> Iterator[Change]:
 
 def _subscriptions(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     """Of members that are in both, static ones by their instance id."""
-    old = {member.identity: member for member in before.members}
-    for member in after.members:
-        other = old.get(member.identity)
-        if other is None or not other.topics or not member.topics or other.topics == member.topics:
+    old = before.by_identity
+    for identity, member in after.by_identity.items():
+        other = old.get(identity)
+        if (
+            other is None
+            or other.topics is member.topics
+            or not other.topics
+            or not member.topics
+            or other.topics == member.topics
+        ):
             continue
         more, less = sorted(member.topics - other.topics), sorted(other.topics - member.topics)
         words = [f"subscribed to {', '.join(more)}"] if more else []
@@ -252,13 +259,15 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
     """
     if not (before.members and after.members and before.settled and after.settled):
         return
+    if before.owned == after.owned:
+        return
     both = before.topics & after.topics
-    more = {one for one in after.owners.keys() - before.owners.keys() if one[0] in both}
-    less = {one for one in before.owners.keys() - after.owners.keys() if one[0] in both}
+    more = {one for one in after.owned - before.owned if one[0] in both}
+    less = {one for one in before.owned - after.owned if one[0] in both}
     if after.cooperative:
         if hands_over(before, after):
             more -= before.claimed
-        if not alone or {topic for topic, _ in less} & {topic for topic, _ in after.owners}:
+        if not alone or {topic for topic, _ in less} & after.owned_topics:
             less = set()
     for word, partitions in (("more", more), ("fewer", less)):
         for topic, count in sorted(Counter(topic for topic, _ in partitions).items()):
@@ -268,7 +277,7 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
 
 def _hand_over(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     """The second round of a cooperative rebalance: what members let go of after the first is given away."""
-    given = after.owners.keys() - before.owners.keys()
+    given = after.owned - before.owned
     if given and given <= before.given_up and hands_over(before, after):
         count = len(given)
         yield Change(

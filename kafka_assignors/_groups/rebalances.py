@@ -1,41 +1,35 @@
-"""The rebalances of a group, found in its snapshots; docs/history.md has the rules in full.
+"""The rebalances of a group, found in its snapshots: the one rule; docs/history.md has it in full.
 
 A generation is a rebalance of its own, unless it hands over what a cooperative generation before it made
 members give up. A group of KIP-848 rebalances from the first change until every member has what it is to
 have.
+
+`SpanFinder` says which snapshots are one rebalance, `RebalanceFinder` what that rebalance was.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka_assignors._groups.best import find_best
 from kafka_assignors._groups.kip848 import PROTOCOL_TYPE
+from kafka_assignors._groups.moved import OwnerMove, count_moved, find_owner_moves
 from kafka_assignors._groups.reasons import Change, began_us, cannot_be_lost, find_changes, hands_over
 from kafka_assignors._groups.topics import TopicsSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 
-    from kafka_assignors._groups.snapshots import Snapshot
+    from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 
 LONGEST_HAND_OVER: Final = 16
 """So many generations of a classic group follow on the first in one rebalance at most."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_REASON: Final = frozenset({"hand-over of a cooperative rebalance", "coordinator moved", "unknown"})
-
-
-class OwnerMove(NamedTuple):
-    """A partition whose owner is another than before, by identity; None for nobody."""
-
-    topic: str
-    partition: int
-    source: str | None
-    target: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +64,11 @@ class Rebalance:
 
     def row(self) -> dict[str, Any]:
         """The row, for pyarrow."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "quiet"}
+        values: dict[str, Any] = {name: getattr(self, name) for name in _names_of_columns()}
         values["reasons"] = [
             {"kind": reason.kind, "member": reason.member, "text": reason.text} for reason in self.reasons
         ]
-        values["moves"] = [move._asdict() for move in self.moves]
+        values["moves"] = [dict(zip(OwnerMove._fields, move, strict=True)) for move in self.moves]
         return values
 
     @classmethod
@@ -88,6 +82,11 @@ class Rebalance:
         values["reasons"] = tuple(Change(**reason) for reason in row["reasons"])
         values["moves"] = tuple(OwnerMove(**move) for move in row["moves"])
         return cls(**values)
+
+
+@cache
+def _names_of_columns() -> tuple[str, ...]:
+    return tuple(one.name for one in fields(Rebalance) if one.name != "quiet")
 
 
 def with_zones(row: Mapping[str, Any], *times: str) -> dict[str, Any]:
@@ -123,48 +122,115 @@ def find_rebalances(
 
 
 @dataclass(slots=True)
-class _Open:
-    """A rebalance that may yet go on."""
+class Span:
+    """A rebalance as a stretch of a group's snapshots; it may yet go on until it is handed out.
+
+    Attributes:
+        before: The last snapshot before it.
+        began_us: When it began, in microseconds since 1970.
+        first_generation: The generation that it began with.
+        end: Its last snapshot; that before it as long as there is none.
+        reasons: All that changed in it.
+        unowned: Partitions that nobody had, and for how long in microseconds; a partition may be in several.
+    """
 
     before: Snapshot
     began_us: int
     first_generation: int
+    end: Snapshot
     reasons: dict[Change, None] = field(default_factory=dict)
-    unowned_us: Counter[tuple[str, int]] = field(default_factory=Counter)
-    known: set[tuple[str, int]] = field(default_factory=set)
+    unowned: list[tuple[AbstractSet[tuple[str, int]], int]] = field(default_factory=list)
+    _changes: tuple[Snapshot, Snapshot, tuple[Change, ...]] | None = None
+    _known: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What differs between the snapshot before it and its last."""
+        return self._find_changes(self.before, self.end)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it is none for anybody but a static member that came back to its generation."""
+        return (
+            _same_generation(self.before, self.end)
+            and self.before.by_identity.keys() == self.end.by_identity.keys()
+        )
+
+    @property
+    def unowned_us(self) -> int:
+        """Partition-microseconds without an owner, of partitions that have one in the end."""
+        owned = self.end.owned
+        has_owner = owned.__contains__
+        return sum(
+            us * (len(partitions) if partitions == owned else sum(map(has_owner, partitions)))
+            for partitions, us in self.unowned
+        )
+
+    def _find_changes(self, last: Snapshot, snapshot: Snapshot) -> tuple[Change, ...]:
+        """`find_changes`, of which a rebalance of one generation asks twice."""
+        found = self._changes
+        if found is None or found[0] is not last or found[1] is not snapshot:
+            self._changes = found = (last, snapshot, find_changes(last, snapshot))
+        return found[2]
 
     def go_on(self, last: Snapshot, snapshot: Snapshot) -> None:
         """Note why it goes on."""
-        changes = find_changes(last, snapshot)
+        changes = self._find_changes(last, snapshot)
         self.reasons.update((one, None) for one in changes if one.kind not in _NO_REASON)
 
-    def add_unowned(self, partitions: Iterable[tuple[str, int]], us: int) -> None:
+    def add_unowned(self, partitions: AbstractSet[tuple[str, int]], us: int) -> None:
         """Note that nobody had these for so long; whether it counts depends on whether somebody gets them."""
-        for partition in partitions:
-            self.unowned_us[partition] += us
+        if us and partitions:
+            self.unowned.append((partitions, us))
+
+    def add_unowned_since(self, last: Snapshot, time_us: int) -> None:
+        """Of KIP-848: what somebody had in this rebalance, and nobody has after its last snapshot."""
+        self._known |= last.owned
+        if not last.settled:
+            self.add_unowned(self._known - last.owned, time_us - last.time_us)
+
+    def add_rejoining(self, last: Snapshot, snapshot: Snapshot) -> None:
+        """Time without an owner while members join: of all in eager groups, else of those who are gone."""
+        began = began_us(last, snapshot)
+        here, cooperative = snapshot.by_identity, snapshot.cooperative
+        at_once = not cooperative and last.exclusive  # most often: one set instead of one for each member
+        if at_once:
+            self.add_unowned(last.owned, snapshot.time_us - began)
+        for identity, member in _each(last):
+            gone = identity not in here
+            if (gone or not cooperative) and not at_once:
+                self.add_unowned(member.assignment, snapshot.time_us - began)
+            if gone and member.instance_id and not cannot_be_lost(member, last, snapshot):
+                silent_us = min(member.session_timeout_ms * 1000, began - last.time_us)
+                self.add_unowned(member.assignment, silent_us)
 
 
-class RebalanceFinder:
-    """Finds rebalances as snapshots come.
+class SpanFinder:
+    """Finds which snapshots of a group are one rebalance, as they come.
 
     What is found depends on the last `LONGEST_HAND_OVER` + 2 records of a classic group alone, so that a long
     history can be cut into pieces that overlap by so much.
 
     Args:
-        topics: See `find_rebalances`.
+        reasons: Whether spans are to tell why they were.
     """
 
-    def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
-        self._topics = TopicsSeen.told(topics)
+    def __init__(self, *, reasons: bool = True) -> None:
+        self._reasons = reasons
         self._last: Snapshot | None = None
-        self._open: _Open | None = None
+        self._open: Span | None = None
         self._followed = 0
 
-    def add(self, snapshot: Snapshot) -> Iterator[Rebalance]:
+    @property
+    def is_open(self) -> bool:
+        """Whether the last snapshot belongs to a rebalance that may yet go on."""
+        return self._open is not None
+
+    def add(self, snapshot: Snapshot) -> Iterator[Span]:
         """Take the next snapshot.
 
         Yields:
-            The rebalances that are over with it, quiet ones among them.
+            The rebalances that are over with it, or were with the one before, quiet ones among them.
         """
         last, self._last = self._last, snapshot
         if last is None:
@@ -174,61 +240,105 @@ class RebalanceFinder:
         elif _same_generation(last, snapshot):
             yield from self._close(last)
             self._followed = 0
-            if any(one.kind == "static member came back" for one in find_changes(last, snapshot)):
-                self._open = _Open(last, snapshot.time_us, snapshot.generation)
+            if last.by_member_id.keys() != snapshot.by_member_id.keys() and any(
+                one.kind == "static member came back" for one in find_changes(last, snapshot)
+            ):
+                self._open = _begin(last, snapshot.time_us, snapshot.generation)
                 yield from self._close(snapshot)
         else:
             yield from self._add_classic(last, snapshot)
 
-    def finish(self) -> Iterator[Rebalance]:
+    def finish(self) -> Iterator[Span]:
         """What is left of a rebalance that did not come to its end."""
         if self._last is not None:
             yield from self._close(self._last)
 
-    def give_up(self, now_us: int) -> Iterator[Rebalance]:
+    def give_up(self, now_us: int) -> Iterator[Span]:
         """What is left of one whose hand-over should have come by now."""
         last = self._last
         if last is not None and last.settled and now_us - last.time_us > last.patience_us:
             yield from self._close(last)
 
-    def _add_classic(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Rebalance]:
+    def _add_classic(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
         follows = self._open is not None and hands_over(last, snapshot)
         self._followed = self._followed + 1 if follows else 0
         if not follows or self._followed > LONGEST_HAND_OVER:
             yield from self._close(last)
         if not last.members and not snapshot.members:
             return
-        if self._open is None:
-            self._open = _Open(last, began_us(last, snapshot), snapshot.generation)
+        opened = self._open
+        if opened is None:
+            opened = self._open = _begin(last, began_us(last, snapshot), snapshot.generation)
         else:
-            self._open.add_unowned(last.given_up, snapshot.time_us - last.time_us)
-        self._open.go_on(last, snapshot)
-        _add_rejoining(self._open, last, snapshot)
+            opened.add_unowned(last.given_up, snapshot.time_us - last.time_us)
+        if self._reasons:
+            opened.go_on(last, snapshot)
+        opened.add_rejoining(last, snapshot)
         if not snapshot.given_up:
             yield from self._close(snapshot)
 
-    def _add_modern(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Rebalance]:
+    def _add_modern(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
         self._followed = 0
         if last.protocol_type != PROTOCOL_TYPE:
             yield from self._close(last)
-        if self._open is None:
+        opened = self._open
+        if opened is None:
             if not last.members and not snapshot.members:
                 return
-            self._open = _Open(last, began_us(last, snapshot), snapshot.generation)
-        opened = self._open
+            opened = self._open = _begin(last, began_us(last, snapshot), snapshot.generation)
         if opened.first_generation == opened.before.generation:
             opened.first_generation = snapshot.generation
-        opened.known |= last.owners.keys()
-        if not last.settled:
-            opened.add_unowned(opened.known - last.owners.keys(), snapshot.time_us - last.time_us)
-        opened.go_on(last, snapshot)
+        opened.add_unowned_since(last, snapshot.time_us)
+        if self._reasons:
+            opened.go_on(last, snapshot)
         if snapshot.settled:
             yield from self._close(snapshot)
 
-    def _close(self, end: Snapshot) -> Iterator[Rebalance]:
+    def _close(self, end: Snapshot) -> Iterator[Span]:
         opened, self._open = self._open, None
         if opened is not None:
-            yield _rebalance(opened, end, self._topics)
+            opened.end = end
+            yield opened
+
+
+class RebalanceFinder:
+    """Finds rebalances as snapshots come; see `SpanFinder`.
+
+    Args:
+        topics: See `find_rebalances`.
+    """
+
+    def __init__(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> None:
+        self._topics = TopicsSeen.told(topics)
+        self._spans = SpanFinder()
+
+    def learn(self, topics: Mapping[str, int] | TopicsSeen) -> None:
+        """Take other topics from now on."""
+        self._topics = TopicsSeen.told(topics)
+
+    def add(self, snapshot: Snapshot) -> Iterator[Rebalance]:
+        """Take the next snapshot.
+
+        Yields:
+            The rebalances that are over with it, quiet ones among them.
+        """
+        return self._told(self._spans.add(snapshot))
+
+    def finish(self) -> Iterator[Rebalance]:
+        """What is left of a rebalance that did not come to its end."""
+        return self._told(self._spans.finish())
+
+    def give_up(self, now_us: int) -> Iterator[Rebalance]:
+        """What is left of one whose hand-over should have come by now."""
+        return self._told(self._spans.give_up(now_us))
+
+    def _told(self, spans: Iterator[Span]) -> Iterator[Rebalance]:
+        for span in spans:
+            yield rebalance_of(span, self._topics)
+
+
+def _begin(before: Snapshot, began: int, generation: int) -> Span:
+    return Span(before=before, began_us=began, first_generation=generation, end=before)
 
 
 def _same_generation(last: Snapshot, snapshot: Snapshot) -> bool:
@@ -240,52 +350,45 @@ def _same_generation(last: Snapshot, snapshot: Snapshot) -> bool:
     )
 
 
-def _add_rejoining(opened: _Open, last: Snapshot, snapshot: Snapshot) -> None:
-    """Time without an owner while members join: of all in eager groups, else of those who are gone."""
-    began = began_us(last, snapshot)
-    here = {member.identity for member in snapshot.members}
-    for member in last.members:
-        gone = member.identity not in here
-        if gone or not snapshot.cooperative:
-            opened.add_unowned(member.assignment, snapshot.time_us - began)
-        if gone and member.instance_id and not cannot_be_lost(member, last, snapshot):
-            silent_us = min(member.session_timeout_ms * 1000, began - last.time_us)
-            opened.add_unowned(member.assignment, silent_us)
+def _each(snapshot: Snapshot) -> Iterable[tuple[str, SnapshotMember]]:
+    """The members with their identities, all of them even if two have the same."""
+    if len(snapshot.by_identity) == len(snapshot.members):
+        return snapshot.by_identity.items()
+    return [(member.identity, member) for member in snapshot.members]
 
 
-def _rebalance(opened: _Open, end: Snapshot, topics: TopicsSeen) -> Rebalance:
-    before = opened.before
-    changes = find_changes(before, end)
-    reasons = [*opened.reasons, *(one for one in changes if one.kind == "topics changed")]
-    old = {member.identity: member.member_id for member in before.members}
-    new = {member.identity: member.member_id for member in end.members}
-    partitions = sorted(before.owners.keys() | end.owners.keys())
-    moves = tuple(
-        OwnerMove(topic, partition, source, target)
-        for topic, partition in partitions
-        if (source := before.owners.get((topic, partition))) != (target := end.owners.get((topic, partition)))
-    )
+def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
+    """What a rebalance was: moves, reasons, the best possible.
+
+    Args:
+        span: Its snapshots.
+        topics: How many partitions topics had.
+    """
+    before, end, changes = span.before, span.end, span.changes
+    reasons = [*span.reasons, *(one for one in changes if one.kind == "topics changed")]
+    old, new = before.by_identity, end.by_identity
+    moves = find_owner_moves(before, end)
     loads = [len(member.assignment) for member in end.members]
     best = find_best(before, end, topics)
     return Rebalance(
         group=end.group,
-        first_generation=opened.first_generation,
+        first_generation=span.first_generation,
         generation=end.generation,
-        began=_EPOCH + timedelta(microseconds=opened.began_us),
+        began=_EPOCH + timedelta(microseconds=span.began_us),
         ended=_EPOCH + timedelta(microseconds=end.time_us),
-        seconds=(end.time_us - opened.began_us) / 1e6,
+        seconds=(end.time_us - span.began_us) / 1e6,
         strategy=end.strategy,
         reasons=tuple(dict.fromkeys(reasons)) or changes,
         members=len(end.members),
         joined=len(new.keys() - old.keys()),
         gone=len(old.keys() - new.keys()),
-        returned=sum(old[one] != new[one] for one in old.keys() & new.keys()),
+        returned=sum(old[one].member_id != new[one].member_id for one in old.keys() & new.keys()),
         partitions=best.partitions,
-        moved=sum(None not in (move.source, move.target) for move in moves),
+        moved=count_moved(moves),
         least_moved=best.moved,
         imbalance=max(loads, default=0) - min(loads, default=0),
         best_imbalance=best.imbalance,
-        unowned_seconds=sum(opened.unowned_us[one] for one in opened.unowned_us if one in end.owners) / 1e6,
+        unowned_seconds=span.unowned_us / 1e6,
         moves=moves,
-        quiet=_same_generation(before, end) and old.keys() == new.keys(),
+        quiet=span.quiet,
     )

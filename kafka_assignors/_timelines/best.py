@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from kafka import TopicPartition
 
+from kafka_assignors._groups import best
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._timelines.events import AssignmentReceived, Event, Lost, Started, Unsubscribed
 from kafka_assignors._timelines.rebalances import Holdings, Move, Rebalance
 from kafka_assignors.assignors._membership import by_topic
-from kafka_assignors.planners import plan_exact
 
 Weights = Mapping[str, int]
 """What each member can take on beside the others; 1 for those that are not named."""
@@ -44,7 +44,7 @@ def best_plan(
         )
         for member, topics in subscriptions.items()
     ]
-    return plan_exact(Group.of(by_topic(partitions), members))
+    return best.best_plan(Group.of(by_topic(partitions), members))
 
 
 def unevenness(loads: Mapping[str, int], weights: Weights | None = None) -> Fraction:

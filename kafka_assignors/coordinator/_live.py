@@ -12,6 +12,7 @@ from kafka.errors import KafkaError
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._groups.explanation import RECORD_LIMIT
 from kafka_assignors._groups.reasons import find_changes
+from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
@@ -116,34 +117,42 @@ class LiveGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rebalanced:
+class NotedChange:
     """A record of a group beside the one before it.
 
     Attributes:
         generation: Its generation.
+        begins: Whether its rebalance began with it; else it goes on with that of the record before.
         time_ms: When it was written, in milliseconds since 1970.
         seconds: How long after the one before; None if there is none.
         changes: What differs, and so why there was a rebalance.
     """
 
     generation: int
+    begins: bool
     time_ms: int
     seconds: float | None
     changes: tuple[Change, ...]
 
 
-def read_rebalances(live: LiveGroup) -> tuple[Rebalanced, ...]:
+def read_rebalances(live: LiveGroup) -> tuple[NotedChange, ...]:
     """Why a group rebalanced, as far as its records go back; the newest last."""
+    snapshots = [noted.snapshot(live.group_id) for noted in live.records]
+    finder = SpanFinder()
+    spans = [span for snapshot in snapshots for span in finder.add(snapshot)]
+    places = {id(snapshot): place for place, snapshot in enumerate(snapshots)}
+    going_on: set[int] = set()
+    for span in (*spans, *finder.finish()):
+        going_on.update(range(places[id(span.before)] + 2, places[id(span.end)] + 1))
     return tuple(
-        Rebalanced(
-            generation=after.value.generation,
-            time_ms=after.time_ms,
-            seconds=None if before is None else (after.time_ms - before.time_ms) / 1000,
-            changes=()
-            if before is None
-            else find_changes(before.snapshot(live.group_id), after.snapshot(live.group_id)),
+        NotedChange(
+            generation=after.generation,
+            begins=place not in going_on,
+            time_ms=after.time_us // 1000,
+            seconds=None if before is None else (after.time_us - before.time_us) / 1e6,
+            changes=() if before is None else find_changes(before, after),
         )
-        for before, after in zip((None, *live.records), live.records, strict=False)
+        for place, (before, after) in enumerate(zip((None, *snapshots), snapshots, strict=False))
     )
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from kafka_assignors._groups.activity import Activity, GroupFollower, Traffic
+from kafka_assignors._groups.activity import Activity, GroupFollower, MemberTraffic
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER
 from kafka_assignors.history._schemas import REBALANCES, TIME
-from kafka_assignors.history._snapshots import SnapshotReader
+from kafka_assignors.history._snapshots import SnapshotReader, read_safely
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors._groups.topics import TopicsSeen
@@ -73,24 +73,28 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class HistoryPart:
     """A part of a group's history.
 
     Attributes:
+        window: Its number, from 0 on.
         lead_in: How many of its records belong to the part before.
         last: Whether nothing comes after it.
     """
 
+    window: int = 0
     lead_in: int = 0
     last: bool = True
 
 
 def measure_part(
     records: Iterable[ArchivedRecord],
-    part: Part,
+    part: HistoryPart,
     *,
     topics: TopicsSeen | None = None,
     topic_names: Mapping[str, str] | None = None,
+    reader: SnapshotReader | None = None,
+    also: Callable[[Snapshot], object] = lambda _: None,
 ) -> Iterator[tuple[Activity, list[Rebalance]]]:
     """Measure a part of a group's history.
 
@@ -99,35 +103,28 @@ def measure_part(
         part: Which part it is.
         topics: See `find_rebalances`.
         topic_names: See `read_snapshots`.
+        reader: What reads the records, if the caller wants to know of it what it rejected.
+        also: Gets each snapshot of this part, too, so that nobody has to read the records again.
 
     Yields:
         One piece after the other.
     """
-    reader, follower = SnapshotReader(topic_names), GroupFollower(topics)
-    piece = _Piece()
-
-    def take(snapshots: Iterable[Snapshot], *, ours: bool) -> None:
-        for snapshot in snapshots:
-            if not ours:
-                follower.lead_in(snapshot)
-                continue
-            try:
-                piece.add(follower.add(snapshot))
-            except Exception:  # noqa: BLE001 - one group must not end the job for all
-                _log.exception(
-                    "cannot measure group %s at %s-%s", snapshot.group, snapshot.partition, snapshot.offset
-                )
-
+    reader = SnapshotReader(topic_names) if reader is None else reader
+    follower, piece = GroupFollower(topics), _Piece()
     for number, record in enumerate(records):
+        snapshots = read_safely(reader, record)
         # What a record adds is told when the next one comes, so the first of ours tells of the lead-in.
-        take(reader.add(record), ours=number > part.lead_in)
-        if number == part.lead_in - 1:
-            take(reader.flush(), ours=False)
+        if number > part.lead_in:
+            piece.take(snapshots, follower, also)
+        else:
+            snapshots += reader.flush() if number == part.lead_in - 1 else ()
+            for snapshot in snapshots:
+                follower.lead_in(snapshot)
         enough = piece.full or number % (4 * PIECE) == 4 * PIECE - 1
         if enough and (activity := follower.take()) is not None:
             yield activity, piece.found
             piece = _Piece()
-    take(reader.flush(), ours=True)
+    piece.take(reader.flush(), follower, also)
     if part.last:
         piece.add(follower.finish())
     if (activity := follower.take()) is not None:
@@ -140,6 +137,18 @@ class _Piece:
     def __init__(self) -> None:
         self.found: list[Rebalance] = []
         self._moves = 0
+
+    def take(
+        self, snapshots: Iterable[Snapshot], follower: GroupFollower, also: Callable[[Snapshot], object]
+    ) -> None:
+        for snapshot in snapshots:
+            also(snapshot)
+            try:
+                self.add(follower.add(snapshot))
+            except Exception:  # noqa: BLE001 - one group must not end the job for all
+                _log.exception(
+                    "cannot measure group %s at %s-%s", snapshot.group, snapshot.partition, snapshot.offset
+                )
 
     def add(self, rebalances: Iterable[Rebalance]) -> None:
         for one in rebalances:
@@ -182,7 +191,7 @@ def activity_of(row: Mapping[str, Any]) -> Activity:
         until_us=row["until"],
         members=row["members"],
         seen=set(row["seen"]),
-        traffic=[Traffic(**one) for one in row["traffic"]],
+        traffic=[MemberTraffic(**one) for one in row["traffic"]],
         rebalances=row["count"],
         moved=row["moved"],
         least_moved=row["least_moved"],

@@ -292,12 +292,6 @@ GROUPS: Final = _schema(
 )
 """One row for each group: how restless it was."""
 
-ACTUAL: Final = "actual"
-"""The assignor's name in the what-if row of what happened."""
-
-AS_IT_WAS: Final = "as it was"
-"""The scenario in which nothing but the assignor is another."""
-
 WHAT_IF: Final = _schema(
     ("group", pa.string(), False, "the group"),
     ("assignor", pa.string(), False, "the assignor that it was replayed with; actual for what happened"),

@@ -1,11 +1,12 @@
 """A group's records, in their order, as the snapshots that they are, or that they add up to.
 
-Each record of a classic group is a snapshot; those of KIP-848 are put together by `kip848_snapshots`. What a
-snapshot is, is said in `coordinator.snapshots`, whose names are here, too.
+Each record of a classic group is a snapshot; those of KIP-848 are put together by `_groups.kip848`. What a
+snapshot is, `_groups.snapshots` says, whose names are here, too.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from kafka_assignors._groups.kip848 import Kip848Group
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from uuid import UUID
 
+    from kafka_assignors._wire.offsets_topic import Record
+
 __all__ = [
     "EAGER_STRATEGIES",
     "ArchivedRecord",
@@ -31,8 +34,11 @@ __all__ = [
     "SnapshotMember",
     "SnapshotReader",
     "classic_snapshot",
+    "read_safely",
     "read_snapshots",
 ]
+
+_log = logging.getLogger(__name__)
 
 
 class SnapshotReader:
@@ -65,17 +71,21 @@ class SnapshotReader:
         last = self._last
         if last is not None and (record.partition, record.offset) <= (last.partition, last.offset):
             return
-        try:
-            decoded = decode_record(record.key, record.value)
-        except RecordError:
-            self.rejected += 1
-            return
-        again = self._classic is not None and isinstance(decoded, GroupMetadata)
+        decoded: Record | None = None
+        if record.snapshot is None:
+            try:
+                decoded = decode_record(record.key, record.value)
+            except RecordError:
+                self.rejected += 1
+                return
+        again = self._classic is not None and (decoded is None or isinstance(decoded, GroupMetadata))
         if again or (last is not None and last.time_us != record.time_us):
             self._kip848.give_up(record.time_us)
             yield from self.flush()
         self._last = record
-        if isinstance(decoded, GroupMetadata):
+        if decoded is None:
+            self._classic = record.snapshot
+        elif isinstance(decoded, GroupMetadata):
             self._classic = (
                 _gone(record, decoded.group_id, self._generation)
                 if decoded.value is None
@@ -97,6 +107,19 @@ class SnapshotReader:
         for snapshot in [one for one in found if one.members] or found[-1:]:
             self._generation = snapshot.generation
             yield snapshot
+
+
+def read_safely(reader: SnapshotReader, record: ArchivedRecord) -> list[Snapshot]:
+    """`SnapshotReader.add`; a record on which it fails is logged and counts as rejected.
+
+    Whatever the reason is, one group must not end the job for all.
+    """
+    try:
+        return list(reader.add(record))
+    except Exception:  # noqa: BLE001 - whatever it is
+        _log.exception("cannot read the record at %s-%s", record.partition, record.offset)
+        reader.rejected += 1
+        return []
 
 
 def read_snapshots(

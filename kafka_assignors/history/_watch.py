@@ -15,13 +15,14 @@ from kafka_assignors._groups.rebalances import RebalanceFinder
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 from kafka_assignors.coordinator._live import archived, find_coordinator, open_log, read_backwards, read_log
 from kafka_assignors.history._log import read_topics
-from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader
+from kafka_assignors.history._snapshots import SnapshotReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.snapshots import ArchivedRecord
 
     Names = Callable[[], Mapping[str, str]]
 
@@ -72,7 +73,12 @@ def watch_group(
                 messages = consumer.poll(timeout_ms=_POLL_MS).get(log, ())
                 yield [archived(message) for message in messages if belongs_to(message.key, group_id)]
 
-        yield from watch_records(polls(), before=before, names=lambda: _topic_names(admin))
+        yield from watch_records(
+            polls(),
+            before=before,
+            names=lambda: {topic.topic_id: topic.topic for topic in read_topics(admin)},
+            partitions=lambda: {topic.topic: topic.partitions for topic in read_topics(admin)},
+        )
     finally:
         consumer.close()
 
@@ -82,6 +88,7 @@ def watch_records(
     *,
     before: Iterable[ArchivedRecord] = (),
     names: Names = dict,
+    partitions: Callable[[], Mapping[str, int]] = dict,
     now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
 ) -> Iterator[Rebalance]:
     """The rebalances in a group's records as they come.
@@ -91,28 +98,43 @@ def watch_records(
             nothing came for a while.
         before: Its records up to now, of which nothing is told.
         names: Tells the names of topics by their ids; asked whenever the epoch of a KIP-848 group rises.
+        partitions: Tells how many partitions each topic has; asked whenever the group has new records. What
+            was the best possible depends on it.
         now_us: The time, in microseconds since 1970.
     """
-    reader, finder = SnapshotReader(), RebalanceFinder()
-
-    def follow(records: Sequence[ArchivedRecord]) -> Iterator[Rebalance]:
-        if any(kind_of(record.key) == _EPOCH for record in records):
-            reader.learn(names())
-        for record in records:
-            for snapshot in reader.add(record):
-                yield from finder.add(snapshot)
-
-    def idle() -> Iterator[Rebalance]:
-        for snapshot in reader.flush():
-            yield from finder.add(snapshot)
-
-    for _ in chain(follow(tuple(before)), idle()):
+    watcher = _Watcher(names, partitions)
+    for _ in chain(watcher.follow(tuple(before)), watcher.idle()):
         pass
     for records in polls:
-        yield from follow(records)
+        yield from watcher.follow(records)
         if not records:
-            yield from idle()
-            yield from finder.give_up(now_us())
+            yield from watcher.idle()
+            yield from watcher.finder.give_up(now_us())
+
+
+class _Watcher:
+    """Reads a group's records as they come."""
+
+    def __init__(self, names: Names, partitions: Callable[[], Mapping[str, int]]) -> None:
+        self.finder = RebalanceFinder()
+        self._reader = SnapshotReader()
+        self._names = names
+        self._partitions = partitions
+
+    def follow(self, records: Sequence[ArchivedRecord]) -> Iterator[Rebalance]:
+        """The rebalances that are over with these records."""
+        if any(kind_of(record.key) == _EPOCH for record in records):
+            self._reader.learn(self._names())
+        if records:
+            self.finder.learn(self._partitions())
+        for record in records:
+            for snapshot in self._reader.add(record):
+                yield from self.finder.add(snapshot)
+
+    def idle(self) -> Iterator[Rebalance]:
+        """The rebalances that are over as nothing came for a while."""
+        for snapshot in self._reader.flush():
+            yield from self.finder.add(snapshot)
 
 
 def kind_of(key: bytes) -> int:
@@ -126,7 +148,3 @@ def belongs_to(key: bytes | None, group_id: str) -> bool:
         return False
     group = group_id.encode()
     return key[2 : 4 + len(group)] == len(group).to_bytes(2) + group
-
-
-def _topic_names(admin: Admin) -> dict[str, str]:
-    return {topic.topic_id: topic.topic for topic in read_topics(admin)}

@@ -23,8 +23,8 @@ from kafka_assignors.history._snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.history._tables import between, fast, plain, sink
 from kafka_assignors.history._tables.decoded import CLASSIC
 from kafka_assignors.history._tables.job import (
-    Counts,
     NoTablesError,
+    TableCounts,
     TablesBusyError,
     make_tables,
     read_counts,
@@ -141,7 +141,7 @@ def expected_generations(rows: Rows) -> Rows:
 @pytest.fixture(scope="module")
 def whole(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Rows, dict[str, Rows], Counts]:
+) -> tuple[Rows, dict[str, Rows], TableCounts]:
     """An archive of one file, its tables by the plain decoder in one task, and their counts."""
     rows = [*random_rows(1, 300), counted(1, 10_000)]
     folder = tmp_path_factory.mktemp("whole")
@@ -153,26 +153,30 @@ def whole(
 
 
 class TestOneTask:
-    def test_what_was_read_is_decoded_or_rejected(self, whole: tuple[Rows, dict[str, Rows], Counts]) -> None:
+    def test_what_was_read_is_decoded_or_rejected(
+        self, whole: tuple[Rows, dict[str, Rows], TableCounts]
+    ) -> None:
         rows, tables, counts = whole
         assert counts.read == counts.decoded + counts.rejected == len(rows) - 1
         assert counts.rejected > 20
         assert counts.rows == {name: len(found) for name, found in tables.items()}
 
-    def test_moves_are_what_snapshots_differ_in(self, whole: tuple[Rows, dict[str, Rows], Counts]) -> None:
+    def test_moves_are_what_snapshots_differ_in(
+        self, whole: tuple[Rows, dict[str, Rows], TableCounts]
+    ) -> None:
         rows, tables, _ = whole
         assert len(tables["moves"]) > 500
         assert tables["moves"] == expected_moves(rows)
 
     def test_generations_are_the_records_that_tell_them_put_together(
-        self, whole: tuple[Rows, dict[str, Rows], Counts]
+        self, whole: tuple[Rows, dict[str, Rows], TableCounts]
     ) -> None:
         rows, tables, _ = whole
         assert tables["generations"] == expected_generations(rows)
         assert {one["records"] for one in tables["generations"]} > {1, 2}
 
     def test_rejected_records_are_kept_as_they_were(
-        self, whole: tuple[Rows, dict[str, Rows], Counts]
+        self, whole: tuple[Rows, dict[str, Rows], TableCounts]
     ) -> None:
         rows, tables, _ = whole
         at = {(one["partition"], one["offset"]): (one["key"], one["value"]) for one in rows[:-1]}
@@ -194,7 +198,7 @@ class TestSplits:
         self,
         spark: SparkSession,
         tmp_path: Path,
-        whole: tuple[Rows, dict[str, Rows], Counts],
+        whole: tuple[Rows, dict[str, Rows], TableCounts],
         how: str,
         decoder: str,
     ) -> None:
@@ -221,7 +225,7 @@ class TestSplits:
             assert found[name] == expected, name
 
     def test_records_that_were_archived_twice_do_not_move_twice(
-        self, spark: SparkSession, tmp_path: Path, whole: tuple[Rows, dict[str, Rows], Counts]
+        self, spark: SparkSession, tmp_path: Path, whole: tuple[Rows, dict[str, Rows], TableCounts]
     ) -> None:
         rows, tables, _ = whole
         out = str(tmp_path / "tables")
@@ -342,7 +346,7 @@ def test_an_archive_without_records_has_empty_tables(spark: SparkSession, tmp_pa
     out = str(tmp_path / "tables")
     (tmp_path / "topics").mkdir()
     counts = make_tables(spark, write_archive(tmp_path, [[counted(1, 7)]]), out)
-    assert counts == Counts(read=0, decoded=0, rejected=0, rows=dict.fromkeys(TABLES, 0))
+    assert counts == TableCounts(read=0, decoded=0, rejected=0, rows=dict.fromkeys(TABLES, 0))
     assert everything(out, spark) == {name: [] for name in TABLES}
     assert read_table(spark, out, "members").count() == 0
     (tmp_path / "new" / "records").mkdir(parents=True)
@@ -444,7 +448,7 @@ def test_of_two_runs_into_one_folder_the_one_that_ends_last_says_so(
 ) -> None:
     archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
     out = str(tmp_path / "tables")
-    others: list[Counts] = []
+    others: list[TableCounts] = []
 
     @contextmanager
     def watch(step: str) -> Iterator[None]:

@@ -10,9 +10,10 @@ import pytest
 
 from benchmarks.history_what_if import life
 from kafka_assignors._groups.kip848 import uuid_text
+from kafka_assignors._groups.saving import ACTUAL
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._schemas import ACTUAL, ARCHIVE, WHAT_IF
+from kafka_assignors.history._schemas import ARCHIVE, WHAT_IF
 from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
 from kafka_assignors.history._what_if.job import row_of, what_if
 from kafka_assignors.history._what_if.replay import replay
@@ -113,7 +114,10 @@ def test_what_cannot_be_read_or_replayed_counts_as_failed(spark: SparkSession, t
     deleted = [ArchivedRecord(group_metadata_key("deleted"), None, 2, 7, 5_000_000, None)]
     rows = archived({"good": good, "half": half, "bad": bad, "deleted": deleted})
 
-    found = what_if(read(spark, tmp_path, rows), assignors=["range"], topics=TOPICS).toArrow().to_pylist()
+    records = read(spark, tmp_path, rows)
+    found = (
+        what_if(records, assignors=["range"], scenarios=["as it was"], topics=TOPICS).toArrow().to_pylist()
+    )
 
     assert {(row["group"], row["assignor"]): (row["rebalances"], row["failed"]) for row in found} == {
         ("good", "actual"): (7, 0),
@@ -144,7 +148,11 @@ def test_groups_of_kip848_are_replayed(spark: SparkSession, tmp_path: Path) -> N
     rows = archived({"g": log.records})
 
     found = what_if(
-        read(spark, tmp_path, rows), assignors=["kip848:uniform", "range"], topics={"t": 4}, topic_names=names
+        read(spark, tmp_path, rows),
+        assignors=["kip848:uniform", "range"],
+        scenarios=["as it was"],
+        topics={"t": 4},
+        topic_names=names,
     ).toArrow()
 
     # Two partitions go to b, in 2 s; an eager assignor would have stopped all four.

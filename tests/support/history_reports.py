@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.reasons import Change
-from kafka_assignors._groups.rebalances import OwnerMove, Rebalance
+from kafka_assignors._groups.rebalances import Rebalance
 from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
 from kafka_assignors.history.report import (
     GroupHistory,

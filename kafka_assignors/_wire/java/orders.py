@@ -1,6 +1,7 @@
 """What of Java's strings, ids and hash maps shows in what Kafka decides: their hashes and their orders."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -19,6 +20,7 @@ def string_order(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
+@lru_cache(maxsize=65_536)
 def string_hash(text: str | None) -> int:
     """The `hashCode` of a string, and of an `Optional` of it, None for the empty one: 32 bits, unsigned."""
     value = 0

@@ -72,7 +72,7 @@ class NoTablesError(LookupError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class TableCounts:
     """What came of an archive.
 
     Attributes:
@@ -96,7 +96,7 @@ def make_tables(
     decoder: str = "auto",
     topics: DataFrame | None = None,
     watch: Watch | None = None,
-) -> Counts:
+) -> TableCounts:
     """Decode an archive into the tables of `schemas.TABLES`; what is in the folder already is replaced whole.
 
     Args:
@@ -144,7 +144,7 @@ def make_tables(
         for name, schema in TABLES.items():
             if not rows[name]:
                 write_empty(folder, name, schema)
-        counts = Counts(
+        counts = TableCounts(
             read=written.read,
             decoded=rows["records"],
             rejected=rows["rejected"],
@@ -170,13 +170,13 @@ def read_table(spark: SparkSession, out: str, name: str) -> DataFrame:
     return spark.read.parquet(posixpath.join(out, _manifest(out)["folder"], name))
 
 
-def read_counts(out: str) -> Counts:
+def read_counts(out: str) -> TableCounts:
     """What `make_tables` returned when it made the tables in a folder.
 
     Raises:
         NoTablesError: There are none.
     """
-    return Counts(**_manifest(out)["counts"])
+    return TableCounts(**_manifest(out)["counts"])
 
 
 @contextmanager

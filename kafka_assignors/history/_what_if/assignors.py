@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from kafka_assignors._model.arrays import NOBODY, IntArray, ranges
-from kafka_assignors._model.claims import ClaimTable
+from kafka_assignors._model.claims import Claims, ClaimTable
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION, Member
 from kafka_assignors._wire.java.orders import hash_order, string_hash
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors._model.plan import Plan
-    from kafka_assignors.history._what_if.course import Course, Step
+    from kafka_assignors.history._what_if.course import Course, CourseStep
 
 ROUNDS: Final = 10
 """How many rounds a cooperative rebalance may have; more are cut off."""
@@ -67,7 +67,7 @@ class Situation:
     sizes: Mapping[str, int]
 
     @classmethod
-    def of(cls, course: Course, step: Step) -> Situation:
+    def of(cls, course: Course, step: CourseStep) -> Situation:
         """What the members of a step see."""
         counts = dict(zip(course.topics, step.sizes, strict=True))
         group = Group.of(
@@ -114,6 +114,8 @@ class Situation:
             owner: (n,) the member that has each partition, or `NOBODY`.
             held: Whether they hold it now.
         """
+        # As `Group.of` would find it of members that claim this, in a third of the time: each partition is
+        # there, subscribed to, and claimed by one member.
         members, group = self.group.members, self.group
         there = np.flatnonzero(owner != NOBODY)
         there = there[np.argsort(owner[there], kind="stable")]
@@ -131,15 +133,16 @@ class Situation:
         )
         generations = np.full(len(members), NO_GENERATION)
         generations[claimant] = _GENERATION
-        return Group.of(
-            {topic: range(count) for topic, count in self.sizes.items()},
-            replace(
-                members,
-                claims=table,
-                generations=generations,
-                holds=np.full(len(members), held, dtype=np.bool_),
-            ),
+        claims = Claims(
+            partition=there,
+            member=claimant,
+            generation=generations[claimant],
+            subscribed=np.ones(there.size, dtype=np.bool_),
+            held=np.full(there.size, held, dtype=np.bool_),
         )
+        holds = np.full(len(members), held, dtype=np.bool_)
+        members = replace(members, claims=table, generations=generations, holds=holds)
+        return replace(group, members=members, claims=claims, owner=owner)
 
 
 class Leader(Protocol):
@@ -218,7 +221,7 @@ class ByContract:
         """
         who = situation.who.tolist()
         ids = situation.group.members.ids
-        order = hash_order(range(len(ids)), lambda number: _hash(ids[number]))
+        order = hash_order(range(len(ids)), lambda number: string_hash(ids[number]))
         self._assignors = {number: self._assignors.get(number) or self.make() for number in who}
         if self._leader not in self._assignors:
             self._leader = who[order[0]]
@@ -271,11 +274,6 @@ class ByContract:
         has = np.full(situation.group.size, NOBODY, dtype=np.int64)
         has[given] = to
         return has
-
-
-@lru_cache(maxsize=65_536)
-def _hash(member_id: str) -> int:
-    return string_hash(member_id)
 
 
 @lru_cache(maxsize=16)

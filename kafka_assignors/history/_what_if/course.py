@@ -1,19 +1,19 @@
-"""The course of a group: its memberships one after the other, and how long each took to settle.
+"""The course of a group: its rebalances one after the other, who was in it then, and how long each took.
 
-What is replayed is who was in the group, not what its assignor made of it. So
+What a rebalance is, `SpanFinder` says, for all commands. What is replayed is who was in the group, not what
+its assignor made of it. So
 
-- the generations of one cooperative hand-over are one rebalance: the same members with the same topics, and
-  the later generation gives away what the earlier one made members give up (`Snapshot.given_up`);
-- a group of KIP-848 rebalances until every member has what it is to have (`Snapshot.settled`);
-- several records of one generation are one rebalance: a static member came back, under another member id;
-- a rebalance of the same members for any other reason (new partitions, say) is a rebalance.
+- a rebalance of a classic group, which may be several generations of a cooperative hand-over, has a step for
+  each membership: members that join or leave amid the hand-over are a step of their own, as the assignor has
+  to see them. Steps of one rebalance have its number, and count as one;
+- a rebalance of a group of KIP-848 is one step: what it came to;
+- a rebalance of the same members for any other reason (new partitions, say) is a step;
+- a static member that comes back to its generation is none: its member id changes in the step before.
 
-A rebalance lasts from when the coordinator had all joins (`reasons.began_us`) to when it wrote the
-assignments; of a hand-over from the first of its generations to the last. How long the group waited for the
-joins no record tells.
+A step lasts from when the coordinator had all joins (`reasons.began_us`) to when it wrote the assignments.
+How long the group waited for the joins no record tells.
 
-The first step is no rebalance: it only says what there was when the history begins. If that is amid a
-rebalance, it is what came of it.
+The first step is no rebalance: it only says what there was when the history begins.
 
 A topic has as many partitions as were last seen until then, or as the group has given away since, whichever
 are more: it may have grown since it was seen. Before it was seen it has what the group gave away up to then.
@@ -31,6 +31,7 @@ import numpy as np
 
 from kafka_assignors._groups import reasons
 from kafka_assignors._groups.kip848 import PROTOCOL_TYPE
+from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY, IntArray, places
 
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
+    from kafka_assignors._groups.rebalances import Span
+    from kafka_assignors._groups.snapshots import Partitions, Snapshot, SnapshotMember
 
 MOST_PARTITIONS: Final = 100_000
 """How many partitions a topic can have; ids from there on are not believed: leaders may write anything."""
@@ -47,6 +49,8 @@ MOST_PARTITIONS: Final = 100_000
 _ID_BITS: Final = 32
 _ID_MASK: Final = (1 << _ID_BITS) - 1
 _REPLAYED: Final = ("consumer", PROTOCOL_TYPE)
+_CODED: Final = 4096
+"""How many members' partitions are remembered."""
 
 
 class Participant(NamedTuple):
@@ -63,10 +67,12 @@ class Participant(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A rebalance, or where the history begins.
+class CourseStep:
+    """A membership of a rebalance, or where the history begins.
 
     Attributes:
+        rebalance: The number of its rebalance, from 1 on; steps that follow each other with one number are
+            one. 0 for none: where the history begins, and where a group is otherwise than it was left.
         members: Who was in the group then, by identity; empty if nobody was left.
         began_us: When it began, in microseconds since 1970.
         ended_us: When the assignments were there.
@@ -78,6 +84,7 @@ class Step:
             the step before and this one.
     """
 
+    rebalance: int
     members: tuple[Participant, ...]
     began_us: int
     ended_us: int
@@ -110,7 +117,7 @@ class Course:
     topics: tuple[str, ...]
     bounds: IntArray
     identities: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[CourseStep, ...]
     until_us: int
     away: tuple[tuple[int, float], ...] = ()
 
@@ -118,7 +125,7 @@ class Course:
     def of(
         cls, snapshots: Iterable[Snapshot], topics: Mapping[str, int] | TopicsSeen | None = None
     ) -> Course:
-        """The course that snapshots of one group show; see `CourseBuilder`."""
+        """The course that snapshots of one group show, in their order; see `CourseBuilder`."""
         listed = list(snapshots)
         builder = CourseBuilder(listed[0].group if listed else "")
         for snapshot in listed:
@@ -140,24 +147,31 @@ class _Seen(NamedTuple):
     """A snapshot, made small."""
 
     time_us: int
-    partition: int
-    offset: int
-    generation: int
-    state_time_us: int | None
+    began_us: int
+    modern: bool
     cooperative: bool
-    settled: bool
     members: tuple[Participant, ...]
     given: IntArray
     to: NDArray[np.int32]
-    given_up: frozenset[int]
+    rebalance: int = 0
 
-    @property
-    def signature(self) -> tuple[tuple[str, str, frozenset[str]], ...]:
-        return tuple((member.identity, member.member_id, member.topics) for member in self.members)
+    def has_members_of(self, other: _Seen) -> bool:
+        """Whether the same members subscribe to the same topics."""
+        return [(one.identity, one.topics) for one in self.members] == [
+            (one.identity, one.topics) for one in other.members
+        ]
+
+    def is_same_but_for_ids(self, other: _Seen) -> bool:
+        """Whether all have what they had, though some may have another member id."""
+        return (
+            [one.identity for one in self.members] == [one.identity for one in other.members]
+            and np.array_equal(self.given, other.given)
+            and np.array_equal(self.to, other.to)
+        )
 
 
 class CourseBuilder:
-    """Takes a group's snapshots in any order, each as about two kilobytes, and makes its course.
+    """Takes a group's snapshots in their order, each as about two kilobytes, and makes its course.
 
     Args:
         group: The group.
@@ -167,66 +181,59 @@ class CourseBuilder:
         self._group = group
         self._topics: dict[str, int] = {}  # the first partition of each, in the order they came
         self._identities: dict[str, int] = {}
-        self._participants: dict[Participant, Participant] = {}
-        self._seen: list[_Seen] = []
+        self._participants: dict[str, Participant] = {}  # by member id
+        self._spans = SpanFinder(reasons=False)
+        self._last: Snapshot | None = None
+        self._steps: list[_Seen] = []  # where the history begins, and the memberships of its rebalances
+        self._open: list[_Seen] = []  # of the rebalance that may yet go on
+        self._rebalance = 0
+        self._any_members = False
+        self._until_us = 0
+        self._coded: dict[Partitions, IntArray] = {}
         self._given: IntArray = np.empty(0, dtype=np.int64)
 
     def add(self, snapshot: Snapshot) -> None:
         """Take a snapshot; those of others than consumers (Kafka Connect's workers, say) are passed over."""
         if snapshot.members and snapshot.protocol_type not in _REPLAYED:
             return
-        given: list[int] = []
-        to: list[int] = []
-        for member in snapshot.members:
-            number = self._identities.setdefault(member.identity, len(self._identities))
-            for topic in member.topics.union([topic for topic, _ in member.assignment]):
-                self._topics.setdefault(topic, len(self._topics) << _ID_BITS)
-            first = self._topics
-            given += [first[topic] | one for topic, one in member.assignment if 0 <= one < MOST_PARTITIONS]
-            to += [number] * (len(given) - len(to))
-        columns = self._columns(given, to)
-        self._seen.append(
-            _Seen(
-                time_us=snapshot.time_us,
-                partition=snapshot.partition,
-                offset=snapshot.offset,
-                generation=snapshot.generation,
-                state_time_us=snapshot.state_time_us,
-                cooperative=snapshot.cooperative or snapshot.protocol_type == PROTOCOL_TYPE,
-                settled=snapshot.settled,
-                members=tuple(self._participant(member) for member in snapshot.members),
-                given=columns[0],
-                to=columns[1],
-                given_up=frozenset(
-                    self._topics[topic] | one for topic, one in snapshot.given_up if topic in self._topics
-                ),
-            )
-        )
+        seen = self._seen(snapshot)
+        self._last = snapshot
+        self._any_members |= bool(snapshot.members)
+        self._until_us = max(self._until_us, snapshot.time_us)
+        ended = False
+        for span in self._spans.add(snapshot):
+            if span.end is snapshot:
+                ended = True
+                self._open.append(seen)
+            self._end_rebalance(span)
+        if self._spans.is_open:
+            self._open.append(seen)
+        elif not ended:
+            self._note(seen)
 
     def build(self, topics: Mapping[str, int] | TopicsSeen | None = None) -> Course:
-        """Make the course of the snapshots so far.
+        """Make the course of the snapshots; no more can be taken then.
 
         Args:
             topics: How many partitions each topic has, or had at what time; see above.
         """
-        # Offsets are the order of what happened; times of a record are a clock's. Only a group that moved to
-        # another partition of the topic has no other order.
-        one_log = len({seen.partition for seen in self._seen}) <= 1
-        self._seen.sort(key=lambda seen: (0 if one_log else seen.time_us, seen.partition, seen.offset))
-        rebalances, began = self._rebalances()
+        for span in self._spans.finish():
+            self._end_rebalance(span)
+        rebalances = self._steps if self._any_members else []
         numbers, bounds, sizes = self._layout(rebalances, TopicsSeen.told(topics))
         shown = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         steps = []
-        for rebalance, began_us, counts in zip(rebalances, began, sizes, strict=True):
+        for rebalance, counts in zip(rebalances, sizes, strict=True):
             if rebalance.given is not shown[0]:  # most generations give the same partitions away
                 topic = numbers[rebalance.given >> _ID_BITS]
                 shown = rebalance.given, bounds[topic] + (rebalance.given & _ID_MASK)
             owners = np.full(int(bounds[-1]), NOBODY, dtype=np.int32)
             owners[shown[1]] = rebalance.to
             steps.append(
-                Step(
+                CourseStep(
+                    rebalance=rebalance.rebalance,
                     members=rebalance.members,
-                    began_us=began_us,
+                    began_us=rebalance.began_us,
                     ended_us=rebalance.time_us,
                     sizes=counts,
                     owners=owners,
@@ -239,46 +246,99 @@ class CourseBuilder:
             bounds=bounds,
             identities=tuple(self._identities),
             steps=tuple(steps),
-            until_us=max((seen.time_us for seen in self._seen), default=0),
+            until_us=self._until_us,
         )
 
-    def _rebalances(self) -> tuple[list[_Seen], list[int]]:
-        """What each rebalance ended with, and when it began; the first is where the history begins."""
-        rebalances: list[_Seen] = []
-        began: list[int] = []
-        if not any(seen.members for seen in self._seen):
-            return rebalances, began
-        last = self._seen[0]  # before which nothing is known: what began there began when it was written
-        for seen in self._seen:
-            before = rebalances[-1] if rebalances else None
-            if before is not None and (not before.settled or _is_hand_over(before, seen)):
-                rebalances[-1] = seen
-            elif before is not None and _is_same(before, seen):
-                rebalances[-1] = before._replace(members=seen.members)
-            elif before is None or before.members or seen.members:
-                rebalances.append(seen)
-                began.append(reasons.began_us(last, seen))
-            last = seen
-        return rebalances, began
+    def _end_rebalance(self, span: Span) -> None:
+        """Make steps of the memberships of a rebalance."""
+        opened, self._open = self._open, []
+        if span.quiet:
+            self._note(opened[-1])
+            return
+        self._rebalance += 1
+        steps: list[_Seen] = []
+        for seen in opened:
+            if steps and (seen.modern or steps[-1].has_members_of(seen)):
+                steps[-1] = seen._replace(began_us=steps[-1].began_us)
+            else:
+                steps.append(seen)
+        self._steps += [one._replace(rebalance=self._rebalance) for one in steps]
+
+    def _note(self, seen: _Seen) -> None:
+        """What is seen without a rebalance: where the history begins; a static member that is back."""
+        last = self._steps[-1] if self._steps else None
+        if last is not None and last.is_same_but_for_ids(seen):
+            self._steps[-1] = last._replace(members=seen.members)
+        else:
+            self._steps.append(seen)
+
+    def _seen(self, snapshot: Snapshot) -> _Seen:
+        given: list[IntArray] = []
+        to: list[int] = []
+        for member in snapshot.members:
+            to.append(self._identities.setdefault(member.identity, len(self._identities)))
+            for topic in member.topics - self._topics.keys():
+                self._topics[topic] = len(self._topics) << _ID_BITS
+            given.append(self._codes(member.assignment))
+        columns = self._columns(given, to)
+        return _Seen(
+            time_us=snapshot.time_us,
+            began_us=snapshot.time_us if self._last is None else reasons.began_us(self._last, snapshot),
+            modern=snapshot.protocol_type == PROTOCOL_TYPE,
+            cooperative=snapshot.cooperative or snapshot.protocol_type == PROTOCOL_TYPE,
+            members=tuple(self._participant(member) for member in snapshot.members),
+            given=columns[0],
+            to=columns[1],
+        )
+
+    def _codes(self, partitions: Partitions) -> IntArray:
+        """Partitions by number. What a member has in one generation it has, most often, in the next."""
+        found = self._coded.get(partitions)
+        if found is None:
+            for topic in {topic for topic, _ in partitions} - self._topics.keys():
+                self._topics[topic] = len(self._topics) << _ID_BITS
+            first = self._topics
+            found = np.array(
+                [first[topic] | one for topic, one in partitions if 0 <= one < MOST_PARTITIONS],
+                dtype=np.int64,
+            )
+            if len(self._coded) >= _CODED:
+                self._coded.clear()
+            self._coded[partitions] = found
+        return found
 
     def _participant(self, member: SnapshotMember) -> Participant:
+        """The member, as the same object for as long as it stays the same."""
+        known = self._participants.get(member.member_id)
+        if (
+            known is not None
+            and known.topics == member.topics
+            and known.host == member.host
+            and known.rack == member.rack
+            and known.client_id == member.client_id
+            and known.instance_id == member.instance_id
+            and known.session_timeout_ms == member.session_timeout_ms
+        ):
+            return known
         made = Participant(
-            identity=member.identity,
-            member_id=member.member_id,
-            instance_id=member.instance_id,
-            client_id=member.client_id,
-            host=member.host,
-            rack=member.rack,
-            topics=member.topics,
-            session_timeout_ms=member.session_timeout_ms,
+            member.instance_id or member.member_id,
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.host,
+            member.rack,
+            member.topics,
+            member.session_timeout_ms,
         )
-        return self._participants.setdefault(made, made)
+        self._participants[member.member_id] = made
+        return made
 
-    def _columns(self, given: list[int], to: list[int]) -> tuple[IntArray, NDArray[np.int32]]:
+    def _columns(self, given: list[IntArray], to: list[int]) -> tuple[IntArray, NDArray[np.int32]]:
         """Partitions in order and whom they were given to; of two, the last. Equal columns are one."""
-        partitions = np.array(given, dtype=np.int64)
+        partitions = np.concatenate(given) if given else np.empty(0, dtype=np.int64)
+        numbers = np.repeat(np.array(to, dtype=np.int32), [each.size for each in given])
         order = np.argsort(partitions, kind="stable")
-        partitions, owners = partitions[order], np.array(to, dtype=np.int32)[order]
+        partitions, owners = partitions[order], numbers[order]
         if partitions.size and (partitions[1:] == partitions[:-1]).any():
             last = np.append(partitions[1:] != partitions[:-1], [True])
             partitions, owners = partitions[last], owners[last]
@@ -322,18 +382,3 @@ def _changes(
         for since, count in seen.changes(topic):
             found.setdefault(bisect_left(ended, since), []).append((number, count))
     return found
-
-
-def _is_same(before: _Seen, seen: _Seen) -> bool:
-    """Whether two records are of one generation: the same members, one of which may have been restarted."""
-    return before.generation == seen.generation and [one.identity for one in before.members] == [
-        one.identity for one in seen.members
-    ]
-
-
-def _is_hand_over(before: _Seen, seen: _Seen) -> bool:
-    return (
-        seen.generation > before.generation
-        and before.signature == seen.signature
-        and not before.given_up.isdisjoint(seen.given.tolist())
-    )

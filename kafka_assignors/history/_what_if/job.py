@@ -1,9 +1,9 @@
 """What-if for all groups of an archive, on Spark.
 
-One call of `applyInArrow` has all records of one group, as a stream of batches, and runs all assignors and
-scenarios on it. Each group once for each assignor took 1.7 to 2.4 times the CPU time (four assignors, 200
-groups of 50 generations), as its records are sent and read anew each time. So that is done only where there
-are fewer groups than cores.
+    records -> decoded once -> the course of each group -> replays
+
+A course is what a replay needs of a group, in a tenth of its records' bytes. Where there are fewer groups
+than cores, each is sent once for each assignor and scenario; else it is replayed where it was made.
 
 Of a group with 20 members and 200 partitions a task keeps 7 KiB of each generation with four assignors,
 however large the records are.
@@ -12,36 +12,54 @@ however large the records are.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator  # noqa: TC003 - Spark evaluates the annotations
+import pickle
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from kafka_assignors._groups.saving import ACTUAL
 from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors.history._schemas import ACTUAL, KEPT_TYPES, WHAT_IF
-from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader
+from kafka_assignors.history._chain import of_each_group
+from kafka_assignors.history._schemas import WHAT_IF
+from kafka_assignors.history._snapshots import SnapshotReader, read_safely
 from kafka_assignors.history._what_if.assignors import leader_of
-from kafka_assignors.history._what_if.course import CourseBuilder
+from kafka_assignors.history._what_if.course import Course, CourseBuilder
 from kafka_assignors.history._what_if.replay import Replay, replay_course
 from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
+    from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
+    from kafka_assignors.history._pieces import HistoryPart
+
 log = logging.getLogger(__name__)
 
-ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
-"""What is compared unless told otherwise."""
+ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", "kip848:uniform")
+"""What groups are replayed with unless told otherwise, in what-if and in reports."""
+
+SCENARIOS: Final = (AS_IT_WAS.name, "static members")
+"""How they are replayed unless told otherwise."""
+
+COURSES: Final = pa.schema(
+    [
+        pa.field("group", pa.string(), nullable=False),
+        pa.field("number", pa.int32(), nullable=False),
+        pa.field("course", pa.binary()),
+    ]
+)
+"""The course of each group, pickled; a long one in several rows, by number."""
 
 _TASKS_A_CORE: Final = 4
+_COURSE_BYTES: Final = 64 * 2**20
+"""Of a course in one row: Arrow's arrays of bytes end at 2 GiB."""
 
-_COLUMNS: Final = ("group", "key", "value", "partition", "offset", "timestamp")
-
-Part = tuple[tuple[Scenario, tuple[str, ...]], ...]
+ReplayPart = tuple[tuple[Scenario, tuple[str, ...]], ...]
 """What one call has to do: scenarios, and the assignors of each."""
 
 
@@ -49,7 +67,7 @@ def what_if(
     records: DataFrame,
     *,
     assignors: Sequence[str] = ASSIGNORS,
-    scenarios: Sequence[str] = (AS_IT_WAS.name,),
+    scenarios: Sequence[str] = SCENARIOS,
     topics: Mapping[str, int] | TopicsSeen | None = None,
     topic_names: Mapping[str, str] | None = None,
     split: bool | None = None,
@@ -72,91 +90,158 @@ def what_if(
     Raises:
         ValueError: There is no such assignor or scenario, or nothing to do.
     """
+    wanted = check_wanted(assignors, scenarios)
+    seen, names = TopicsSeen.told(topics), dict(topic_names or {})
+    cores = records.sparkSession.sparkContext.defaultParallelism
+    if split is None:
+        grouped = records.where("`group` is not null and key is not null").select("group").distinct()
+        split = grouped.limit(cores).count() < cores
+
+    def tell(group: str, _: HistoryPart, its: Iterator[ArchivedRecord]) -> Iterator[dict[str, Any]]:
+        return tell_course(group, its, seen, names)
+
+    # Left to itself, Spark goes by bytes, and makes fewer tasks of this than there is work for.
+    courses = of_each_group(records, tell, COURSES, tasks=_TASKS_A_CORE * cores)
+    return replay_courses(courses, wanted, split=split)
+
+
+def tell_course(
+    group: str, records: Iterable[ArchivedRecord], topics: TopicsSeen, topic_names: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """The course of a group, in rows of COURSES.
+
+    Args:
+        group: The group.
+        records: Its records by partition and offset; one that comes twice counts once.
+        topics: See `what_if`.
+        topic_names: See `what_if`.
+    """
+    follower, reader = CourseFollower(group), SnapshotReader(topic_names)
+    for record in records:
+        follower.take(read_safely(reader, record))
+    follower.take(reader.flush())
+    return follower.rows(topics, undecoded=reader.rejected)
+
+
+def read_course(rows: Iterable[Mapping[str, Any]]) -> tuple[Course, int]:
+    """The course of a group in rows of COURSES, and how many of its records could not be read."""
+    found: tuple[Course, int] = pickle.loads(b"".join(row["course"] for row in rows))  # noqa: S301 - our own
+    return found
+
+
+def check_wanted(assignors: Sequence[str], scenarios: Sequence[str]) -> tuple[ReplayPart, ...]:
+    """What is to be replayed: all that is to be done with one group, in parts that can be done apart.
+
+    Args:
+        assignors: See `what_if`.
+        scenarios: See `what_if`.
+
+    Raises:
+        ValueError: There is no such assignor or scenario, or nothing to do.
+    """
     chosen = tuple(dict.fromkeys(name for name in assignors if name != ACTUAL))
     for name in chosen:
         leader_of(name)
     wanted = tuple(dict.fromkeys(Scenario.of(name) for name in scenarios))
     if not wanted:
         raise ValueError(f"there is no scenario to replay: give at least {AS_IT_WAS.name!r}")
-    seen, names = TopicsSeen.told(topics), dict(topic_names or {})
-    told = records.where(sf.col("type").isin(*KEPT_TYPES) & sf.col("group").isNotNull())
-    cores = records.sparkSession.sparkContext.defaultParallelism
-    if split is None:
-        split = told.select("group").distinct().limit(cores).count() < cores
-    parts = _parts(wanted, chosen, split=split)
-
-    def replay_group(
-        key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        group, part = (scalar.as_py() for scalar in key)
-        replays = replay_records(group, _records(batches), parts[part], seen, names)
-        yield pa.RecordBatch.from_pylist([row_of(replay) for replay in replays], schema=WHAT_IF)
-
-    numbered = sf.explode(sf.lit([*range(len(parts))])) if split else sf.lit(0)
-    return (
-        told.select(*_COLUMNS)
-        .withColumn("part", numbered)
-        # Left to itself, Spark goes by bytes, and makes fewer tasks of this than there is work for.
-        .repartition(_TASKS_A_CORE * cores, "group", "part")
-        .sortWithinPartitions("group", "part", "partition", "offset")  # grouping leaves it so
-        .groupBy("group", "part")
-        .applyInArrow(replay_group, schema=from_arrow_schema(WHAT_IF))
-    )
+    alone = [(scenario, (name,)) for scenario in wanted for name in chosen]
+    return tuple((one,) for one in [(AS_IT_WAS, (ACTUAL,)), *alone])
 
 
-def _parts(scenarios: Sequence[Scenario], assignors: Sequence[str], *, split: bool) -> tuple[Part, ...]:
-    """What each call has to do: what happened, against which all else is measured, and what is asked for."""
+def replay_courses(courses: DataFrame, parts: tuple[ReplayPart, ...], *, split: bool) -> DataFrame:
+    """Replay the courses of groups.
+
+    Args:
+        courses: In schema COURSES, those of one group in one task and in order.
+        parts: What to do; see `check_wanted`.
+        split: Whether each part is a task of its own.
+
+    Returns:
+        In the schema `WHAT_IF`.
+    """
+    whole = tuple(chain.from_iterable(parts))
+
+    def replay_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # One row at a time: a course can be large.
+        single = (batch.slice(one, 1) for batch in batches for one in range(batch.num_rows))
+        rows = (row for batch in single for row in batch.to_pylist())
+        for (group, part), its in groupby(rows, key=lambda row: (row["group"], row.get("part"))):
+            course, broken = read_course(its)
+            replays = replay_parts(group, course, whole if part is None else parts[part], broken)
+            if replays:
+                yield pa.RecordBatch.from_pylist([row_of(replay) for replay in replays], schema=WHAT_IF)
+
+    told = courses.select(*COURSES.names)
     if split:
-        alone = [(scenario, (name,)) for scenario in scenarios for name in assignors]
-        return tuple((one,) for one in [(AS_IT_WAS, (ACTUAL,)), *alone])
-    wanted = dict.fromkeys(scenarios, tuple(assignors))
-    wanted[AS_IT_WAS] = (ACTUAL, *wanted.get(AS_IT_WAS, ()))
-    return (tuple(wanted.items()),)
+        told = (
+            told.withColumn("part", sf.explode(sf.lit([*range(len(parts))])))
+            .repartition(max(len(parts), told.sparkSession.sparkContext.defaultParallelism), "group", "part")
+            .sortWithinPartitions("group", "part", "number")
+        )
+    return told.mapInArrow(replay_all, from_arrow_schema(WHAT_IF))
 
 
-def replay_records(
-    group: str,
-    records: Iterable[ArchivedRecord],
-    part: Part,
-    topics: Mapping[str, int] | TopicsSeen,
-    topic_names: Mapping[str, str] | None = None,
-) -> list[Replay]:
-    """Replay the records of one group.
+class CourseFollower:
+    """Makes the course of one group as its snapshots come; what it fails on counts as undecoded.
+
+    Args:
+        group: The group.
+    """
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._builder = CourseBuilder(group)
+        self._broken = 0
+
+    def take(self, snapshots: Iterable[Snapshot]) -> None:
+        """Take the next snapshots."""
+        for snapshot in snapshots:
+            try:
+                self._builder.add(snapshot)
+            except Exception:
+                log.exception(
+                    "Leaving out group %s at %d/%d", self._group, snapshot.partition, snapshot.offset
+                )
+                self._broken += 1
+
+    def course(self, topics: Mapping[str, int] | TopicsSeen) -> Course:
+        """The course."""
+        return self._builder.build(topics)
+
+    def rows(self, topics: TopicsSeen, *, undecoded: int) -> Iterator[dict[str, Any]]:
+        """The course as rows of COURSES.
+
+        Args:
+            topics: See `what_if`.
+            undecoded: How many of the group's records could not be read.
+        """
+        told = pickle.dumps((self.course(topics), undecoded + self._broken), protocol=pickle.HIGHEST_PROTOCOL)
+        for number, begin in enumerate(range(0, len(told), _COURSE_BYTES)):
+            yield {"group": self._group, "number": number, "course": told[begin : begin + _COURSE_BYTES]}
+
+
+def replay_parts(group: str, course: Course, part: ReplayPart, broken: int) -> list[Replay]:
+    """Replay the course of one group.
 
     A group that is none of consumers, or never had any, has no replays.
 
     Args:
         group: The group.
-        records: Its records by partition and offset; one that comes twice counts once.
+        course: What was in its records.
         part: What to do.
-        topics: See `what_if`.
-        topic_names: The name of each topic by its id.
+        broken: How many of its records could not be read.
     """
-    builder = CourseBuilder(group)
-    reader = SnapshotReader(topic_names)
-    broken = 0
-    for record in records:
-        try:
-            for snapshot in reader.add(record):
-                builder.add(snapshot)
-        except Exception:  # whatever it is, one group must not fail the task
-            log.exception(
-                "Leaving out the record of group %s at %d/%d", group, record.partition, record.offset
-            )
-            broken += 1
-    for snapshot in reader.flush():
-        builder.add(snapshot)
-    broken += reader.rejected
-    told = builder.build(topics)
-    if not told.steps and not broken:
+    if not course.steps and not broken:
         return []
     replays: list[Replay] = []
-    for scenario, assignors in part:
+    for scenario, each in groupby(part, key=lambda one: one[0]):
+        assignors = [name for _, names in each for name in names]
         try:
-            replays += replay_course(scenario.apply(told), assignors, scenario.name, undecoded=broken)
-        except Exception:  # whatever it is, one group must not fail the task
+            replays += replay_course(scenario.apply(course), assignors, scenario.name, undecoded=broken)
+        except Exception:
             log.exception("The history of group %s cannot be replayed (%s)", group, scenario.name)
-            failed = broken + len(told.steps)
+            failed = broken + len(course.steps)
             replays += [
                 Replay(group=group, assignor=name, scenario=scenario.name, rebalances=(), undecoded=failed)
                 for name in assignors
@@ -177,32 +262,3 @@ def row_of(replay: Replay) -> dict[str, Any]:
         "unowned_seconds": replay.unowned_seconds,
         "failed": replay.failed,
     }
-
-
-def _records(batches: Iterator[pa.RecordBatch]) -> Iterator[ArchivedRecord]:
-    """The records in their order.
-
-    Raises:
-        RuntimeError: They do not come in it: a reader of snapshots would pass some over.
-    """
-    last = (-1, -1)
-    for batch in batches:
-        values = batch.column("value")
-        times = batch.column("timestamp").cast(pa.int64())
-        partitions, offsets = batch.column("partition"), batch.column("offset")
-        keys = batch.column("key")
-        for place in range(batch.num_rows):
-            this = partitions[place].as_py(), offsets[place].as_py()
-            if this < last:
-                raise RuntimeError(
-                    f"Spark gave the record at {this} after that at {last}, in spite of its sort"
-                )
-            last = this
-            yield ArchivedRecord(
-                key=keys[place].as_py(),
-                value=values[place].as_py(),
-                partition=this[0],
-                offset=this[1],
-                time_us=times[place].as_py(),
-                leader_epoch=None,
-            )

@@ -1,9 +1,10 @@
 """A group's history once more, with another assignor.
 
-Each rebalance of the course (`course`) is given to the assignor with what members had after the rebalance
-before, and counted by one rule, which is also that of what happened (`ACTUAL`):
+Each step of the course (`course`) is given to the assignor with what members had after the step before; steps
+of one rebalance are counted as one, by one rule, which is also that of what happened (`ACTUAL`):
 
-- *moved*: partitions that another member has than before; the partitions of members that are gone count.
+- *moved*: partitions that another member has after the rebalance than before it; those of members that are
+  gone count.
 - *imbalance*: the largest load less the smallest, among the members, whatever they subscribe to; 0 of nobody.
 - *unowned*: partition-seconds without an owner, the sum of
   1. the rebalance's own time. It takes as long as it took in truth, whatever the assignor. An eager assignor
@@ -26,13 +27,13 @@ Not counted is what is the same for all: how long the group waited for joins, an
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafka_assignors._groups.saving import ACTUAL
 from kafka_assignors._model.arrays import NOBODY, IntArray
-from kafka_assignors.history._schemas import ACTUAL
 from kafka_assignors.history._what_if.assignors import Situation, leader_of
 from kafka_assignors.history._what_if.course import Course
 from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
@@ -40,15 +41,15 @@ from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._groups.topics import TopicsSeen
-    from kafka_assignors.history._snapshots import Snapshot
-    from kafka_assignors.history._what_if.course import Step
+    from kafka_assignors.history._what_if.course import CourseStep
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rebalanced:
+class ReplayedRebalance:
     """What came of one rebalance.
 
     Attributes:
@@ -74,6 +75,15 @@ class Rebalanced:
     failure: str
     owners: IntArray | None = None
 
+    def continued(self, later: ReplayedRebalance) -> ReplayedRebalance:
+        """The same with a later step of it, whose moves are counted from before the rebalance."""
+        return replace(
+            later,
+            unowned_seconds=self.unowned_seconds + later.unowned_seconds,
+            failed=self.failed or later.failed,
+            failure=self.failure or later.failure,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
@@ -92,8 +102,8 @@ class Replay:
     group: str
     assignor: str
     scenario: str
-    rebalances: tuple[Rebalanced, ...]
-    beginning: Rebalanced | None = None
+    rebalances: tuple[ReplayedRebalance, ...]
+    beginning: ReplayedRebalance | None = None
     unowned_after: float = 0.0
     undecoded: int = 0
 
@@ -135,7 +145,7 @@ def replay(
     """Replay a group's history.
 
     Args:
-        snapshots: Of one group, in any order.
+        snapshots: Of one group, in their order.
         assignor: A name as `leader_of` takes it, or `ACTUAL` for what happened.
         topics: How many partitions each topic has, or had at what time; see `course`.
         scenario: What shall be otherwise.
@@ -181,9 +191,9 @@ def replay_course(
             group=course.group,
             assignor=player.name,
             scenario=scenario,
-            rebalances=tuple(player.played[1:]),
-            beginning=player.played[0] if player.played else None,
-            unowned_after=player.until(course.until_us, course.away),
+            rebalances=tuple(player.rebalances),
+            beginning=player.beginning,
+            unowned_after=player.unowned_after(course),
             undecoded=undecoded,
         )
         for player in players
@@ -195,70 +205,92 @@ class _Player:
 
     def __init__(self, course: Course, name: str, *, owners: bool) -> None:
         self.name = name
+        self.beginning: ReplayedRebalance | None = None
+        self.rebalances: list[ReplayedRebalance] = []
         self._tells_owners = owners
-        self.played: list[Rebalanced] = []
         self._leader = None if name == ACTUAL else leader_of(name)
         self._owners: IntArray = np.full(course.size, NOBODY, dtype=np.int64)
         self._left_out = 0
         self._ended = 0
+        self._rebalance = 0
+        self._before = self._owners  # who had what before the rebalance that is on
+        self._waste = 0.0  # partition-seconds that count for the next rebalance
 
-    def play(self, step: Step, situation: Situation | None) -> None:
+    def play(self, step: CourseStep, situation: Situation | None) -> None:
         """The next step; no situation if nobody is left."""
-        waste = self.until(step.ended_us, step.away)
-        before = self._owners
+        before, waste = self._owners, self._waste + self.until(step.ended_us, step.away)
+        goes_on = step.rebalance != 0 and step.rebalance == self._rebalance
+        self._rebalance, self._waste, self._ended = step.rebalance, 0.0, step.ended_us
+        if not goes_on:
+            self._before = before
+        found = self._play(step, situation, before, waste)
+        if self.beginning is None:
+            self.beginning = replace(found, unowned_seconds=0.0)
+        elif step.rebalance == 0:
+            self._waste = found.unowned_seconds
+        elif goes_on and self.rebalances:
+            self.rebalances[-1] = self.rebalances[-1].continued(found)
+        else:
+            self.rebalances.append(found)
+
+    def _play(
+        self, step: CourseStep, situation: Situation | None, before: IntArray, waste: float
+    ) -> ReplayedRebalance:
         self._owners = np.full(before.size, NOBODY, dtype=np.int64)
-        self._left_out, self._ended = 0, step.ended_us
+        self._left_out = 0
         if situation is None:
-            self.played.append(
-                Rebalanced(
-                    ended_us=step.ended_us,
-                    members=0,
-                    moved=0,
-                    imbalance=0,
-                    unowned_seconds=waste,
-                    left_out=0,
-                    failed=False,
-                    failure="",
-                    owners=self._owners if self._tells_owners else None,
-                )
+            return ReplayedRebalance(
+                ended_us=step.ended_us,
+                members=0,
+                moved=0,
+                imbalance=0,
+                unowned_seconds=waste,
+                left_out=0,
+                failed=False,
+                failure="",
+                owners=self._owners if self._tells_owners else None,
             )
-            return
         has, failure = self._assigned(step, situation, before)
         given = has != NOBODY
         after = np.where(given, situation.who[has], NOBODY)
         had = before[situation.at]
         owned = had != NOBODY
-        changed = owned & (had != after)
-        stops = changed if self._cooperative(step) else owned
+        stops = owned & (had != after) if self._cooperative(step) else owned
         loads = np.bincount(has[given], minlength=situation.who.size)
         self._owners[situation.at] = after
+        if self._leader is None and step.owners is not None:
+            # Also what members have of topics that they are not known to subscribe to.
+            self._owners = step.owners.astype(np.int64)
         self._left_out = int(given.size - np.count_nonzero(given))
         to_hand_over = 0
         if self._left_out and self._leader is None and step.cooperative:
             to_hand_over = int(np.count_nonzero(~given & (situation.kept(before) != NOBODY)))
-        self.played.append(
-            Rebalanced(
-                ended_us=step.ended_us,
-                members=situation.who.size,
-                moved=int(np.count_nonzero(changed & given)),
-                imbalance=int(loads.max() - loads.min()),
-                unowned_seconds=waste + int(np.count_nonzero(stops)) * step.seconds,
-                left_out=self._left_out,
-                failed=bool(failure) or self._left_out > to_hand_over,
-                failure=failure,
-                owners=self._owners if self._tells_owners else None,
-            )
+        had_one = (self._before != NOBODY) & (self._owners != NOBODY)
+        return ReplayedRebalance(
+            ended_us=step.ended_us,
+            members=situation.who.size,
+            moved=int(np.count_nonzero(had_one & (self._before != self._owners))),
+            imbalance=int(loads.max() - loads.min()),
+            unowned_seconds=waste + int(np.count_nonzero(stops)) * step.seconds,
+            left_out=self._left_out,
+            failed=bool(failure) or self._left_out > to_hand_over,
+            failure=failure,
+            owners=self._owners if self._tells_owners else None,
         )
+
+    def unowned_after(self, course: Course) -> float:
+        """Partition-seconds without an owner after the last rebalance."""
+        return self._waste + self.until(course.until_us, course.away)
 
     def until(self, time_us: int, away: Iterable[tuple[int, float]]) -> float:
         """Partition-seconds without an owner since the end of the last step."""
         waste = self._left_out * max(0, time_us - self._ended) / 1e6
         return waste + sum(int(np.count_nonzero(self._owners == who)) * seconds for who, seconds in away)
 
-    def _cooperative(self, step: Step) -> bool:
+    def _cooperative(self, step: CourseStep) -> bool:
         return step.cooperative if self._leader is None else self._leader.cooperative
 
-    def _assigned(self, step: Step, situation: Situation, before: IntArray) -> tuple[IntArray, str]:
+    def _assigned(self, step: CourseStep, situation: Situation, before: IntArray) -> tuple[IntArray, str]:
         if self._leader is None:
             assert step.owners is not None  # noqa: S101 - for the type checker
             had = step.owners[situation.at]

@@ -35,12 +35,12 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka_assignors.history import _schemas as schemas
+from kafka_assignors._groups import saving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from kafka_assignors.history._what_if.course import Course, Participant, Step
+    from kafka_assignors.history._what_if.course import Course, CourseStep, Participant
 
 _STATIC: Final = "static members"
 _DEFAULT_SESSION_MS: Final = 45_000
@@ -74,9 +74,9 @@ class Scenario:
                 timeout = int(match.group(1))
             elif text == _STATIC:
                 static = True
-            elif text != schemas.AS_IT_WAS or name.strip() != schemas.AS_IT_WAS:
+            elif text != saving.AS_IT_WAS or name.strip() != saving.AS_IT_WAS:
                 raise ValueError(
-                    f"there is no scenario {name!r}; choose {schemas.AS_IT_WAS!r}, {_STATIC!r},"
+                    f"there is no scenario {name!r}; choose {saving.AS_IT_WAS!r}, {_STATIC!r},"
                     f" 'session.timeout.ms=N', or '{_STATIC}, session.timeout.ms=N'"
                 )
         return cls(static=static, session_timeout_ms=timeout)
@@ -87,7 +87,7 @@ class Scenario:
         parts = [_STATIC] if self.static else []
         if self.session_timeout_ms is not None:
             parts.append(f"session.timeout.ms={self.session_timeout_ms}")
-        return ", ".join(parts) or schemas.AS_IT_WAS
+        return ", ".join(parts) or saving.AS_IT_WAS
 
     def apply(self, course: Course) -> Course:
         """The course as it would have been; as it was, with the absences of static members."""
@@ -129,7 +129,8 @@ class _Retold:
         """The other course."""
         stays, aways, late = self._stays()
         steps = self._steps(stays, late)
-        identities = tuple(stays)
+        # Owners are told by the numbers of these: who was there only amid a rebalance keeps his.
+        identities = tuple(dict.fromkeys((*self._told.identities, *stays)))
         numbers = {identity: number for number, identity in enumerate(identities)}
         away = _by_step(steps, aways, self._told.until_us)
         with_away = [
@@ -146,12 +147,12 @@ class _Retold:
     def _name(self, member: Participant) -> str:
         return self._names.get(member.identity, member.identity)
 
-    def _stays(self) -> tuple[dict[str, list[_Stay]], dict[str, list[_Away]], dict[int, Step]]:
+    def _stays(self) -> tuple[dict[str, list[_Stay]], dict[str, list[_Away]], dict[int, CourseStep]]:
         """When each member is in the group, and when it is away; rebalances at times that had none."""
         last: dict[str, Participant] = {}
         stays: dict[str, list[_Stay]] = {}
         aways: dict[str, list[_Away]] = {}
-        late: dict[int, Step] = {}
+        late: dict[int, CourseStep] = {}
         found = _stays_of(self._told.steps, self._times, self._name)
         for step in self._told.steps:
             last.update({self._name(member): member for member in step.members})
@@ -187,7 +188,7 @@ class _Retold:
             return went, went + self._scenario.session_timeout_ms * 1000
         return went, gone if member.instance_id is not None else gone + own
 
-    def _steps(self, stays: Mapping[str, list[_Stay]], late: Mapping[int, Step]) -> list[Step]:
+    def _steps(self, stays: Mapping[str, list[_Stay]], late: Mapping[int, CourseStep]) -> list[CourseStep]:
         events = [(time, 0, step) for time, step in zip(self._times, self._told.steps, strict=True)]
         events += [(time, 1, step) for time, step in late.items()]
         events.sort(key=lambda event: event[:2])
@@ -197,10 +198,10 @@ class _Retold:
         )
         present: set[str] = set()
         latest: dict[str, Participant] = {}
-        steps: list[Step] = []
-        before: Step | None = None
+        steps: list[CourseStep] = []
+        before: CourseStep | None = None
         sizes: tuple[int, ...] = ()
-        for time, is_late, told in events:
+        for number, (time, is_late, told) in enumerate(events):
             while ends and ends[0][0] <= time:
                 present.discard(ends.pop(0)[1])
             while starts and starts[0][0] <= time:
@@ -221,6 +222,7 @@ class _Retold:
             steps.append(
                 replace(
                     told,
+                    rebalance=-number if is_late else told.rebalance,
                     members=members,
                     began_us=time,
                     ended_us=time + told.ended_us - told.began_us,
@@ -232,7 +234,7 @@ class _Retold:
 
 
 def _stays_of(
-    steps: Iterable[Step], times: Iterable[int], name_of: Callable[[Participant], str]
+    steps: Iterable[CourseStep], times: Iterable[int], name_of: Callable[[Participant], str]
 ) -> dict[str, list[_Stay]]:
     """When each member was in the group."""
     stays: defaultdict[str, list[_Stay]] = defaultdict(list)
@@ -288,7 +290,7 @@ def _session_us(member: Participant) -> int:
     return 1000 * (told if told >= 0 else _DEFAULT_SESSION_MS)
 
 
-def _identities(step: Step) -> set[str]:
+def _identities(step: CourseStep) -> set[str]:
     return {member.identity for member in step.members}
 
 
@@ -299,7 +301,7 @@ def _alike(some: tuple[Participant, ...], others: tuple[Participant, ...]) -> bo
 
 
 def _by_step(
-    steps: list[Step], aways: Mapping[str, list[_Away]], until: int
+    steps: list[CourseStep], aways: Mapping[str, list[_Away]], until: int
 ) -> defaultdict[int, list[tuple[str, float]]]:
     """The seconds of absences from the end of each step to the beginning of the next, by the next's place."""
     begins = [step.began_us for step in steps]

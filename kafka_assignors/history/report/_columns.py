@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
+
+from kafka_assignors._common.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
     from kafka_assignors.history.report._model import GroupHistory, Limits
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HALF_WIDTH_SECONDS: Final = 10.0
 
 
@@ -144,7 +145,7 @@ def _owners(snapshot: Snapshot, names: Mapping[str, str]) -> dict[tuple[str, int
 
 
 def _time(snapshot: Snapshot) -> datetime:
-    return _EPOCH + timedelta(microseconds=snapshot.time_us)
+    return moment(snapshot.time_us)
 
 
 def listed_rebalances(rebalances: Sequence[Rebalance], most: int) -> list[Rebalance]:

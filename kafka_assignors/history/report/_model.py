@@ -1,7 +1,8 @@
 """What a report is made of: rows of the history's tables and snapshots, as plain Python objects.
 
 Nothing here knows Spark. `from_row` takes a row as a mapping, such as `Row.asDict(recursive=True)` of PySpark
-or an entry of `to_pylist()` of pyarrow; its names are those of `schemas.GROUPS`, `REBALANCES` and `WHAT_IF`.
+or an entry of `to_pylist()` of pyarrow; its names are those of `schemas.GROUPS`,
+`REBALANCES` and `WHAT_IF`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.history._snapshots import Snapshot
+    from kafka_assignors._groups.saving import WhatIf
+    from kafka_assignors._groups.snapshots import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,26 +50,6 @@ class GroupSummary:
         # A map is a dictionary to PySpark, and a list of pairs to pyarrow.
         values["reasons"] = dict(row["reasons"])
         return cls(**values)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf:
-    """A row of `schemas.WHAT_IF`, whose comments say what the fields are."""
-
-    group: str
-    assignor: str
-    scenario: str
-    rebalances: int
-    moved: int
-    imbalance: float
-    worst_imbalance: int
-    unowned_seconds: float
-    failed: int
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """The row as an object."""
-        return cls(**row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kafka_assignors._groups.advice import reason_words
-from kafka_assignors.history._schemas import ACTUAL
+from kafka_assignors._groups.saving import ACTUAL, best_saving, savings
 from kafka_assignors.history.report import (
     _causes as causes,
-    _savings as savings,
+    _savings as saved_words,
     _sentences as sentences,
     _words as words,
 )
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.saving import Saving, WhatIf
     from kafka_assignors.history.report._model import (
         GroupHistory,
         GroupSummary,
         ReportData,
-        WhatIf,
     )
 
 
@@ -139,7 +139,7 @@ def _section(
     drawn = columns(history, until, limits)
     strategy = next((one.strategy for one in reversed(rebalances) if one.strategy), None)
     listed = listed_rebalances(rebalances, limits.rebalances)
-    saving = savings.best_saving(rows)
+    saving = best_saving(rows)
     restarted = causes.restarts(rebalances)
     reasons = [
         (reason_words(kind), often)
@@ -184,11 +184,11 @@ def _overview_row(
     reason = "" if kind is None else reason_words(kind).title
     if part is not None and part.restarts >= max(summary.reasons.values(), default=1):
         reason = causes.RESTARTED.title
-    saving = savings.best_saving(rows)
+    saving = best_saving(rows)
     if saving is not None:
-        advice = f"{savings.change(saving.row, None)}: {savings.saved(saving)} less"
+        advice = f"{saved_words.change(saving.row, None)}: {saved_words.saved(saving)} less"
     else:
-        advice = "nothing that was tried helps much" if savings.savings(rows) else ""
+        advice = "nothing that was tried helps much" if savings(rows) else ""
     return OverviewRow(
         rank=place + 1,
         summary=summary,
@@ -210,7 +210,7 @@ def _figures(data: ReportData, what_if: dict[str, list[WhatIf]]) -> list[tuple[s
         (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
         (words.duration(sum(unowned.values()), short=True), "without an owner"),
     ]
-    best = [saving for rows in what_if.values() if (saving := savings.best_saving(rows)) is not None]
+    best = [saving for rows in what_if.values() if (saving := best_saving(rows)) is not None]
     if best:
         # What-if counts by a rule of its own, and may see more than there is in the table.
         avoidable = sum(min(max(one.unowned_seconds, 0.0), unowned.get(one.row.group, 0.0)) for one in best)
@@ -219,13 +219,13 @@ def _figures(data: ReportData, what_if: dict[str, list[WhatIf]]) -> list[tuple[s
 
 
 def _what_if_rows(
-    rows: Sequence[WhatIf], saving: savings.Saving | None, strategy: str | None
+    rows: Sequence[WhatIf], saving: Saving | None, strategy: str | None
 ) -> list[tuple[str, WhatIf, str, bool]]:
     """What happened, then the changes, the best first: words, row, what it saves, whether to recommend it."""
     found = [("What happened", row, "", False) for row in rows if row.assignor == ACTUAL]
-    for one in savings.savings(rows):
-        name = savings.change(one.row, strategy)
-        found.append((f"{name[:1].upper()}{name[1:]}", one.row, savings.spared(one), one == saving))
+    for one in savings(rows):
+        name = saved_words.change(one.row, strategy)
+        found.append((f"{name[:1].upper()}{name[1:]}", one.row, saved_words.spared(one), one == saving))
     return found
 
 

@@ -1,79 +1,14 @@
-"""What another assignor or setting would have avoided, and which one to recommend."""
+"""What another assignor or setting would have avoided, in words; the rule is in `_groups.saving`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from kafka_assignors.history._schemas import ACTUAL, AS_IT_WAS
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS
 from kafka_assignors.history.report import _words as words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kafka_assignors.history.report._model import WhatIf
-
-_WORTH_SECONDS: Final = 30.0
-_WORTH_MOVES: Final = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
-    """What a change would have avoided.
-
-    Attributes:
-        row: The what-if row with the change.
-        rebalances: How many rebalances; negative if there had been more.
-        moved: How many moves of partitions.
-        unowned_seconds: How many partition-seconds without an owner.
-    """
-
-    row: WhatIf
-    rebalances: int
-    moved: int
-    unowned_seconds: float
-
-
-def savings(rows: Iterable[WhatIf]) -> list[Saving]:
-    """What each change of a group would have avoided, the best first; nothing without a row of what happened.
-
-    Best is what avoids most time without an owner, then most moves, then most rebalances. A change with which
-    partitions would have been left out is never better than one without.
-    """
-    rows = list(rows)
-    actual = next((row for row in rows if row.assignor == ACTUAL), None)
-    if actual is None:
-        return []
-    found = [
-        Saving(
-            row=row,
-            rebalances=actual.rebalances - row.rebalances,
-            moved=actual.moved - row.moved,
-            unowned_seconds=actual.unowned_seconds - row.unowned_seconds,
-        )
-        for row in rows
-        if row is not actual
-    ]
-    return sorted(
-        found,
-        key=lambda one: (
-            one.row.failed > 0,
-            -round(one.unowned_seconds, 1),
-            -one.moved,
-            -one.rebalances,
-            one.row.scenario != AS_IT_WAS,
-            one.row.assignor,
-        ),
-    )
-
-
-def best_saving(rows: Iterable[WhatIf]) -> Saving | None:
-    """The change to recommend; None if none would have avoided much."""
-    best = next(iter(savings(rows)), None)
-    if best is None or best.row.failed:
-        return None
-    gains = best.unowned_seconds >= _WORTH_SECONDS or best.rebalances > 0 or best.moved >= _WORTH_MOVES
-    return best if gains and best.unowned_seconds > -1 else None
+    from kafka_assignors._groups.saving import Saving, WhatIf
 
 
 def change(row: WhatIf, strategy: str | None) -> str:

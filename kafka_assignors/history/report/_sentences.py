@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors.history.report import _words as words
 from kafka_assignors.history.report._causes import main_reason, restarts
-from kafka_assignors.history.report._savings import Saving, change, saved
+from kafka_assignors.history.report._savings import change, saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.saving import Saving
     from kafka_assignors.history.report._model import GroupSummary
 
 

@@ -36,7 +36,7 @@ _DIGIT: Final = 7
 _SLIVER: Final = 4
 
 
-class Run(NamedTuple):
+class OwnerRun(NamedTuple):
     """The same over several columns, from one to before another."""
 
     first: int
@@ -120,11 +120,11 @@ def _end(columns: Sequence[Column], last: Column) -> str:
     return "the end" if last is columns[-1] else words.moment(last.end)
 
 
-def _runs(values: Iterable[str]) -> Iterator[Run]:
+def _runs(values: Iterable[str]) -> Iterator[OwnerRun]:
     at = 0
     for value, same in itertools.groupby(values):
         length = sum(1 for _ in same)
-        yield Run(at, at + length, value)
+        yield OwnerRun(at, at + length, value)
         at += length
 
 

@@ -19,7 +19,7 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.history._pieces import Part, measure_part
+from kafka_assignors.history._pieces import HistoryPart, measure_part
 from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, read_snapshots
 from tests.support.group_histories import (
     START_US,
@@ -531,7 +531,7 @@ def _in_windows(records: Sequence[ArchivedRecord], window: int) -> tuple[list[Re
     activities: list[Activity] = []
     for begin in range(0, len(records), window):
         first = max(0, begin - lead)
-        part = Part(lead_in=begin - first, last=begin + window >= len(records))
+        part = HistoryPart(lead_in=begin - first, last=begin + window >= len(records))
         for activity, rebalances in measure_part(records[first : begin + window], part):
             activities.append(activity)
             found += rebalances
@@ -544,9 +544,9 @@ def _in_windows(records: Sequence[ArchivedRecord], window: int) -> tuple[list[Re
 
 def test_a_piece_ends_when_much_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     records = random_life(3, [RangeAssignor]).records
-    ((_, whole),) = measure_part(records, Part())
+    ((_, whole),) = measure_part(records, HistoryPart())
     monkeypatch.setattr("kafka_assignors.history._pieces.MOVES", 5)
-    pieces = [found for _, found in measure_part(records, Part())]
+    pieces = [found for _, found in measure_part(records, HistoryPart())]
     assert len(pieces) > 3
     assert [one for found in pieces for one in found] == whole
 
@@ -557,7 +557,7 @@ def test_a_snapshot_that_cannot_be_measured_is_left_out(
     records = random_life(3, [RangeAssignor]).records
 
     def generations() -> list[int]:
-        ((_, found),) = measure_part(records, Part())
+        ((_, found),) = measure_part(records, HistoryPart())
         return [one.generation for one in found]
 
     def fail_once(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:

@@ -18,6 +18,7 @@ from benchmarks.sample_history import sample_report
 from kafka_assignors._groups.advice import REASONS, reason_words
 from kafka_assignors._groups.reasons import Change, Kind
 from kafka_assignors._groups.rebalances import Rebalance
+from kafka_assignors._groups.saving import best_saving, savings
 from kafka_assignors.history import _schemas as schemas
 from kafka_assignors.history.report import (
     GroupHistory,
@@ -32,7 +33,7 @@ from kafka_assignors.history.report import (
 from kafka_assignors.history.report._causes import restarts
 from kafka_assignors.history.report._columns import columns, consumer_names, listed_rebalances
 from kafka_assignors.history.report._layout import COLOURS, Colouring
-from kafka_assignors.history.report._savings import best_saving, change, saved, savings, spared
+from kafka_assignors.history.report._savings import change, saved, spared
 from kafka_assignors.history.report._sentences import group_sentences, headline
 from kafka_assignors.history.report._strip_svg import bar_step, strip
 from kafka_assignors.history.report._timeline_svg import timeline, told

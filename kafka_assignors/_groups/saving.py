@@ -1,0 +1,109 @@
+"""What another assignor or setting would have saved a group, and which one to recommend: the one rule.
+
+`history what-if` and `history report` say the same, whatever words they use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ACTUAL: Final = "actual"
+"""The assignor of what happened."""
+
+AS_IT_WAS: Final = "as it was"
+"""The scenario of what happened."""
+
+WORTH_SECONDS: Final = 30.0
+"""So many partition-seconds without an owner less are worth a recommendation."""
+
+WORTH_MOVES: Final = 10
+"""So many moves less are."""
+
+_MORE_SECONDS: Final = 1.0
+"""So many partition-seconds without an owner more are too many for fewer rebalances or moves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """A row of `schemas.WHAT_IF`, whose comments say what the fields are."""
+
+    group: str
+    assignor: str
+    scenario: str
+    rebalances: int
+    moved: int
+    imbalance: float
+    worst_imbalance: int
+    unowned_seconds: float
+    failed: int
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """The row as an object."""
+        return cls(**row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """What a change would have avoided.
+
+    Attributes:
+        row: The what-if row with the change.
+        actual: That of what happened.
+        rebalances: How many rebalances; negative if there had been more.
+        moved: How many moves of partitions.
+        unowned_seconds: How many partition-seconds without an owner.
+    """
+
+    row: WhatIf
+    actual: WhatIf
+    rebalances: int
+    moved: int
+    unowned_seconds: float
+
+
+def savings(rows: Iterable[WhatIf]) -> list[Saving]:
+    """What each change of one group would have avoided, the best first; nothing without what happened.
+
+    Best is what avoids most time without an owner, then most moves, then most rebalances. A change with which
+    partitions would have been left out is never better than one without.
+    """
+    rows = list(rows)
+    actual = next((row for row in rows if row.assignor == ACTUAL), None)
+    if actual is None:
+        return []
+    found = [
+        Saving(
+            row=row,
+            actual=actual,
+            rebalances=actual.rebalances - row.rebalances,
+            moved=actual.moved - row.moved,
+            unowned_seconds=actual.unowned_seconds - row.unowned_seconds,
+        )
+        for row in rows
+        if row is not actual
+    ]
+    return sorted(
+        found,
+        key=lambda one: (
+            one.row.failed > 0,
+            -round(one.unowned_seconds, 1),
+            -one.moved,
+            -one.rebalances,
+            one.row.scenario != AS_IT_WAS,
+            one.row.assignor,
+        ),
+    )
+
+
+def best_saving(rows: Iterable[WhatIf]) -> Saving | None:
+    """The change to recommend; None if none would have avoided much."""
+    best = next(iter(savings(rows)), None)
+    if best is None or best.row.failed:
+        return None
+    gains = best.unowned_seconds >= WORTH_SECONDS or best.rebalances > 0 or best.moved >= WORTH_MOVES
+    return best if gains and best.unowned_seconds > -_MORE_SECONDS else None

@@ -1,0 +1,348 @@
+"""One archive, of which every command tells the same: rebalances, reasons, moves, least possible, advice.
+
+The commands' own functions are called, with the records of each group as an archive has them; Spark only
+hands these over (`tests/spark/test_cli_history_spark.py` runs the commands themselves).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
+from kafka_assignors._cli.history_what_if_text import what_if_lines
+from kafka_assignors._groups.best import best_of_equals, best_plan, find_best
+from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.kip848 import uuid_text
+from kafka_assignors._groups.moved import OwnerMove
+from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
+from kafka_assignors._groups.topics import TopicsSeen
+from kafka_assignors._model.arrays import NOBODY
+from kafka_assignors._model.group import Group, Member
+from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
+from kafka_assignors.coordinator._live import Coordinator, LiveGroup, Noted, read_rebalances
+from kafka_assignors.history import _decoded, _snapshots
+from kafka_assignors.history._archive_report import read_states, tell_group
+from kafka_assignors.history._decoded import read_batches
+from kafka_assignors.history._pieces import LEAD_IN, HistoryPart, activity_of, measure_part, piece_row
+from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
+from kafka_assignors.history._tables import moves as table_moves
+from kafka_assignors.history._tables.owners import Owners, encode_list
+from kafka_assignors.history._watch import watch_records
+from kafka_assignors.history._what_if.job import (
+    ASSIGNORS,
+    SCENARIOS,
+    check_wanted,
+    read_course,
+    replay_parts,
+    row_of,
+    tell_course,
+)
+from kafka_assignors.history.report._savings import change
+from tests.support.archives import random_records as random_pairs
+from tests.support.group_histories import member, random_life, random_records, snapshot
+from tests.support.kip848_log import TOPIC_IDS, Log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kafka_assignors._groups.rebalances import Rebalance
+
+TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
+NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
+
+
+def kip848() -> list[ArchivedRecord]:
+    """Two members come; a third is there only while the group is on its way; later comes a fourth."""
+    log = Log()
+    log.joined("a")
+    log.epoch(1)
+    log.assigned(1)
+    log.has("a", 1, "t0 t1 t2 t3")
+    log.at(10)
+    log.joined("b")
+    log.epoch(2)
+    log.assigned(2)
+    log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
+    log.has("b", 2, "", state=2)
+    log.at(11)
+    log.joined("c")
+    log.epoch(3)
+    log.assigned(3)
+    log.has("c", 3, "", state=2)
+    log.at(12)
+    log.gone("c")
+    log.epoch(4)
+    log.assigned(4)
+    log.at(13)
+    log.has("a", 4, "t0 t1")
+    log.has("b", 4, "t2 t3")
+    log.at(500)
+    log.gone("a")
+    log.epoch(5)
+    log.assigned(5)
+    log.at(501)
+    log.has("b", 5, "t0 t1 t2 t3")
+    log.at(600)
+    log.joined("d")
+    log.epoch(6)
+    log.assigned(6)
+    log.has("b", 5, "t0 t1", gives="t2 t3", state=1)
+    log.at(601)
+    log.has("b", 6, "t0 t1")
+    log.has("d", 6, "t2 t3")
+    return log.records
+
+
+GOLDEN: dict[str, list[ArchivedRecord]] = {
+    "eager": random_life(3, [RangeAssignor]).records,
+    "sticky": random_life(5, [StickyAssignor]).records,
+    "cooperative": random_life(1, [CooperativeStickyAssignor], acts=20).records,
+    "odd": random_records(3, records=80),
+    "kip848": kip848(),
+}
+
+
+@pytest.fixture(params=GOLDEN)
+def records(request: pytest.FixtureRequest) -> list[ArchivedRecord]:
+    return GOLDEN[request.param]
+
+
+def batch_of(records: Sequence[ArchivedRecord]) -> Any:
+    """Records as Spark hands them over."""
+    types = (pa.binary(), pa.binary(), pa.int32(), pa.int64(), pa.int64(), pa.int32())
+    columns = zip(*(record[:6] for record in records), strict=True)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=_decoded.COLUMNS)
+
+
+def decoded(records: Sequence[ArchivedRecord]) -> Iterator[ArchivedRecord]:
+    """Records as every command that reads an archive gets them."""
+    for _, part in read_batches([batch_of(records)]):
+        yield from part
+
+
+def metrics(records: Sequence[ArchivedRecord]) -> list[Rebalance]:
+    pieces = measure_part(decoded(records), HistoryPart(), topics=TOPICS, topic_names=NAMES)
+    return [one for _, found in pieces for one in found]
+
+
+def what_if(records: Sequence[ArchivedRecord]) -> list[WhatIf]:
+    """The rows of `history what-if`."""
+    course, broken = read_course(tell_course("g", decoded(records), TOPICS, NAMES))
+    parts = [one for part in check_wanted(ASSIGNORS, SCENARIOS) for one in part]
+    return [WhatIf.from_row(row_of(replay)) for replay in replay_parts("g", course, tuple(parts), broken)]
+
+
+def report(records: Sequence[ArchivedRecord]) -> tuple[list[Rebalance], int, list[WhatIf]]:
+    """What `history report` gets of a group: its rebalances, how many states to draw, rows of what-if."""
+    told = list(
+        tell_group("g", HistoryPart(), decoded(records), topics=TOPICS, topic_names=NAMES, replayed=True)
+    )
+    found, states = zip(*(read_states(row["states"]) for row in told if "states" in row), strict=True)
+    course, broken = read_course(row for row in told if "course" in row)
+    parts = [one for part in check_wanted(ASSIGNORS, SCENARIOS) for one in part]
+    replays = replay_parts("g", course, tuple(parts), broken)
+    return (
+        [one for piece in found for one in piece],
+        sum(map(len, states)),
+        [WhatIf.from_row(row_of(replay)) for replay in replays],
+    )
+
+
+def test_what_happened_is_the_same_in_metrics_watch_and_report(records: list[ArchivedRecord]) -> None:
+    measured = metrics(records)
+    assert len(measured) > 1
+    polls = [*([record] for record in records), []]
+    counts = {"orders": 14, "payments": 2, "t": 8}
+    watched = watch_records(
+        polls, names=lambda: NAMES, partitions=lambda: counts, now_us=lambda: records[-1].time_us
+    )
+    told = [one for one in watched if not one.quiet]
+    # Who watches does not know that a rebalance that did not end is the last.
+    assert told == measured[: len(told)]
+    assert len(told) >= len(measured) - 1
+    assert report(records)[0] == measured
+
+
+def test_what_happened_is_the_same_in_metrics_and_what_if(records: list[ArchivedRecord]) -> None:
+    measured, rows = metrics(records), what_if(records)
+    (actual,) = (row for row in rows if row.assignor == ACTUAL)
+    assert actual.scenario == AS_IT_WAS
+    assert actual.rebalances == len(measured)
+    assert actual.moved == sum(one.moved for one in measured)
+    assert actual.worst_imbalance == max(one.imbalance for one in measured)
+    assert report(records)[2] == rows
+
+
+def test_what_is_recommended_is_the_same_in_what_if_and_report(records: list[ArchivedRecord]) -> None:
+    rows = what_if(records)
+    saving = best_saving(rows)
+    (line,) = (line for line in what_if_lines(map(_row, rows)) if line.startswith("g: "))
+    if saving is None:
+        assert line == "g: nothing that was tried would have helped much"
+        return
+    named = f"{saving.row.assignor} (static members)"
+    if saving.row.scenario == AS_IT_WAS:
+        named = saving.row.assignor
+    assert line.startswith(f"g: {named} would have saved ")
+    words = change(saving.row, None)
+    assert ("static membership" in words) == (saving.row.scenario != AS_IT_WAS)
+
+
+def test_the_golden_archive_has_what_to_recommend_and_what_not() -> None:
+    found = {group: best_saving(what_if(records)) for group, records in GOLDEN.items()}
+    assert {saving is None for saving in found.values()} == {True, False}
+
+
+def _row(row: WhatIf) -> Mapping[str, Any]:
+    return {name: getattr(row, name) for name in WhatIf.__dataclass_fields__}
+
+
+@pytest.mark.parametrize("group", ["eager", "sticky", "cooperative"])
+def test_explain_tells_the_same_of_the_last_rebalance(group: str) -> None:
+    records, measured = GOLDEN[group], metrics(GOLDEN[group])
+    noted = []
+    for record in records:
+        told = decode_record(record.key, record.value)
+        assert isinstance(told, GroupMetadata)
+        assert told.value is not None
+        noted.append(
+            Noted(time_ms=record.time_us // 1000, value=told.value, leader_epoch=record.leader_epoch)
+        )
+    live = LiveGroup(
+        group_id="g",
+        state="Stable",
+        coordinator=Coordinator(partition=0, partitions=1, broker=0, address=""),
+        records=tuple(noted),
+        record_limit=1,
+        topics={"orders": tuple(range(14)), "payments": (0, 1)},
+        committed=(),
+    )
+    told_changes = read_rebalances(live)
+    last = measured[-1]
+    begun = next(place for place in reversed(range(len(told_changes))) if told_changes[place].begins)
+    of_last = told_changes[begun:]
+    assert (of_last[0].generation, of_last[-1].generation) == (last.first_generation, last.generation)
+    reasons = [one for each in of_last for one in each.changes]
+    assert set(last.reasons) <= set(reasons)
+    found = explain("g", noted[-1].value, live.topics)
+    assert found.account.imbalance == last.imbalance
+
+
+def test_moves_of_the_tables_add_up_to_those_of_metrics() -> None:
+    # Tables tell of moves from record to record; where each is a rebalance of its own, they are the same.
+    records = GOLDEN["eager"]
+    snapshots = list(read_snapshots(records))
+    owners = [
+        Owners((one.identity, encode_list(_by_topic(one.assignment))) for one in each.members)
+        for each in snapshots
+    ]
+    found = table_moves.find_moves(owners[:-1], owners[1:])
+    columns = [column.to_pylist() for column in found]
+    by_pair: dict[int, list[OwnerMove]] = {}
+    for pair, *move in zip(*columns, strict=True):
+        by_pair.setdefault(pair, []).append(OwnerMove(*move))
+    assert list(by_pair.values()) == [list(one.moves) for one in metrics(records) if one.moves]
+
+
+def _by_topic(partitions: frozenset[tuple[str, int]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        found.setdefault(topic, []).append(partition)
+    return found
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_each_record_is_decoded_once_a_command(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: Counter[str] = Counter()
+    one_by_one, at_once = decode_record, _decoded._decode
+
+    def decode_one(key: bytes | None, value: bytes | None) -> Any:
+        seen["decoded"] += 1
+        return one_by_one(key, value)
+
+    def decode_all(*columns: Any) -> Any:
+        found = at_once(*columns)
+        seen["decoded"] += len(found)
+        return found
+
+    monkeypatch.setattr(_snapshots, "decode_record", decode_one)
+    monkeypatch.setattr(_decoded, "_decode", decode_all)
+    if not compiled:
+        monkeypatch.setattr(_decoded, "compiled", lambda: None)
+    for records in GOLDEN.values():
+        for command in (metrics, what_if, report):
+            seen.clear()
+            command(records)
+            assert seen["decoded"] == len(records), command
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_records_decoded_at_once_are_the_snapshots_of_those_decoded_one_by_one(seed: int) -> None:
+    pairs = random_pairs(Random(seed), 120)
+    records = [
+        ArchivedRecord(key, value, 0, offset, offset * 1000, 3)
+        for offset, (key, value) in enumerate(pairs)
+        if key is not None
+    ]
+    assert list(read_snapshots(decoded(records))) == list(read_snapshots(records))
+
+
+def test_windows_of_decoded_records_tell_the_same_as_the_whole() -> None:
+    records = random_records(7, records=400)
+    whole = metrics(records)
+    found = []
+    for number, begin in enumerate(range(0, 400, 100)):
+        lead_in = min(LEAD_IN, begin)
+        part = HistoryPart(window=number, lead_in=lead_in, last=begin + 100 >= 400)
+        its = records[begin - lead_in : begin + 100]
+        found += [one for _, piece in measure_part(decoded(its), part, topics=TOPICS) for one in piece]
+    assert found == whole
+
+
+def test_a_piece_has_the_same_activity_with_its_rebalances_and_without(records: list[ArchivedRecord]) -> None:
+    for activity, found in measure_part(decoded(records), HistoryPart(), topics=TOPICS, topic_names=NAMES):
+        with_them, without = (piece_row("g", 0, 0, activity, each) for each in (found, ()))
+        assert activity_of(with_them) == activity_of(without)
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_the_best_of_equals_is_the_exact_planner_s(data: st.DataObject) -> None:
+    names = [f"m{number}" for number in range(data.draw(st.integers(1, 6)))]
+    sizes = data.draw(st.dictionaries(st.sampled_from("abc"), st.integers(1, 7), min_size=1))
+    partitions = [(topic, number) for topic, size in sizes.items() for number in range(size)]
+    owner = {one: data.draw(st.sampled_from([*names, "gone", None])) for one in partitions}
+    claims: dict[str, dict[str, list[int]]] = {name: {} for name in names}
+    for (topic, number), name in owner.items():
+        if name in claims:
+            claims[name].setdefault(topic, []).append(number)
+    group = Group.of(
+        {topic: range(size) for topic, size in sizes.items()},
+        [
+            Member(member_id=name, topics=frozenset(sizes), claims=claims[name], generation=0)
+            for name in names
+        ],
+    )
+    plan = best_plan(group)
+    kept = sum(
+        int(now) == int(was) for now, was in zip(plan.owner, group.owner, strict=True) if was != NOBODY
+    )
+    owned = sum(name is not None for name in owner.values())
+    loads = [sum(map(len, claims[name].values())) for name in names]
+    found = best_of_equals(loads, owned, len(partitions))
+    assert found.moved == owned - kept
+    assert found.imbalance == int(plan.loads.max() - plan.loads.min())
+
+
+def test_unequal_subscriptions_are_left_to_the_planner() -> None:
+    before = snapshot(1, 0, member("a", "t0 t1 u0", topics="tu"), member("b", "", topics="u"))
+    after = snapshot(2, 10, member("a", "t0 t1", topics="tu"), member("b", "u0", topics="u"))
+    best = find_best(before, after, TopicsSeen.always({}))
+    assert (best.partitions, best.moved, best.imbalance) == (3, 1, 1)
