@@ -15,8 +15,8 @@ nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "unit"]
 
 SPREAD = ("-n", "2", "--dist", "loadgroup")
-WAITING = ("-n", "4", "--dist", "loadgroup")
-"""Twice as many processes as a small machine has cores: with brokers, most of the time is waiting."""
+WAITING = ("-n", "3", "--dist", "loadgroup")
+"""A process more than a small machine has cores: with brokers, much of the time is waiting."""
 GATE = ("--oracle-scale", "1")
 NIGHT = ("--oracle-scale", "10")
 REPORT = Path(".pytest_cache/times.xml")

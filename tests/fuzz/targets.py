@@ -40,7 +40,7 @@ from kafka_assignors._wire.user_data import (
     encode_generation,
     encode_sticky,
 )
-from kafka_assignors.history._tables import fast, native, one_by_one, plain
+from kafka_assignors.history._tables import fast, native, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED
 from kafka_assignors.history._tables.moves import find_moves
 from kafka_assignors.history._tables.owners import (
@@ -277,14 +277,15 @@ def check_history_tables(data: bytes) -> None:
     tables, told = one_by_one.decode(batch, {})
     slow = {name: rows.cast(DECODED[name]) for name, rows in tables.items()}
     assert slow["records"].num_rows + slow["rejected"].num_rows == len(pairs)
-    for module in (plain, fast) if fast.is_compiled() else (plain,):
-        quick, quick_told = module.decode(batch, {})
+    if fast.is_compiled():
+        quick, quick_told = fast.decode(batch, {})
         for name, rows in quick.items():
             assert rows.cast(DECODED[name]).equals(slow[name])
         assert _given(quick_told) == _given(told)
-        # One identity may be in it twice.
-        raw = [as_bytes(one) for one in quick_told if one is not None]
-        _same_moves(raw[:-1], raw[1:])
+        told = quick_told
+    # One identity may be in it twice.
+    raw = [as_bytes(one) for one in told if one is not None]
+    _same_moves(raw[:-1], raw[1:])
 
 
 def _given(told: list[Told | None]) -> list[dict[str, bytes] | None]:

@@ -20,7 +20,7 @@ from kafka_assignors._wire.offsets_topic import (
 from kafka_assignors.history import _folders
 from kafka_assignors.history._schemas import ARCHIVE, TABLES, TOPICS
 from kafka_assignors.history._snapshots import ArchivedRecord, classic_snapshot
-from kafka_assignors.history._tables import between, fast, plain, sink
+from kafka_assignors.history._tables import between, fast, one_by_one, sink
 from kafka_assignors.history._tables.decoded import CLASSIC
 from kafka_assignors.history._tables.job import (
     NoTablesError,
@@ -128,7 +128,7 @@ def expected_moves(rows: Rows) -> Rows:
 def expected_generations(rows: Rows) -> Rows:
     """The last row of each, with how many there are, and the time of the first."""
     merged: dict[tuple[str, int], dict[str, Any]] = {}
-    each = plain.decode(batch_of(rows), {}).tables["generations"].cast(TABLES["generations"]).to_pylist()
+    each = one_by_one.decode(batch_of(rows), {}).tables["generations"].cast(TABLES["generations"]).to_pylist()
     for one in sorted(each, key=lambda one: (one["partition"], one["offset"])):
         before = merged.get((one["group"], one["generation"]))
         if before is not None:
@@ -487,7 +487,7 @@ def test_a_stream_forgets_quiet_groups_and_hands_on_their_runs() -> None:
         [row(key(f"g{number}"), group(1, member("a", {"t": [0]})), offset=number) for number in range(100)]
     )
     tracker = Tracker(most_bytes=10_000)
-    tables, owners = plain.decode(batch, {})
+    tables, owners = one_by_one.decode(batch, {})
     assert tracker.add(tables["classic"], owners).num_rows == 0
     early = tracker.ended().num_rows
     assert 70 < early < 100
@@ -516,7 +516,7 @@ def test_of_groups_that_come_whole_no_run_is_kept(monkeypatch: pytest.MonkeyPatc
                     for at in range(2)
                 ]
             )
-            tables, owners = plain.decode(batch, {})
+            tables, owners = one_by_one.decode(batch, {})
             records = tables["classic"].cast(CLASSIC)
             told = pa.array([as_bytes(one) for one in owners if one is not None], pa.binary())
             yield records.append_column("owners", told)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors.history._schemas import MOVES
-from kafka_assignors.history._tables import fast, plain
+from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import CLASSIC
 from kafka_assignors.history._tables.files import units
 from kafka_assignors.history._tables.owners import as_bytes
@@ -157,7 +157,7 @@ def moves_in_order(source: Source, groups: DataFrame, decoder: str) -> DataFrame
 
 
 def _owners(batches: Iterator[Any], *, read: Read, decoder: str) -> Iterator[Any]:
-    decode = fast.decode if decoder == "fast" else plain.decode
+    decode = fast.decode if decoder == "fast" else one_by_one.decode
     for unit in units(read(batches), UNIT):
         unit = unit.filter(pc.equal(unit["type"], _GROUP_METADATA))  # noqa: PLW2901 - the rest of it
         decoded, owners = decode(unit, {})

@@ -1,36 +1,94 @@
-"""The tables' rows of a batch of the archive, by `_decode.c`: all of its records in one call."""
+"""The tables' rows of a batch of the archive, by `_decode.c`: nearly all of its records in one call.
+
+That takes the records of consumers' classic groups in versions 0 to 3, as nearly all are. Whatever else there
+is, `one_by_one` decodes, so that both give the same rows in the same order.
+"""
 
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_assignors.history._tables import at_once
-from kafka_assignors.history._tables.at_once import SOURCES, Rows, Taken, dictionary_of, lists_of
-from kafka_assignors.history._tables.decoded import all_microseconds
+from kafka_assignors.history._tables import one_by_one
+from kafka_assignors.history._tables.decoded import DECODED, Decoded, all_microseconds, kept, table
 from kafka_assignors.history._tables.native import compiled, int32s, strings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafka_assignors.history._tables.decoded import Decoded
+    from kafka_assignors._model.arrays import IntArray
+    from kafka_assignors.history._tables.owners import Told
+
+_GROUP_METADATA: Final = 2
+_REBALANCE_TIMEOUT_SINCE: Final = 1
+
+SOURCES: Final = ["owned", "sticky"]
+"""Of claims, in the order in which they stand for each member."""
+
+
+class Rows(NamedTuple):
+    """Rows of one kind.
+
+    Attributes:
+        whose: (R,) for each row the number of what it belongs to.
+        columns: What was decoded, arrays of length R.
+    """
+
+    whose: IntArray
+    columns: dict[str, Any]
+
+
+class Taken(NamedTuple):
+    """What was decoded at once. Strings can be dictionary-encoded.
+
+    Attributes:
+        records: By number in the batch: `group`, `generation`, `version`, `protocol`, `leader`, `members`,
+            `state_time`.
+        members: By number among those records: the columns of table `members` that are the member's own.
+        assignments: By number among those members: `topic`, `partitions`.
+        claims: The same, and `source`, `claimed_generation`.
+        owners: Of each of the records.
+    """
+
+    records: Rows
+    members: Rows
+    assignments: Rows
+    claims: Rows
+    owners: list[Told | None]
 
 
 def is_compiled() -> bool:
-    """Whether the compiled part is there, without which there is only `plain`."""
+    """Whether the compiled part is there, without which there is only `one_by_one`."""
     return compiled() is not None
 
 
 def decode(batch: Any, names: Mapping[str, str]) -> Decoded:
-    """Decode a batch of the archive; see `at_once.decode`. Owners come as bytes.
+    """Decode a batch of the archive.
+
+    Args:
+        batch: Rows in schema ARCHIVE.
+        names: The names of topics by id, for the records of KIP-848.
+
+    Returns:
+        The rows of all records; strings can be dictionary-encoded. Owners come as bytes.
 
     Raises:
         ImportError: It was not compiled.
     """
-    return at_once.decode(batch, names, take)
+    taken = take(batch)
+    numbers = taken.records.whose
+    rows = _rows(batch, taken)
+    others = np.setdiff1d(kept(batch), numbers, assume_unique=True)
+    if others.size == 0:
+        return Decoded({name: table(name, batch, *of_table) for name, of_table in rows.items()}, taken.owners)
+    rest, more_owners = one_by_one.decode_numbered(batch, others, names)
+    merged = {name: table(name, batch, *_merged(name, rows[name], more)) for name, more in rest.items()}
+    told = taken.owners + more_owners
+    in_order = np.argsort(np.concatenate((numbers, rest["classic"][0])), kind="stable")
+    return Decoded(merged, [told[number] for number in in_order.tolist()])
 
 
 def take(batch: Any) -> Taken:
@@ -101,3 +159,106 @@ def _binary(bounds: bytes, data: bytes, valid: Any = None) -> Any:
     if valid is not None and not valid.all():
         buffers[0] = pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.Array.from_buffers(pa.binary(), len(bounds) // 4 - 1, buffers)
+
+
+def _merged(name: str, rows: Rows, more: tuple[IntArray, dict[str, Any]]) -> Rows:
+    """What was decoded either way, in the order of the records."""
+    numbers, columns = more
+    if numbers.size == 0:
+        return rows
+    every = np.concatenate((rows.whose, numbers))
+    order = np.argsort(every, kind="stable")
+    indices = pa.array(order)
+    schema = DECODED[name]
+    return Rows(
+        every[order],
+        {
+            column: pa.concat_arrays([rows.columns[column].cast(schema.field(column).type), array]).take(
+                indices
+            )
+            for column, array in columns.items()
+        },
+    )
+
+
+def _rows(batch: Any, taken: Taken) -> dict[str, Rows]:
+    """The rows of each table."""
+    numbers, of_record = taken.records
+    count = numbers.size
+    of_group = {name: of_record[name] for name in ("group", "generation")}
+    size = pa.array(_sizes(batch["key"])[numbers] + _sizes(batch["value"])[numbers], pa.int32())
+    member_record, of_member = taken.members
+    indices = pa.array(member_record)
+    whose = {name: array.take(indices) for name, array in of_group.items()}
+    has_timeout = np.asarray(of_record["version"])[member_record] >= _REBALANCE_TIMEOUT_SINCE
+    timeout = pa.array(np.asarray(of_member["rebalance_timeout_ms"]), mask=~has_timeout)
+    rows = {
+        "records": Rows(
+            numbers,
+            {
+                **of_group,
+                "type": _repeat(_GROUP_METADATA, count, pa.int16()),
+                "name": _repeat("GroupMetadata", count, pa.string()),
+                "member_id": pa.nulls(count, pa.string()),
+                "tombstone": _repeat(False, count, pa.bool_()),
+                "size": size,
+            },
+        ),
+        "generations": Rows(
+            numbers,
+            {
+                **of_record,
+                "protocol_type": _repeat(one_by_one.CONSUMER, count, pa.string()),
+                "size": size,
+            },
+        ),
+        "classic": Rows(numbers, of_group),
+        "members": Rows(
+            numbers[member_record],
+            {
+                **whose,
+                **of_member,
+                "rebalance_timeout_ms": timeout,
+                "topic_regex": pa.nulls(member_record.size, pa.string()),
+                "problem": pa.nulls(member_record.size, pa.string()),
+            },
+        ),
+        "rejected": Rows(numbers[:0], {"reason": pa.array([], pa.string())}),
+    }
+    whose["member_id"] = of_member["member_id"]
+    for name, (member, columns) in (("assignments", taken.assignments), ("claims", taken.claims)):
+        indices = pa.array(member)
+        of_topic = {column: array.take(indices) for column, array in whose.items()}
+        rows[name] = Rows(numbers[member_record[member]], of_topic | columns)
+    assigned = rows["assignments"]
+    assigned.columns["stage"] = dictionary_of(np.zeros(assigned.whose.size, dtype=np.int32), ["assigned"])
+    assigned.columns["topic_id"] = pa.nulls(assigned.whose.size, pa.string())
+    return rows
+
+
+def _sizes(array: Any) -> IntArray:
+    """How many bytes each row has."""
+    bounds = np.frombuffer(array.buffers()[1], dtype=np.int32)
+    return np.diff(bounds[array.offset : array.offset + len(array) + 1]).astype(np.int64)
+
+
+def _repeat(value: Any, count: int, kind: Any) -> Any:
+    return pa.repeat(pa.scalar(value, kind), count)
+
+
+def dictionary_of(numbers: Any, values: list[str]) -> Any:
+    """A dictionary-encoded array of few values."""
+    return pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), pa.array(values))
+
+
+def lists_of(bounds: Any, values: Any) -> Any:
+    """An array of lists.
+
+    Args:
+        bounds: A buffer of L + 1 int32, where each list begins and the last ends.
+        values: What is in them.
+    """
+    kind = pa.list_(pa.field("element", values.type, nullable=False))
+    return pa.Array.from_buffers(
+        kind, memoryview(bounds).nbytes // 4 - 1, [None, pa.py_buffer(bounds)], children=[values]
+    )

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES
-from kafka_assignors.history._tables import fast, one_by_one, plain
+from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import kept
 from kafka_assignors.history._tables.files import TableFiles, abort, commit, units
 from kafka_assignors.history._tables.sources import in_schema
@@ -57,7 +57,7 @@ def choose(decoder: str) -> str:
     """The decoder that is meant.
 
     Args:
-        decoder: "fast", "plain", or "auto": fast if it was compiled.
+        decoder: "fast", which is compiled; "plain", which is not; or "auto": fast if it was compiled.
 
     Raises:
         ValueError: There is no such decoder, or it was not compiled.
@@ -153,7 +153,7 @@ def _decode(
     files: TableFiles, batches: Iterator[Any], *, read: Read, decoder: str, names: Mapping[str, str]
 ) -> int:
     is_fast = decoder == "fast"
-    decode = fast.decode if is_fast else plain.decode
+    decode = fast.decode if is_fast else one_by_one.decode
     tracker = Tracker(fast=is_fast)
     count = 0
     for unit in units(read(batches), UNIT):

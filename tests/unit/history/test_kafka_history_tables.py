@@ -14,7 +14,7 @@ from kafka.protocol.api_data import ApiData
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._tables import fast, one_by_one, plain
+from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from tests.support.archives import archived, random_value, time_of
@@ -70,7 +70,6 @@ def _write_package(folder: Path) -> None:
             marks=pytest.mark.skipif(not fast.is_compiled(), reason="_decode was not compiled"),
             id="fast",
         ),
-        pytest.param(plain.decode, id="plain"),
         pytest.param(one_by_one.decode, id="one by one"),
     ]
 )
