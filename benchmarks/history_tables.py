@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RESULT: Final = Path(__file__).parent / "results" / "history_tables.md"
-LIMITS: Final = {"fast": 5.0, "plain": 20.0}
-"""How many times the CPU of reading each decoder may take."""
+DECODERS: Final = ("fast", "plain")
+LIMITS: Final = {"fast": 5.0}
+"""How many times the CPU of reading a decoder may take; the plain reference may take what it takes."""
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _SMALL: Final = 2_000
@@ -159,7 +160,7 @@ def _report(archive: Path, costs: dict[str, Cost], *, warm: bool) -> str:
     ]
     for name, cost in costs.items():
         limit = f"{LIMITS[name]:.0f}" if name in LIMITS else ""
-        memory = f"{cost.memory:.0f}" if name in LIMITS else ""
+        memory = f"{cost.memory:.0f}" if name in DECODERS else ""
         lines.append(
             f"| {_TITLES[name]} | {cost.cpu:.1f} | {cost.cpu / floor:.1f} | {limit} | {cost.wall:.1f} | "
             f"{count / cost.cpu:,.0f} | {memory} |"
@@ -195,7 +196,7 @@ def main() -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=40_000, help="how many (40,000)")
-    parser.add_argument("--decoders", nargs="*", choices=[*LIMITS], default=[*LIMITS], help="which (all)")
+    parser.add_argument("--decoders", nargs="*", choices=DECODERS, default=[*DECODERS], help="which (all)")
     parser.add_argument("--archive", type=Path, help="where to keep the archive, or where it is")
     parser.add_argument("--warm", action="store_true", help="in JVMs that have run the same before")
     parser.add_argument("--result", type=Path, default=RESULT, help="the file to write")
@@ -216,7 +217,9 @@ def main() -> int:
         report = _report(archive, costs, warm=options.warm)
     options.result.write_text(report)
     sys.stdout.write(report)
-    return int(any(costs[name].cpu > LIMITS[name] * costs["read"].cpu for name in options.decoders))
+    return int(
+        any(costs[name].cpu > limit * costs["read"].cpu for name, limit in LIMITS.items() if name in costs)
+    )
 
 
 if __name__ == "__main__":

@@ -133,6 +133,16 @@ class _NoRoomError(Exception):
 class _Flow:
     """How many partitions of each cell go to each node, step by step.
 
+    `in_blocks` and `in_window` are the two orders of steps. Each step stands on what the one before left:
+
+    1. `start`: members of one kind are one node; all arcs are open and carry nothing.
+    2. `level` spreads the loads, and says what each node is sure to get and may get. `in_one_block` counts
+       the same where all members are one block.
+    3. For racks, then for moves: `split` tells members of a node apart where the goal does, `send` makes the
+       flow a cheapest one, `settle` shuts and fixes what all cheapest flows have in common. So no later step
+       can spoil what an earlier one reached. `settle` reads `free` and `distance` of the last `send`.
+    4. `hand_out` turns numbers into owners, with `stays_on` of the last step for moves.
+
     Attributes:
         arcs: The arcs that are open.
         carried: (E,) partitions that each arc carries now.
