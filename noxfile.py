@@ -15,8 +15,7 @@ nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "unit"]
 
 SPREAD = ("-n", "2", "--dist", "loadgroup")
-WAITING = ("-n", "3", "--dist", "loadgroup")
-"""A process more than a small machine has cores: with brokers, much of the time is waiting."""
+"""No more processes than a small machine has cores: with more, brokers and JVMs starve each other."""
 GATE = ("--oracle-scale", "1")
 NIGHT = ("--oracle-scale", "10")
 REPORT = Path(".pytest_cache/times.xml")
@@ -74,20 +73,20 @@ def browser(session: nox.Session) -> None:
 @nox.session
 def broker(session: nox.Session) -> None:
     """Real Kafka brokers, clients of four libraries, chaos."""
-    run(session, "pytest", *WAITING, "integration_tests", *session.posargs)
+    run(session, "pytest", *SPREAD, "integration_tests", *session.posargs)
 
 
 @nox.session(name="all")
 def everything(session: nox.Session) -> None:
     """All tests in full, as the README and the gate run them."""
-    run(session, "pytest", *WAITING, *GATE, *session.posargs)
+    run(session, "pytest", *SPREAD, *GATE, *session.posargs)
 
 
 @nox.session
 def times(session: nox.Session) -> None:
     """All tests in full, and a table of where the time went."""
     try:
-        run(session, "pytest", *WAITING, *GATE, f"--junitxml={REPORT}", *session.posargs)
+        run(session, "pytest", *SPREAD, *GATE, f"--junitxml={REPORT}", *session.posargs)
     finally:
         run(session, "tests.support.times", str(REPORT))
 

@@ -32,6 +32,9 @@ SHAPES: Final = (
 )
 """Clusters of which there is one: the tests of each run in one process, one after the other."""
 
+SPARK_WITH_BROKERS: Final = ("test_history_capture", "test_history_cluster", "test_history_truth")
+"""Integration tests that start Spark; those of the second start a cluster of it."""
+
 LONGEST: Final = (
     "chaos_brokers",
     "spark",
@@ -67,8 +70,10 @@ def group_of(item: pytest.Item) -> str | None:
     for shape in SHAPES:
         if shape in fixtures:
             return shape
+    if "broker" in markers and item.path.stem in SPARK_WITH_BROKERS:
+        return "spark with brokers"
     if "spark" in markers:
-        return "spark with brokers" if "broker" in markers else "spark"
+        return "spark"
     if "java" in markers:
         return "java"
     if "oracle" in markers:
