@@ -1,7 +1,7 @@
 """Where the time of a test run went, by folder and by file: `python -m tests.support.times report.xml`.
 
 The report is what `pytest --junitxml=report.xml` writes. A test's time includes what it was the first to
-start, for itself and for others. With four processes, a run takes a quarter of the sum or more.
+start, for itself and for others. With two processes, a run takes half of the sum or more.
 """
 
 from __future__ import annotations

@@ -30,14 +30,15 @@ def share_evenly(group: Group) -> IntArray:
     owned = np.bincount(owner[owner != NOBODY], minlength=len(group.members))
     keeps = np.minimum(owned, quota)
     above = np.flatnonzero(owned > quota)
+    by_id = _by_id(group)
     if 0 < extras < above.size:
-        above = _walked(group, above)[:extras]
+        above = _walked(group, by_id, above)[:extras]
     elif not extras:
         above = above[:0]
     keeps[above] += 1
     release(group, owner, kind=owner, has=owned, keeps=keeps)
     free = np.flatnonzero(owner == NOBODY)
-    owner[free] = _in_turn(_by_id(group), quota - keeps)[: free.size]
+    owner[free] = _in_turn(by_id, quota - keeps)[: free.size]
     return owner
 
 
@@ -64,13 +65,12 @@ def _by_id(group: Group) -> IntArray:
     return np.array(sorted(range(len(ids)), key=lambda number: string_order(ids[number])))
 
 
-def _walked(group: Group, chosen: IntArray) -> IntArray:
+def _walked(group: Group, by_id: IntArray, chosen: IntArray) -> IntArray:
     """Some of the members, as a HashMap of all walks them: choice 1."""
     ids = group.members.ids
-    numbers = _by_id(group).tolist()
     hashes = string_hashes(ids).tolist()
     is_chosen = np.zeros(len(ids), dtype=np.bool_)
     is_chosen[chosen] = True
-    walked: IntArray = np.array(hash_order(numbers, hashes.__getitem__))
+    walked: IntArray = np.array(hash_order(by_id.tolist(), hashes.__getitem__))
     first: IntArray = walked[is_chosen[walked]]
     return first
