@@ -1,8 +1,7 @@
-"""What many tests here begin with: clusters by their shape, each started once in a run of tests.
+"""What many tests here begin with: clusters by their shape, each started once in a process.
 
-Topics and groups come from the plug-in, and so does `kafka_cluster`, one broker that wants no password. Tests
-of another shape run one after the other of a process, see tests/support/kinds.py.
-The cluster stops after the last of them, as idle brokers take time from the others.
+Topics and groups come from the plug-in, and so does `kafka_cluster`, one broker that wants no password. A
+cluster of another shape stops after the last test that takes it: idle brokers take time from the others.
 """
 
 from __future__ import annotations
