@@ -25,7 +25,7 @@ from kafka_assignors.testing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kafka_assignors.testing import Timeline
 
@@ -86,7 +86,13 @@ def life_on_a_broker(kafka: Cluster, assignor: type[Assignor]) -> tuple[list[Whe
         return passed, group.timeline
 
 
-def simulated_life(assignor: type[Assignor]) -> list[Where]:
+def drawn_by_the_broker(timeline: Timeline) -> Iterator[str]:
+    """The UUIDs of member ids, in the order in which members were first assigned something by them."""
+    ids = (event.member_id for event in timeline.events if isinstance(event, AssignmentReceived))
+    return (member_id[-36:] for member_id in dict.fromkeys(ids))
+
+
+def simulated_life(assignor: type[Assignor], new_id: Callable[[], str]) -> list[Where]:
     member = MemberSettings(session_timeout_ms=SESSION_MS, heartbeat_interval_ms=300)
     static = replace(member, session_timeout_ms=STATIC_MS)
     group = Simulation(
@@ -95,6 +101,7 @@ def simulated_life(assignor: type[Assignor]) -> list[Where]:
         member=member,
         broker=BrokerSettings(initial_rebalance_delay_ms=0),
         metadata_max_age_ms=500,
+        new_id=new_id,
     )
     passed: list[Where] = []
     for act, name in LIFE:
@@ -152,7 +159,8 @@ def begun_anew(timeline: Timeline) -> set[int]:
     "assignor", [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor]
 )
 def test_a_simulated_life_is_the_real_one(three_brokers: Cluster, assignor: type[Assignor]) -> None:
-    (real, timeline), simulated = life_on_a_broker(three_brokers, assignor), simulated_life(assignor)
+    real, timeline = life_on_a_broker(three_brokers, assignor)
+    simulated = simulated_life(assignor, drawn_by_the_broker(timeline).__next__)
     anew = begun_anew(timeline)
     for step, (generation, assignments), there in zip(LIFE, real, simulated, strict=True):
         here = generation - sum(one < generation for one in anew), assignments

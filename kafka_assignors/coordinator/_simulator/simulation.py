@@ -29,6 +29,8 @@ class Simulation(SimulatedLife[Member]):
         member: The consumers' settings unless told otherwise when they join.
         metadata_max_age_ms: How long it takes until a leader hears of changed topics.
         watch: Called with each event as it happens.
+        new_id: Makes the unique part of each member id; drawn by `seed` by default. Sticky plans break ties
+            by member ids, as Kafka's do: a real group's plans come out of a real group's ids.
 
     Attributes:
         group: The coordinator's side; `group.causes` says why each rebalance began.
@@ -45,13 +47,14 @@ class Simulation(SimulatedLife[Member]):
         member: MemberSettings | None = None,
         metadata_max_age_ms: int = 300_000,
         watch: Callable[[Event], None] | None = None,
+        new_id: Callable[[], str] | None = None,
     ) -> None:
         super().__init__(seed=seed, watch=watch)
         self._topics = dict(topics)
         self._assignors = assignors
         self._settings = member or MemberSettings()
         self._metadata_max_age_ms = metadata_max_age_ms
-        self.group = ClassicGroup(self._clock, lambda: str(self._new_uuid()), broker)
+        self.group = ClassicGroup(self._clock, new_id or (lambda: str(self._new_uuid())), broker)
 
     def join(
         self,
