@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import signal
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from tests.support.kinds import markers_of, rank
+from tests.support.kinds import group_of, markers_of, rank
 from tests.support.scale import GATE_EXAMPLES, set_scale
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 pytest_plugins = ["tests.support.sessions"]
 
@@ -53,11 +57,19 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"random tests: {scale:g} times the gate's groups, {examples} examples (the gate: {GATE_EXAMPLES})"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by kind; where several processes run them, begin with those that take longest."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    """Mark tests by kind, and those that share what is slow to start as a group; begin with the longest ones.
+
+    A wrapper, so that it comes before xdist reads the groups: xdist asks to be the first as well, and wins.
+    """
     for item in items:
         for marker in sorted(markers_of(item)):
             item.add_marker(marker)
+        if group := group_of(item):
+            item.add_marker(pytest.mark.xdist_group(group))
     if hasattr(config, "workerinput"):
         items.sort(key=rank)
+    yield

@@ -14,7 +14,7 @@ import nox
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "unit"]
 
-SPREAD = ("-n", "2", "--dist", "loadfile")
+SPREAD = ("-n", "2", "--dist", "loadgroup")
 """No more processes than a small machine has cores: with more, brokers and JVMs starve each other."""
 GATE = ("--oracle-scale", "1")
 NIGHT = ("--oracle-scale", "10")

@@ -62,11 +62,7 @@ def fixtures_of(item: pytest.Item) -> set[str]:
 
 
 def group_of(item: pytest.Item) -> str | None:
-    """What tests share that is slow to start, or their file; None where that costs nothing.
-
-    For xdist these are no groups: xdist 3.8 sees none with pytest 9.2, as it writes them into `_nodeid`,
-    which `nodeid` no longer follows. So files are dealt out whole.
-    """
+    """What tests share that is slow to start, or their file; None where that costs nothing."""
     fixtures, markers = fixtures_of(item), markers_of(item)
     for shape in SHAPES:
         if shape in fixtures:
