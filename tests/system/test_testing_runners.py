@@ -1,5 +1,6 @@
 """Members' processes, of which none is left over whenever Ctrl-C comes, and their threads."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._groups import processes
 from kafka_assignors.testing._groups.clients import CommitError
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import imported
@@ -18,18 +20,19 @@ from kafka_assignors.testing._groups.runners import ProcessRunner, ThreadRunner
 from kafka_assignors.testing._groups.worker import Worker
 
 INTERRUPTED = """
-import os, signal, subprocess, types
+import os, signal
 from kafka_assignors.testing._groups import runners
 from tests.system.test_testing_runners import member
 
 made = []
+start_process = runners.start_process
 
-def interrupted(*arguments, **options):
-    made.append(subprocess.Popen(*arguments, **options))
+def interrupted(log):
+    made.append(start_process(log))
     os.kill(os.getpid(), signal.SIGINT)
     return made[0]
 
-runners.subprocess = types.SimpleNamespace(Popen=interrupted, PIPE=subprocess.PIPE)
+runners.start_process = interrupted
 runner = member([])
 try:
     runner.start()
@@ -37,7 +40,7 @@ except KeyboardInterrupt:
     print("interrupted")
 runner.kill()
 runner.wait()
-print(made[0].returncode)
+print(made[0].wait())
 """
 """A process of its own, as other tests may have changed what this one does on Ctrl-C: a Java machine does."""
 
@@ -81,6 +84,90 @@ def test_a_process_that_cannot_start_is_an_error_that_names_the_member(
     with pytest.raises(RuntimeError, match="m has no process") as caught:
         member([]).start()
     assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
+APPLICATION = """
+import json, os, sys
+import numpy
+
+def run(seat):
+    told = {
+        "environment": os.environ.get("OF_THE_TEST"),
+        "folder": os.getcwd(),
+        "group": os.getpgid(0) == os.getpid(),
+        "imported": __import__("of_the_test").NAME,
+        "drawn": numpy.random.random(),
+        "hash": hash("a"),
+    }
+    print(json.dumps(told), file=sys.stderr)
+"""
+
+
+def what_it_sees(file: Path) -> dict[str, Any]:
+    """What an application in a process of its own says of where it is."""
+    told: list[Mapping[str, Any]] = []
+    runner = ProcessRunner(config(f"{file}:run"), told.append)
+    runner.start()
+    runner.send({"command": "release"})
+    runner.wait()
+    assert [event["event"] for event in told] == ["started", "closed", "exited"], runner.log_tail()
+    assert told[0]["pid"] == runner.pid
+    assert told[-1]["status"] == 0
+    return cast("dict[str, Any]", json.loads(runner.log_tail().splitlines()[-1]))
+
+
+def test_a_process_sees_what_its_parent_sees_when_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "application.py"
+    file.write_text(APPLICATION, encoding="utf-8")
+    drawn = set()
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "of_the_test.py").write_text(f"NAME = {name!r}\n", encoding="utf-8")
+        with monkeypatch.context() as patch:
+            patch.setenv("OF_THE_TEST", name)
+            patch.chdir(folder)
+            patch.syspath_prepend(folder)
+            seen = what_it_sees(file)
+        drawn.add(seen["drawn"])
+        assert seen["environment"] == seen["imported"] == name
+        assert seen["folder"] == str(folder)
+        assert seen["group"]
+    assert len(drawn) == 2
+
+
+def test_a_setting_of_the_interpreter_counts_for_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "application.py"
+    file.write_text(APPLICATION, encoding="utf-8")
+    (tmp_path / "of_the_test.py").write_text("NAME = None\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    hashes = []
+    for seed in ("1", "2", "1"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        hashes.append(what_it_sees(file)["hash"])
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere members are not forked")
+def test_members_go_on_and_others_start_when_the_process_that_forks_is_gone() -> None:
+    before: list[Mapping[str, Any]] = []
+    runner = member(before)
+    runner.start()
+    asked = processes._forking_process()
+    asked._process.kill()
+    asked._process.wait()
+    after: list[Mapping[str, Any]] = []
+    other = member(after)
+    other.start()
+    for each in (runner, other):
+        each.kill()
+        each.wait()
+    assert [(event["event"], event.get("status")) for event in before][-1] == ("exited", None)
+    assert [(event["event"], event.get("status")) for event in after][-1] == ("exited", -signal.SIGKILL)
 
 
 def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 import traceback
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from kafka_assignors.testing._groups.processes import MemberProcess, start_process
 from kafka_assignors.testing._groups.worker import Worker
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class ProcessRunner:
         # Without a name in any folder, so that nothing is left of it, however this process ends.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
         self._log_end = ""
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: MemberProcess | None = None
         self._no_process: OSError | None = None
         self._begun = threading.Event()
         self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
@@ -115,12 +114,12 @@ class ProcessRunner:
         """See `Runner`."""
         self._await_process()
         if self._process is not None:
-            self._process.kill()
+            self._process.signal(signal.SIGKILL)
 
     def crash(self) -> None:
         """See `Runner`."""
         if self._process is not None:
-            self._process.kill()
+            self._process.signal(signal.SIGKILL)
             self._process.wait()
 
     def drain(self) -> None:
@@ -129,12 +128,13 @@ class ProcessRunner:
 
     def freeze(self) -> None:
         """See `Runner`."""
-        os.kill(self.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if self._process is not None:
+            self._process.signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         """See `Runner`."""
-        os.kill(self.pid, signal.SIGCONT)
+        if self._process is not None:
+            self._process.signal(signal.SIGCONT)
 
     def wait(self) -> None:
         """See `Runner`."""
@@ -142,10 +142,9 @@ class ProcessRunner:
         if self._process is not None:
             self._process.wait()
             self._reader.join()
-            if self._process.stdin is not None:
-                # What a dead process did not read is of no use.
-                with contextlib.suppress(BrokenPipeError):
-                    self._process.stdin.close()
+            # What a dead process did not read is of no use.
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
         self._log_end = self.log_tail()
         self._log.close()
 
@@ -163,14 +162,14 @@ class ProcessRunner:
             self._begun.wait()
 
     def _read(self) -> None:
+        # Ctrl-C comes to the main thread: in this one, no process is lost to it.
         try:
-            process = self._process = self._open()
+            process = self._process = start_process(self._log)
         except OSError as error:
             self._no_process = error
             return
         finally:
             self._begun.set()
-        assert process.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
         with process.stdout as lines:
             for line in lines:
                 # A killed process may leave half a line.
@@ -178,22 +177,8 @@ class ProcessRunner:
                     self._passed_on(json.loads(line))
         self._passed_on({"event": "exited", "time": time.monotonic(), "status": process.wait()})
 
-    def _open(self) -> subprocess.Popen[bytes]:
-        """Start the process. Ctrl-C comes to the main thread: in this one, no process is lost to it."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "kafka_assignors.testing._groups.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            # Whatever the parent can import, tests' own assignors too.
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-            # A process group of its own: Ctrl-C in a terminal does not reach it, and should the parent
-            # die while the member is frozen, the system wakes it and hangs up on it.
-            process_group=0,
-        )
-
     def _write(self, line: str) -> None:
-        if self._process is None or self._process.stdin is None:
+        if self._process is None:
             return
         # A process that has ended does not read, but its end is an event of its own.
         with contextlib.suppress(BrokenPipeError, ValueError), self._sending:
