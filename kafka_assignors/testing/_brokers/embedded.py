@@ -138,6 +138,9 @@ class EmbeddedBroker(Broker):
         folder: For all of the node's files; its parent is the cluster's folder.
         settings: What goes into server.properties, besides the data folder.
         java: The command up to the main class.
+
+    Attributes:
+        data: The folder of its log.
     """
 
     def __init__(
@@ -153,8 +156,9 @@ class EmbeddedBroker(Broker):
         self._java = java
         self._process: WatchedProcess | None = None
         folder.mkdir()
+        self.data = folder / "data"
         lines = [f"{key}={value}\n" for key, value in settings.items()]
-        (folder / "server.properties").write_text("".join([*lines, f"log.dirs={folder / 'data'}\n"]))
+        (folder / "server.properties").write_text("".join([*lines, f"log.dirs={self.data}\n"]))
         (folder / "log4j2.properties").write_text(_LOG4J)
 
     def log(self) -> str:
@@ -283,17 +287,29 @@ def _brokers_on_free_ports(layout: Layout, java: Sequence[str]) -> Iterator[Brok
 
 
 def _format(brokers: Brokers) -> None:
-    """Prepare the data folders of a new cluster, all at once."""
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    with contextlib.ExitStack() as stack:
-        processes = [broker.format(cluster_id) for broker in brokers]
-        for process in processes:
-            stack.callback(process.end)
-        for broker, process in zip(brokers, processes, strict=True):
-            if process.wait() != 0:
-                raise BrokerDiedError(
-                    f"Kafka node {broker.node_id} refuses its settings. {end_of_log(broker)}"
-                )
+    """Prepare the data folders of a new cluster.
+
+    The first node's by Kafka's tool. The others' are copies of it with ids of their own: the tool takes 1.4 s
+    of CPU for each node, which on two cores is a quarter of the time that three brokers take to start.
+    """
+    first, *others = brokers
+    process = first.format(_random_id())
+    try:
+        if process.wait() != 0:
+            raise BrokerDiedError(f"Kafka node {first.node_id} refuses its settings. {end_of_log(first)}")
+    finally:
+        process.end()
+    for broker in others:
+        shutil.copytree(first.data, broker.data)
+        identity = broker.data / "meta.properties"
+        own = {"node.id": str(broker.node_id), "directory.id": _random_id()}
+        lines = (line.partition("=") for line in identity.read_text().splitlines())
+        identity.write_text("".join(f"{key}{equals}{own.get(key, value)}\n" for key, equals, value in lines))
+
+
+def _random_id() -> str:
+    """A UUID as Kafka writes it."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
 def _java_command(*, progress: bool) -> list[str]:
