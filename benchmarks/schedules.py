@@ -2,15 +2,16 @@
 
     python -m benchmarks.schedules
 
-A million drawn schedules of cooperative groups, fewer of others, and all there are of three members. The page
-is written anew after each search.
+A million drawn schedules of cooperative groups, fewer of others, and all there are of three members. That
+takes hours. What is done is kept after each part in a file beside the page; a later run goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,14 +19,14 @@ import pytest
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine
-from kafka_assignors.testing.schedules import broken, draw, every, search
+from kafka_assignors.testing.schedules import Tally, broken, draw, every, search
 from kafka_assignors.testing.schedules._clients import CLIENTS
 from tests.support.planted_faults import FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kafka_assignors.testing.schedules import Schedule, Tally
+    from kafka_assignors.testing.schedules import Schedule
 
 RESULT: Final = Path(__file__).parent / "results" / "schedules.md"
 LENGTH: Final = 40
@@ -34,6 +35,8 @@ MOST: Final = 20_000
 
 MIXED: Final = tuple(CLIENTS)
 FIRST_SEED: Final = 1_000_000
+PART: Final = 25_000
+"""Drawn schedules after which what was done is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,28 +48,62 @@ class Search:
         clients: What members are.
         count: How many schedules are drawn; 0 for all of three members of the first client.
         depth: Up to how many steps those have after the first join.
+        first: The seed of the first one drawn.
     """
 
     strategy: str = "cooperative-sticky"
     clients: tuple[str, ...] = ("ours",)
     count: int = 0
     depth: int = 0
+    first: int = FIRST_SEED
 
     def schedules(self) -> Iterator[Schedule]:
         """The schedules."""
         for depth in range(1, self.depth + 1):
             yield from every(depth, client=self.clients[0], strategy=self.strategy)
-        for seed in range(FIRST_SEED, FIRST_SEED + self.count):
+        for seed in range(self.first, self.first + self.count):
             yield draw(seed, LENGTH, strategy=self.strategy, clients=self.clients)
+
+    def parts(self) -> Iterator[Search]:
+        """The same in parts."""
+        if self.depth:
+            yield self
+        for done in range(0, self.count, PART):
+            yield replace(self, first=self.first + done, count=min(PART, self.count - done))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A search, and what it came to in how many seconds."""
+    """A search, what it came to, and in how many seconds.
+
+    Attributes:
+        broken: The seeds of schedules that broke a group, and how.
+        revisions: Of the sources that ran.
+    """
 
     search: Search
-    tally: Tally
+    schedules: int
+    generations: int
+    by_others: int
+    longest_ms: int
+    most_rounds: int
     seconds: float
+    broken: tuple[tuple[int, str], ...] = ()
+    revisions: tuple[str, ...] = ()
+
+    def joined(self, other: Row) -> Row:
+        """One of both, of the same strategy and clients."""
+        return Row(
+            search=replace(self.search, count=self.search.count + other.search.count),
+            schedules=self.schedules + other.schedules,
+            generations=self.generations + other.generations,
+            by_others=self.by_others + other.by_others,
+            longest_ms=max(self.longest_ms, other.longest_ms),
+            most_rounds=max(self.most_rounds, other.most_rounds),
+            seconds=self.seconds + other.seconds,
+            broken=self.broken + other.broken,
+            revisions=tuple(dict.fromkeys(self.revisions + other.revisions)),
+        )
 
 
 def searches(scale: float) -> list[Search]:
@@ -82,29 +119,67 @@ def searches(scale: float) -> list[Search]:
         return Search(strategy=strategy, clients=clients, count=round(count * scale))
 
     return [
+        drawn(600_000),
+        drawn(250_000, MIXED),
+        drawn(150_000, ("unaided",)),
         Search(depth=4),
         Search(depth=4, clients=("unaided",)),
         *(drawn(20_000, strategy=strategy) for strategy in ("range", "roundrobin", "sticky", "random")),
         *(drawn(20_000, MIXED, strategy) for strategy in ("range", "sticky")),
-        drawn(250_000, MIXED),
-        drawn(150_000, ("unaided",)),
-        drawn(600_000),
         *([Search(depth=5)] if scale >= 1 else []),
     ]
 
 
-def run(one: Search) -> Row:
+def run(one: Search, revision: str) -> Row:
     """Run a search."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns) as progress:
-        bar = progress.add_task(f"{one.strategy}, {' '.join(one.clients)}", total=one.count or None)
+        label = f"{one.strategy}, {' '.join(one.clients)}, from {one.first:,}"
+        bar = progress.add_task(label, total=one.count or None)
+
+        def watch(tally: Tally) -> None:
+            progress.update(bar, completed=tally.schedules)
+
         began = time.monotonic()
-        tally = search(
-            one.schedules(),
-            stop_at_first=False,
-            watch=lambda tally: progress.update(bar, completed=tally.schedules),
+        tally = search(one.schedules(), stop_at_first=False, watch=watch)
+    return Row(
+        search=one,
+        schedules=tally.schedules,
+        generations=tally.generations,
+        by_others=tally.by_others,
+        longest_ms=tally.longest_ms,
+        most_rounds=tally.most_rounds,
+        seconds=time.monotonic() - began,
+        broken=tuple((schedule.seed, fault) for schedule, fault in tally.broken),
+        revisions=(revision,),
+    )
+
+
+def read(file: Path) -> tuple[dict[str, int], list[Row]]:
+    """What earlier runs have done: the faults found, and the searches."""
+    if not file.exists():
+        return {}, []
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    return kept["planted"], [
+        Row(
+            **{
+                **row,
+                "search": Search(**{**row["search"], "clients": tuple(row["search"]["clients"])}),
+                "broken": tuple((seed, fault) for seed, fault in row["broken"]),
+                "revisions": tuple(row["revisions"]),
+            }
         )
-    return Row(search=one, tally=tally, seconds=time.monotonic() - began)
+        for row in kept["rows"]
+    ]
+
+
+def joined(rows: Sequence[Row]) -> list[Row]:
+    """One row for each strategy and clients, in the order of the first parts."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        key = row.search.strategy, row.search.clients, row.search.depth
+        found[key] = found[key].joined(row) if key in found else row
+    return [*found.values()]
 
 
 def plant() -> dict[str, int]:
@@ -141,9 +216,10 @@ owner. *unaided* is kafka-python's consumer whose joins our assignors cannot com
 
 def page(rows: Sequence[Row], planted: Mapping[str, int], told: Mapping[str, str], scale: float = 1.0) -> str:
     """What the searches came to, as a page."""
-    drawn = sum(row.tally.schedules for row in rows if row.search.count and _is_cooperative(row))
-    wrong = [pair for row in rows for pair in row.tally.broken]
-    total = sum(row.tally.schedules for row in rows)
+    rows = joined(rows)
+    drawn = sum(row.schedules for row in rows if row.search.count and _is_cooperative(row))
+    wrong = [pair for row in rows for pair in row.broken]
+    total = sum(row.schedules for row in rows)
     lines = [
         _HEAD.format(total=total, drawn=drawn, wrong=len(wrong), length=LENGTH, seed=FIRST_SEED, scale=scale),
         *map(_line, rows),
@@ -161,9 +237,11 @@ def page(rows: Sequence[Row], planted: Mapping[str, int], told: Mapping[str, str
                 for fault, clients in FAULTS.items()
             ),
         ]
+    revisions = dict.fromkeys(revision for row in rows for revision in row.revisions)
+    told = {**told, "revision": ", ".join(revisions)}
     lines += ["", *(f"- {name}: {value}" for name, value in told.items())]
-    for schedule, fault in wrong[:3]:
-        lines += ["", f"## Broken: seed {schedule.seed}", "", "```", fault, "```"]
+    for seed, fault in wrong[:3]:
+        lines += ["", f"## Broken: seed {seed}", "", "```", fault, "```"]
     return "\n".join(lines) + "\n"
 
 
@@ -172,11 +250,11 @@ def _is_cooperative(row: Row) -> bool:
 
 
 def _line(row: Row) -> str:
-    one, tally = row.search, row.tally
-    kind = f"{tally.schedules:,}" if one.count else f"all {tally.schedules:,} of up to {one.depth} steps"
+    one = row.search
+    kind = f"{row.schedules:,}" if one.count else f"all {row.schedules:,} of up to {one.depth} steps"
     return (
-        f"| {one.strategy} | {' '.join(one.clients)} | {kind} | {tally.generations:,} | {len(tally.broken)}"
-        f" | {tally.by_others} | {tally.longest_ms / 1000:g} | {tally.most_rounds} | {row.seconds / 60:.1f} |"
+        f"| {one.strategy} | {' '.join(one.clients)} | {kind} | {row.generations:,} | {len(row.broken)}"
+        f" | {row.by_others} | {row.longest_ms / 1000:g} | {row.most_rounds} | {row.seconds / 60:.1f} |"
     )
 
 
@@ -185,13 +263,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.schedules", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="the part of the drawn schedules to run")
     parser.add_argument("--output", type=Path, default=RESULT, help="the page (default: %(default)s)")
+    parser.add_argument("--anew", action="store_true", help="begin again with the first part")
     options = parser.parse_args(arguments)
     told = machine.describe()
-    planted = plant()
-    rows: list[Row] = []
+    kept = options.output.with_suffix(".json")
+    planted, rows = ({}, []) if options.anew else read(kept)
+    planted = planted or plant()
+    done = {row.search for row in rows}
     for one in searches(options.scale):
-        rows.append(run(one))
-        options.output.write_text(page(rows, planted, told, options.scale), encoding="utf-8")
+        for part in one.parts():
+            if part in done:
+                continue
+            rows.append(run(part, told["revision"]))
+            state = {"planted": planted, "rows": [asdict(row) for row in rows]}
+            kept.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+            options.output.write_text(page(rows, planted, told, options.scale), encoding="utf-8")
 
 
 if __name__ == "__main__":
