@@ -13,14 +13,12 @@ NOBODY = -1
 """The member number that stands for "no member" in arrays of owners."""
 
 
-def stable_order(keys: IntArray) -> IntArray:
-    """The order that sorts whole numbers and leaves equal ones as they are.
+def stable_order(keys: IntArray, end: int) -> IntArray:
+    """The order that sorts numbers 0..end - 1 and leaves equal ones as they are.
 
     16 bits sort by radix: ten times as fast as 64 for a million numbers.
     """
-    if keys.size and keys.min() >= 0 and keys.max() < 2**16:
-        return np.argsort(keys.astype(np.uint16), kind="stable")
-    return np.argsort(keys, kind="stable")
+    return (keys.astype(np.uint16) if end <= 2**16 else keys).argsort(kind="stable")
 
 
 def places(numbers: IntArray, size: int) -> IntArray:

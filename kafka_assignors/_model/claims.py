@@ -200,18 +200,16 @@ class Existing:
         """
         if not self.size:
             return np.full(ids.size, -1)
-        counts = np.append(np.diff(self.bounds), 0)  # the last entry is that of topic -1
+        first, counts = self.bounds[:-1], self.bounds[1:] - self.bounds[:-1]
         # Ids that count up from 0, as they nearly always do, tell their place.
-        place = ids + np.repeat(self.bounds[topic], sizes)
-        fits = (ids >= 0) & (ids < np.repeat(counts[topic], sizes))
-        partition = np.where(fits, place, -1)
-        last = self.ids[self.bounds[1:] - 1]
-        has_gaps = np.append(last != counts[:-1] - 1, [False])
-        odd = np.repeat(has_gaps[topic], sizes)
-        if odd.any():
-            keys = np.repeat(np.arange(counts.size - 1), counts[:-1]) << _ID_BITS | self.ids
-            wanted = np.repeat(topic, sizes)[odd] << _ID_BITS | ids[odd]
-            found = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+        count = np.where(topic < 0, 0, counts[topic]).repeat(sizes)
+        partition = np.where((ids >= 0) & (ids < count), ids + first[topic].repeat(sizes), -1)
+        has_gaps = self.ids[self.bounds[1:] - 1] != counts - 1
+        if has_gaps.any():
+            odd = (has_gaps[topic] & (topic >= 0)).repeat(sizes)
+            keys = np.arange(counts.size).repeat(counts) << _ID_BITS | self.ids
+            wanted = topic.repeat(sizes)[odd] << _ID_BITS | ids[odd]
+            found = np.minimum(keys.searchsorted(wanted), keys.size - 1)
             right = (keys[found] == wanted) & (ids[odd] >= 0) & (ids[odd] >> _ID_BITS == 0)
             partition[odd] = np.where(right, found, -1)
         return partition
@@ -257,12 +255,15 @@ class Claims:
             holds: (M,) whether it holds what it claims.
             tick: See `Group.of`.
         """
+        if not table.ids.size:
+            none = np.empty(0, dtype=np.bool_)
+            return cls(partition=_EMPTY, member=_EMPTY, generation=_EMPTY, subscribed=none, held=none)
         numbers = np.array([existing.topics.get(name, -1) for name in table.names], dtype=np.int64)
-        topic = numbers[table.topic] if numbers.size else table.topic
+        topic = numbers[table.topic]
         partition = existing.find(topic, table.sizes, table.ids)
         tick()
-        member = np.repeat(table.claimant, table.sizes)
-        wanted = np.repeat(subscribed.contain(subscription_of[table.claimant], topic), table.sizes)
+        member = table.claimant.repeat(table.sizes)
+        wanted = subscribed.contain(subscription_of[table.claimant], topic).repeat(table.sizes)
         found = partition >= 0
         if not found.all():
             partition, member, wanted = partition[found], member[found], wanted[found]
@@ -286,22 +287,23 @@ class Claims:
         Who holds a partition comes before who only remembers it, then the highest generation wins; two such
         claims of one generation cancel each other. A claim counts only while its member subscribes.
         """
-        # Generations have 32 bits: any claim of a holder ranks before all that are only remembered.
-        return self._highest(self.subscribed, self.generation + (self.held.astype(np.int64) << 33), size)
+        return self._highest(self.subscribed, size, holders_first=True)
 
     def previous_owners(self, newest: int, size: int) -> IntArray:
         """(size,) the same among the claims from before a generation, whether held or not."""
-        return self._highest(self.subscribed & (self.generation < newest), self.generation, size)
+        return self._highest(self.subscribed & (self.generation < newest), size, holders_first=False)
 
-    def _highest(self, valid: BoolArray, rank: IntArray, size: int) -> IntArray:
+    def _highest(self, valid: BoolArray, size: int, *, holders_first: bool) -> IntArray:
         owner = np.full(size, NOBODY, dtype=np.int64)
         partition, member = self.partition, self.member
         if not valid.all():
-            partition, member, rank = partition[valid], member[valid], rank[valid]
-        times = np.bincount(partition, minlength=size)
-        if times.max(initial=0) <= 1:
+            partition, member = partition[valid], member[valid]
+        if not partition.size or np.bincount(partition).max() <= 1:
             owner[partition] = member
             return owner
+        rank = self.generation[valid]
+        if holders_first:  # a generation has 32 bits, so that any claim of a holder ranks before all others
+            rank += self.held[valid].astype(np.int64) << 33
         order = np.lexsort((-rank, partition))
         partition, member, rank = partition[order], member[order], rank[order]
         first = np.ones(partition.size, dtype=np.bool_)

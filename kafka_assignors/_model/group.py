@@ -8,6 +8,7 @@ are settled here and nowhere else. Planners see nothing but a `Group`.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
@@ -78,16 +79,19 @@ class Group:
         tick()
         members = members.in_order()
         tick()
-        id_arrays = {}
+        ids = {}
         for topic in topics.keys() & members.wanted:
-            id_arrays[topic] = _ascending(topics[topic])
-            if len(id_arrays) % _BREATH == 0:
+            ids[topic] = _ascending(topics[topic])
+            if len(ids) % _BREATH == 0:
                 tick()
-        names = tuple(sorted(topic for topic, array in id_arrays.items() if array.size))
+        names = tuple(sorted(filter(ids.__getitem__, ids)))
         numbers = {topic: number for number, topic in enumerate(names)}
-        bounds = np.zeros(len(names) + 1, dtype=np.int64)
-        np.cumsum([id_arrays[topic].size for topic in names], out=bounds[1:])
-        partition_ids = np.concatenate([_EMPTY, *(id_arrays[topic] for topic in names)])
+        bounds = np.array([0, *accumulate(len(ids[topic]) for topic in names)])
+        counting = np.arange(max(map(len, ids.values()), default=0))
+        listed = [ids[topic] for topic in names]
+        partition_ids = np.concatenate(
+            [_EMPTY, *(counting[: len(each)] if isinstance(each, range) else each for each in listed)]
+        )
         tick()
         subscribed, which = TopicNumbers.of(members.topics, numbers, tick)
         subscription_of = which[members.topics_of]
@@ -104,14 +108,14 @@ class Group:
         racks = None
         if replica_racks is not None and any(members.racks):
             last = 0
-            listed: list[frozenset[str]] = []
+            found: list[frozenset[str]] = []
             for topic in names:
-                each = ((topic, partition) for partition in id_arrays[topic].tolist())
-                listed.extend(replica_racks.get(key, frozenset()) for key in each)
-                if len(listed) - last > _BREATH:
-                    last = len(listed)
+                each = ((topic, partition) for partition in ids[topic])
+                found.extend(replica_racks.get(key, frozenset()) for key in each)
+                if len(found) - last > _BREATH:
+                    last = len(found)
                     tick()
-            racks = tuple(listed)
+            racks = tuple(found)
         return cls(
             members=members,
             topics=names,
@@ -156,7 +160,7 @@ class Group:
     @cached_property
     def topic_of(self) -> IntArray:
         """(N,) the number of each partition's topic."""
-        return np.repeat(np.arange(len(self.topics)), np.diff(self.topic_bounds))
+        return np.arange(len(self.topics)).repeat(self.topic_bounds[1:] - self.topic_bounds[:-1])
 
     @property
     def weights(self) -> IntArray:
@@ -171,8 +175,10 @@ class Group:
     @cached_property
     def local_racks(self) -> Sequence[frozenset[str]]:
         """For each partition those racks of members that a replica is in; empty where racks do not matter."""
+        if self.replica_racks is None:
+            return ()
         racks = {rack for rack in self.members.racks if rack}
-        if not racks or self.replica_racks is None or not racks_matter(racks, self.replica_racks):
+        if not racks or not racks_matter(racks, self.replica_racks):
             return ()
         local = {replicas: replicas & racks for replicas in set(self.replica_racks)}
         return [local[replicas] for replicas in self.replica_racks]
@@ -215,15 +221,14 @@ _BREATH = 10_000
 """After how many topics or partitions to call a tick: some milliseconds."""
 
 
-def _ascending(ids: Iterable[int]) -> IntArray:
-    """Partition ids in order, each once."""
-    if isinstance(ids, range) and ids.step == 1:
-        return np.arange(ids.start, ids.stop)
+def _ascending(ids: Iterable[int]) -> Sequence[int]:
+    """Partition ids in order, each once; a range if they count up from 0."""
+    if isinstance(ids, range) and ids == range(len(ids)):
+        return ids
     listed = list(ids)
     # Clients know ids that count up from 0, in order, or in sets, which give such numbers in order.
-    if listed == list(range(len(listed))):
-        return np.arange(len(listed))
-    return np.array(sorted(set(listed)), dtype=np.int64)
+    counting = range(len(listed))
+    return counting if listed == list(counting) else sorted(set(listed))
 
 
 def racks_matter(member_racks: Collection[str], partition_racks: Sequence[frozenset[str]]) -> bool:

@@ -132,9 +132,9 @@ class Members(Sequence[Member]):
         if len(set(self.ids)) != len(self.ids):
             twice = sorted({name for name in self.ids if list(self.ids).count(name) > 1})
             raise ValueError(f"member ids must differ, but {twice} came more than once")
-        wrong = np.flatnonzero((self.weights < 1) | (self.weights > MAX_WEIGHT))
-        if wrong.size:
-            number = int(wrong[0])
+        in_range = (self.weights >= 1) & (self.weights <= MAX_WEIGHT)
+        if not in_range.all():
+            number = int(in_range.argmin())
             raise ValueError(
                 f"the weight of {self.ids[number]} must be from 1 to {MAX_WEIGHT}, not {self.weights[number]}"
             )

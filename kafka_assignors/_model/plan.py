@@ -67,29 +67,37 @@ class Plan:
             raise InvalidPlanError(
                 f"owners from {owner.min()} to {owner.max()} for a group of {len(group.members)} members"
             )
-        order = stable_order(owner + 1)
-        bounds = np.cumsum(np.bincount(owner + 1, minlength=len(group.members) + 1))
+        place = owner + 1  # those with nobody come first
+        order = stable_order(place, len(group.members) + 1)
+        bounds = np.bincount(place, minlength=len(group.members) + 1).cumsum()
         return cls(group, order[bounds[0] :], bounds - bounds[0], goal)
 
     @cached_property
     def loads(self) -> IntArray:
         """(M,) the number of partitions of each member."""
-        return np.diff(self.bounds)
+        return self.bounds[1:] - self.bounds[:-1]
 
     @cached_property
     def receivers(self) -> IntArray:
         """The member that gets each entry of `partitions`."""
-        return np.repeat(np.arange(len(self.group.members)), self.loads)
+        return np.arange(len(self.group.members)).repeat(self.loads)
+
+    @cached_property
+    def topics(self) -> IntArray:
+        """The topic of each entry of `partitions`."""
+        return self.group.topic_of[self.partitions]
 
     @cached_property
     def kept_first(self) -> IntArray:
         """`partitions`, but in each topic of a member first those that it had, as Kafka's classes do."""
         new = self.group.owner[self.partitions] != self.receivers
-        if new.all() or not new.any():
+        behind_new = new[:-1] > new[1:]
+        if not behind_new.any():
             return self.partitions
-        topics = self.group.topic_of[self.partitions]
-        begins = (np.diff(topics, prepend=-1) != 0) | (np.diff(self.receivers, prepend=-1) != 0)
-        return self.partitions[np.argsort(2 * np.cumsum(begins) + new, kind="stable")]
+        run = self.receivers * len(self.group.topics) + self.topics
+        if not (behind_new & (run[:-1] == run[1:])).any():
+            return self.partitions
+        return self.partitions[(2 * run + new).argsort(kind="stable")]
 
     @cached_property
     def owner(self) -> IntArray:
@@ -152,7 +160,7 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
         bounds.size != len(group.members) + 1
         or bounds[0] != 0
         or bounds[-1] != partitions.size
-        or (np.diff(bounds) < 0).any()
+        or plan.loads.min(initial=0) < 0
     ):
         raise InvalidPlanError(f"the plan does not have one entry for each of {len(group.members)} members")
     if partitions.size and (partitions.min() < 0 or partitions.max() >= group.size):
@@ -163,26 +171,27 @@ def check(plan: Plan, group: Group, *, shared: bool = False, held_back: IntArray
     if twice is not None:
         topic, partition = group.name_of(twice % group.size)
         raise InvalidPlanError(f"the plan gives {topic}-{partition} away more than once")
-    foreign = np.flatnonzero(~group.subscribes(members, group.topic_of[partitions]))
-    if foreign.size:
-        topic, _ = group.name_of(int(partitions[foreign[0]]))
+    subscribes = group.subscribes(members, plan.topics)
+    if not subscribes.all():
+        foreign = int(subscribes.argmin())
+        topic, _ = group.name_of(int(partitions[foreign]))
         raise InvalidPlanError(
-            f"the plan gives {group.members.ids[int(members[foreign[0]])]} partitions of {topic}, "
+            f"the plan gives {group.members.ids[int(members[foreign])]} partitions of {topic}, "
             "which it does not subscribe to"
         )
-    missing = np.ones(group.size, dtype=np.bool_)
-    missing[partitions] = False
+    given = np.zeros(group.size, dtype=np.bool_)
+    given[partitions] = True
     if held_back is not None:
-        missing[held_back] = False
-    if missing.any():
-        topic, partition = group.name_of(int(np.flatnonzero(missing)[0]))
+        given[held_back] = True
+    if not given.all():
+        topic, partition = group.name_of(int(given.argmin()))
         raise InvalidPlanError(f"the plan gives {topic}-{partition} to nobody")
 
 
 def _first_repeated(keys: IntArray, *, shared: bool) -> int | None:
     """The lowest key that comes more than once. Keys of partitions alone are few enough to be counted."""
     if not shared:
-        repeated = np.flatnonzero(np.bincount(keys) > 1)
-        return int(repeated[0]) if repeated.size else None
+        times = np.bincount(keys, minlength=1)
+        return int((times > 1).argmax()) if times.max() > 1 else None
     given, times = np.unique(keys, return_counts=True)
     return int(given[times > 1][0]) if (times > 1).any() else None

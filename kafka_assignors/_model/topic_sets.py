@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final, Self, overload
 
 import numpy as np
@@ -114,37 +114,36 @@ class TopicNumbers:
         topics = len(topic_numbers)
         number = np.array([topic_numbers.get(name, -1) for name in sets.names], dtype=np.int64)
         entry = number[sets.entries] if number.size else sets.entries
-        keys = np.repeat(np.arange(len(sets)), np.diff(sets.bounds)) * topics + entry
+        keys = np.arange(len(sets)).repeat(sets.bounds[1:] - sets.bounds[:-1]) * topics + entry
         tick()
         keys = keys[entry >= 0]
         if (keys[1:] <= keys[:-1]).any():
             keys = _each_once(keys, len(sets) * topics)
         tick()
-        bounds = np.searchsorted(keys, np.arange(len(sets) + 1) * topics)
+        bounds = keys.searchsorted(np.arange(len(sets) + 1) * topics)
         numbers = keys % max(topics, 1)
+        raw = numbers.tobytes()
         different: dict[bytes, int] = {}
         which = np.array(
             [
-                different.setdefault(numbers[start:stop].tobytes(), len(different))
-                for start, stop in pairwise(bounds.tolist())
+                different.setdefault(raw[start:stop], len(different))
+                for start, stop in pairwise((bounds * numbers.itemsize).tolist())
             ],
             dtype=np.int64,
         )
         tick()
-        every = cls(topics=topics, bounds=bounds, numbers=numbers)
         if len(different) == len(sets):
-            return every, which
-        first = np.unique(which, return_index=True)[1]
-        sizes = np.diff(bounds)[first]
-        chosen = np.concatenate([*(numbers[bounds[k] : bounds[k + 1]] for k in first.tolist()), numbers[:0]])
-        return cls(topics=topics, bounds=np.concatenate(([0], np.cumsum(sizes))), numbers=chosen), which
+            return cls(topics=topics, bounds=bounds, numbers=numbers), which
+        bounds = np.array([0, *accumulate(len(each) // numbers.itemsize for each in different)])
+        numbers = np.frombuffer(b"".join(different), dtype=np.int64)
+        return cls(topics=topics, bounds=bounds, numbers=numbers), which
 
+    @cached_property
     def table(self) -> BoolArray:
         """(K, T) whether a set has a topic."""
-        table = np.zeros((len(self), self.topics), dtype=np.bool_)
-        for row, (start, stop) in zip(table, pairwise(self.bounds.tolist()), strict=True):
-            row[self.numbers[start:stop]] = True
-        return table
+        table = np.zeros(len(self) * self.topics, dtype=np.bool_)
+        table[self.keys] = True
+        return table.reshape(len(self), self.topics)
 
     @property
     def is_dense(self) -> bool:
@@ -157,7 +156,7 @@ class TopicNumbers:
     @cached_property
     def keys(self) -> IntArray:
         """(P,) set * topics + topic, ascending."""
-        return np.repeat(np.arange(len(self)), np.diff(self.bounds)) * self.topics + self.numbers
+        return np.arange(len(self)).repeat(self.bounds[1:] - self.bounds[:-1]) * self.topics + self.numbers
 
     def contain(self, which: IntArray, topic: IntArray) -> BoolArray:
         """(R,) whether a set has a topic: numbers of sets, and beside them topics, -1 for none."""
@@ -165,10 +164,11 @@ class TopicNumbers:
             return topic >= 0
         if not self.numbers.size:
             return np.zeros(topic.size, dtype=np.bool_)
+        if self.is_dense:
+            return (topic >= 0) & self.table[which, topic]
         wanted = which * self.topics + topic
-        at = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
-        found: BoolArray = (topic >= 0) & (self.keys[at] == wanted)
-        return found
+        at = np.minimum(self.keys.searchsorted(wanted), self.keys.size - 1)
+        return (topic >= 0) & (self.keys[at] == wanted)
 
     def tuples(self) -> tuple[tuple[int, ...], ...]:
         """The sets as tuples."""

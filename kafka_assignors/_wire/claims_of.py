@@ -71,7 +71,7 @@ def claims_of(strategy: str | None, subscriptions: Subscriptions) -> ClaimsOf:
 
 def _remembered(subscriptions: Subscriptions) -> ClaimsOf:
     prior = decode_all(subscriptions.user_data)
-    silent = np.array([not data for data in subscriptions.user_data], dtype=np.bool_)
+    silent = np.array(list(map(len, subscriptions.user_data))) == 0
     table, said = prior.table, subscriptions.generations
     if subscriptions.owned.claimant.size and silent.any():
         table = ClaimTable.of(

@@ -78,11 +78,11 @@ def encode_assignments(
         plan: What they get.
         user_data: The user data of some members, by their numbers; the others get none.
     """
-    group, listed = plan.group, plan.kept_first
+    group = plan.group
     encoded = write_partition_lists(
         group.topics,
-        group.topic_of[listed],
-        group.partition_ids[listed],
+        plan.topics,
+        group.partition_ids[plan.kept_first],
         plan.bounds,
         head=_HEAD,
         tail=_NO_USER_DATA,

@@ -45,7 +45,7 @@ def _narrow_first(group: Group) -> Iterator[tuple[int, IntArray]]:
         for topic in sorted(range(len(group.topics)), key=lambda topic: len(group.subscribers[topic])):
             yield topic, np.array(group.subscribers[topic])
         return
-    table = np.ascontiguousarray(subscribed.table().T)
+    table = np.ascontiguousarray(subscribed.table.T)
     size_of = np.bincount(subscription_of, minlength=len(subscribed))
     sizes = np.bincount(
         subscribed.numbers,

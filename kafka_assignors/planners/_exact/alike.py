@@ -27,9 +27,9 @@ def share_evenly(group: Group) -> IntArray:
     """(N,) the owners: `extras` members get `quota` + 1 partitions, the others `quota`."""
     quota, extras = divmod(group.size, len(group.members))
     owner = group.owner.copy()
-    owned = np.bincount(owner[owner != NOBODY], minlength=len(group.members))
+    owned = np.bincount(owner + 1, minlength=len(group.members) + 1)[1:]
     keeps = np.minimum(owned, quota)
-    above = np.flatnonzero(owned > quota)
+    above = (owned > quota).nonzero()[0]
     by_id = _by_id(group)
     if 0 < extras < above.size:
         above = _walked(group, by_id, above)[:extras]
@@ -37,7 +37,7 @@ def share_evenly(group: Group) -> IntArray:
         above = above[:0]
     keeps[above] += 1
     release(group, owner, kind=owner, has=owned, keeps=keeps)
-    free = np.flatnonzero(owner == NOBODY)
+    free = (owner == NOBODY).nonzero()[0]
     owner[free] = _in_turn(by_id, quota - keeps)[: free.size]
     return owner
 
@@ -51,16 +51,18 @@ def _in_turn(members: IntArray, missing: IntArray) -> IntArray:
     """
     lacks = missing[members]
     rounds = np.maximum(lacks, 0)
-    below = np.repeat(members, rounds)
-    number = np.arange(below.size) - np.repeat(np.cumsum(rounds) - rounds, rounds)
+    end = int(rounds.max()) + 1
+    below = members.repeat(rounds)
+    number = np.arange(below.size) - (rounds.cumsum() - rounds).repeat(rounds)
     at_quota = lacks >= 0
-    return np.concatenate((below[stable_order(number)], members[at_quota][stable_order(lacks[at_quota])]))
+    last = members[at_quota][stable_order(lacks[at_quota], end)]
+    return np.concatenate((below[stable_order(number, end)], last))
 
 
 def _by_id(group: Group) -> IntArray:
     """(M,) the members by id, in Java's order of strings: their own order, unless some are static."""
     ids, instances = group.members.ids, group.members.instance_ids
-    if not any(instance is not None for instance in instances):
+    if instances.count(None) == len(ids):
         return np.arange(len(ids))
     return np.array(sorted(range(len(ids)), key=lambda number: string_order(ids[number])))
 

@@ -127,7 +127,7 @@ def _cells_of_topics(
     numbers: dict[bytes, int] = {}
     if subscribed.is_dense:
         # A table of who subscribes to what, in bits to compare rows, in bytes to list them: no sorting.
-        table = np.ascontiguousarray(subscribed.table()[subscription_of].T)
+        table = np.ascontiguousarray(subscribed.table[subscription_of].T)
         tick()
         rows = np.packbits(table, axis=1)
         cell_of_topic = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
@@ -138,7 +138,7 @@ def _cells_of_topics(
     entries, kind = ranges(subscribed.bounds[subscription_of], sizes)
     topic = subscribed.numbers[entries]
     tick()
-    order = stable_order(topic)
+    order = stable_order(topic, topics)
     tick()
     kind = kind[order]
     bounds = np.searchsorted(topic[order], np.arange(topics + 1)).tolist()

@@ -74,13 +74,14 @@ def plan_exact(
         if value is not None and value < 0:
             raise ValueError(f"{name} must be 0 or more, not {value}")
     goal = Goal(max_skew=max_skew, max_moves=max_moves)
+    best_balance = goal == Goal()
     if not group.members or not group.size:
         owner = np.full(group.size, NOBODY, dtype=np.int64)
-    elif goal == Goal() and _all_alike(group):
+    elif best_balance and _all_alike(group):
         owner = share_evenly(group)
     else:
         flow = _Flow(Contraction.of(group, tick), tick)
-        if goal == Goal():
+        if best_balance:
             flow.in_blocks()
         else:
             flow.in_window(goal)
@@ -528,7 +529,7 @@ class _Flow:
         new = self.carried - kept
         there = nonzero(new)
         free = np.flatnonzero(owner == NOBODY)
-        free = free[stable_order(self.contraction.cell_of[free])]
+        free = free[stable_order(self.contraction.cell_of[free], self.supply.size)]
         to = np.repeat(arcs.nodes[there], new[there])
         order = np.lexsort((free, to))
         coming = np.bincount(to, minlength=nodes.members.size)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kafka_assignors._model.arrays import NOBODY, IntArray, before_in_run, stable_order
+from kafka_assignors._model.arrays import NOBODY, IntArray, stable_order
 from kafka_assignors._model.group import Group
 
 
@@ -16,15 +16,15 @@ def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, kee
         has: How many partitions there are of each kind.
         keeps: How many of each kind stay.
     """
-    short = np.append(keeps < has, [False])  # the last entry is that of kind -1
+    short = keeps < has
     if not short.any():
         return
-    partitions = np.flatnonzero(short[kind])
-    partitions = partitions[np.argsort(group.partition_ids[partitions], kind="stable")]
+    partitions = (short[kind] & (kind >= 0)).nonzero()[0]
+    partitions = partitions[group.partition_ids[partitions].argsort(kind="stable")]
     kinds = kind[partitions]
-    order = stable_order(kinds)
+    order = stable_order(kinds, keeps.size)
     kinds = kinds[order]
-    place = before_in_run(kinds, np.ones_like(kinds))
+    place = np.arange(kinds.size) - kinds.searchsorted(kinds)
     owner[partitions[order[place >= keeps[kinds]]]] = NOBODY
 
 
@@ -37,6 +37,7 @@ def least_loaded(loads: IntArray, up_to: IntArray, node: IntArray) -> IntArray:
         node: (M,) its node.
     """
     slots = np.maximum(up_to - loads, 0)
-    member = np.repeat(np.arange(loads.size), slots)
-    level = np.arange(member.size) - np.repeat(np.cumsum(slots) - slots - loads, slots)
-    return member[stable_order(node[member] * (int(up_to.max()) + 1) + level)]
+    member = np.arange(loads.size).repeat(slots)
+    level = np.arange(member.size) - (slots.cumsum() - slots - loads).repeat(slots)
+    key = node[member] * (int(up_to.max()) + 1) + level
+    return member[stable_order(key, int(key.max(initial=0)) + 1)]
