@@ -36,6 +36,11 @@ class ClaimTable:
     ids: IntArray
 
     @classmethod
+    def empty(cls, claimants: int) -> Self:
+        """The table of so many that claim nothing."""
+        return cls(claimants=claimants, names=(), claimant=_EMPTY, topic=_EMPTY, sizes=_EMPTY, ids=_EMPTY)
+
+    @classmethod
     def of(cls, claims: Sequence[Mapping[str, Collection[int]]], tick: Tick = go_on) -> "ClaimTable":
         """Put claims into one table, those that come out of a table without reading them."""
         tables: dict[int, tuple[ClaimTable, IntArray]] = {}

@@ -86,9 +86,9 @@ class Group:
                 tick()
         names = tuple(sorted(filter(ids.__getitem__, ids)))
         numbers = {topic: number for number, topic in enumerate(names)}
-        bounds = np.array([0, *accumulate(len(ids[topic]) for topic in names)])
-        counting = np.arange(max(map(len, ids.values()), default=0))
         listed = [ids[topic] for topic in names]
+        bounds = np.array([0, *accumulate(map(len, listed))])
+        counting = np.arange(max(map(len, listed), default=0))
         partition_ids = np.concatenate(
             [_EMPTY, *(counting[: len(each)] if isinstance(each, range) else each for each in listed)]
         )
@@ -199,8 +199,9 @@ class Group:
                 subscriptions[topic].append(number)
         members_of: dict[tuple[int, ...], tuple[int, ...]] = {}
         for numbers in set(map(tuple, subscriptions)):
-            wanted = np.isin(self.subscription_of, numbers)
-            members_of[numbers] = tuple(np.flatnonzero(wanted).tolist())
+            wanted = np.zeros(len(self.subscribed), dtype=np.bool_)
+            wanted[list(numbers)] = True
+            members_of[numbers] = tuple(wanted[self.subscription_of].nonzero()[0].tolist())
         return tuple(members_of[tuple(numbers)] for numbers in subscriptions)
 
     def subscribes(self, member: IntArray, topic: IntArray) -> BoolArray:

@@ -159,9 +159,7 @@ class Members(Sequence[Member]):
         )
 
     def _order(self) -> list[int]:
-        if not any(instance is not None for instance in self.instance_ids) and all(
-            map(str.isascii, self.ids)
-        ):
+        if self.instance_ids.count(None) == len(self.ids) and all(map(str.isascii, self.ids)):
             return sorted(range(len(self.ids)), key=self.ids.__getitem__)
         keys = [
             (instance is None, (name if instance is None else instance).encode("utf-16-be", "surrogatepass"))

@@ -97,7 +97,8 @@ class Plan:
         run = self.receivers * len(self.group.topics) + self.topics
         if not (behind_new & (run[:-1] == run[1:])).any():
             return self.partitions
-        return self.partitions[(2 * run + new).argsort(kind="stable")]
+        runs = len(self.group.members) * len(self.group.topics)
+        return self.partitions[stable_order(2 * run + new, 2 * runs)]
 
     @cached_property
     def owner(self) -> IntArray:

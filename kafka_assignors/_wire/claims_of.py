@@ -54,7 +54,7 @@ def claims_of(strategy: str | None, subscriptions: Subscriptions) -> ClaimsOf:
         strategy: The group's strategy.
         subscriptions: What they said.
     """
-    if strategy == "sticky":
+    if strategy == "sticky" and any(subscriptions.user_data):
         return _remembered(subscriptions)
     if strategy == "cooperative-sticky":
         return _held(subscriptions)
@@ -63,7 +63,7 @@ def claims_of(strategy: str | None, subscriptions: Subscriptions) -> ClaimsOf:
     claimed = Claimed(
         table=subscriptions.owned,
         generations=np.where(said == NOT_SAID, NO_GENERATION, said),
-        holds=np.ones(count, dtype=np.bool_),
+        holds=np.full(count, strategy != "sticky"),
         weights=np.ones(count, dtype=np.int64),
     )
     return ClaimsOf(claimed, {})

@@ -209,7 +209,7 @@ class Assignor(AbstractPartitionAssignor):
         """
         del subscriptions
         return Claimed(
-            table=ClaimTable.of([{}] * len(ids)),
+            table=ClaimTable.empty(len(ids)),
             generations=np.full(len(ids), NO_GENERATION),
             holds=np.zeros(len(ids), dtype=np.bool_),
             weights=np.ones(len(ids), dtype=np.int64),

@@ -35,13 +35,17 @@ def plan_range(group: Group) -> Plan:
 def owners_by_range(group: Group) -> IntArray:
     """(N,) the owner of each partition where racks do not matter."""
     owner = np.full(group.size, NOBODY, dtype=np.int64)
+    owners: dict[tuple[int, int], IntArray] = {}
     for subscribers, (first, last) in zip(
         group.subscribers, pairwise(group.topic_bounds.tolist()), strict=True
     ):
-        quota, extras = divmod(last - first, len(subscribers))
-        sizes = np.full(len(subscribers), quota)
-        sizes[:extras] += 1
-        owner[first:last] = np.repeat(subscribers, sizes)
+        key = id(subscribers), last - first  # topics in the same subscriptions have one tuple
+        if key not in owners:
+            quota, extras = divmod(last - first, len(subscribers))
+            sizes = np.full(len(subscribers), quota)
+            sizes[:extras] += 1
+            owners[key] = np.repeat(subscribers, sizes)
+        owner[first:last] = owners[key]
     return owner
 
 

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from kafka_assignors._model.arrays import BoolArray, IntArray, ranges, stable_order
+from kafka_assignors._model.arrays import BoolArray, IntArray, distinct, ranges, stable_order
 from kafka_assignors._model.group import MAX_WEIGHT, Group
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import TopicNumbers
@@ -28,8 +28,8 @@ class Arcs:
     @classmethod
     def of(cls, table: BoolArray) -> "Arcs":
         """The arcs in a table."""
-        cells = np.repeat(np.arange(len(table)), np.count_nonzero(table, axis=1))
-        nodes = np.flatnonzero(table)
+        cells = np.arange(len(table)).repeat(table.sum(axis=1))
+        nodes = table.reshape(-1).nonzero()[0]
         nodes -= cells * table.shape[1]
         return cls(cells=cells, nodes=nodes, table=table)
 
@@ -84,10 +84,10 @@ class Contraction:
     def of(cls, group: Group, tick: Tick = go_on) -> Self:
         """Contract a group that has members and partitions; see `plan_exact` for the tick."""
         key = group.subscription_of * (MAX_WEIGHT + 1) + group.weights
-        _, first, kind_of = np.unique(key, return_index=True, return_inverse=True)
+        first, kind_of = distinct(key)
         cell_of_topic, arcs = _cells_of_topics(group.subscribed, group.subscription_of[first], tick)
         tick()
-        cell_of = np.repeat(cell_of_topic, np.diff(group.topic_bounds))
+        cell_of = cell_of_topic[group.topic_of]
         sets = group.local_racks
         if not sets:
             return cls(group=group, cell_of=cell_of, kind_of=kind_of, arcs=arcs)
@@ -130,8 +130,14 @@ def _cells_of_topics(
         table = np.ascontiguousarray(subscribed.table[subscription_of].T)
         tick()
         rows = np.packbits(table, axis=1)
-        cell_of_topic = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
-        first = np.unique(cell_of_topic, return_index=True)[1]
+        raw, width = rows.tobytes(), rows.shape[1]
+        cell_of_topic = np.array(
+            [
+                numbers.setdefault(raw[start : start + width], len(numbers))
+                for start in range(0, len(raw), width)
+            ]
+        )
+        first, _ = distinct(cell_of_topic)
         tick()
         return cell_of_topic, Arcs.of(table[first])
     sizes = np.diff(subscribed.bounds)[subscription_of]

@@ -29,6 +29,8 @@ from kafka_assignors._model.arrays import (
     IntArray,
     all_same,
     before_in_run,
+    clipped,
+    distinct,
     nonzero,
     stable_order,
     sums,
@@ -112,9 +114,7 @@ class _Nodes:
 
     def split(self, key: IntArray) -> tuple["_Nodes", IntArray]:
         """The nodes by a key of each member (0..M) besides; and the node that each new one is a part of."""
-        _, first, of_member = np.unique(
-            self.of_member * (self.of_member.size + 1) + key, return_index=True, return_inverse=True
-        )
+        first, of_member = distinct(self.of_member * (self.of_member.size + 1) + key)
         parent = self.of_member[first]
         members = np.bincount(of_member)
         parts = _Nodes(
@@ -164,11 +164,11 @@ class _Flow:
         """Begin anew, with kinds of members as nodes, that may get anything."""
         kinds = self.contraction.kind_of
         members = np.bincount(kinds)
-        nothing = np.zeros_like(members)
+        nothing = np.zeros(members.size, dtype=np.int64)
         self.nodes = _Nodes(
             of_member=kinds, members=members, sure=nothing, more=members * self.group.size, block=nothing
         )
-        self.cell_block = np.zeros_like(self.supply)
+        self.cell_block = np.zeros(self.supply.size, dtype=np.int64)
         self.open(self.contraction.arcs)
 
     def open(self, arcs: Arcs) -> None:
@@ -190,7 +190,7 @@ class _Flow:
         if has_owners and self.contraction.rack_of is None and self.in_one_block():
             return
         levels = self.level()
-        self.nodes = replace(self.nodes, sure=levels.sure, more=levels.more, block=levels.node_block)
+        self.nodes.sure, self.nodes.more, self.nodes.block = levels.sure, levels.more, levels.node_block
         self.cell_block = levels.cell_block
         if levels.node_block.any():
             self.shut_all_but(levels.cell_block[self.arcs.cells] == levels.node_block[self.arcs.nodes])
@@ -211,8 +211,8 @@ class _Flow:
         Returns:
             Whether they are. If not, nothing has changed.
         """
-        sure, more = quotas(self.group.size, self.sizes(), np.zeros_like(self.nodes.members))
-        self.nodes = replace(self.nodes, sure=sure, more=more)
+        nothing = np.zeros(self.nodes.members.size, dtype=np.int64)
+        self.nodes.sure, self.nodes.more = quotas(self.group.size, self.sizes(), nothing)
         self.split_owners()
         try:
             self.send(self.owned(), keep=True)
@@ -282,7 +282,7 @@ class _Flow:
         self.start()
         low = np.maximum(least - skew, 0)
         members = self.nodes.members
-        self.nodes = replace(self.nodes, sure=low * members, more=(most + skew - low) * members)
+        self.nodes.sure, self.nodes.more = low * members, (most + skew - low) * members
         if self.contraction.rack_of is not None:
             self.split(self.contraction.rack_of)
         self.split_owners()
@@ -303,7 +303,7 @@ class _Flow:
     def split_owners(self) -> None:
         """Make a node of each member that owns more than it is sure to get."""
         nodes, owner = self.nodes, self.group.owner
-        owned = np.bincount(owner[owner != NOBODY], minlength=nodes.of_member.size)
+        owned = np.bincount(owner + 1, minlength=nodes.of_member.size + 1)[1:]
         sure = (nodes.sure // nodes.members)[nodes.of_member]
         self.split(np.where(owned > sure, np.arange(1, owned.size + 1), 0))
 
@@ -326,7 +326,11 @@ class _Flow:
         self.tick()
         self.stays_on = self.arc_of_owned()
         self.tick()
-        return np.bincount(self.stays_on[self.stays_on >= 0], minlength=self.arcs.size)
+        return self.number_of_owned()
+
+    def number_of_owned(self) -> IntArray:
+        """(E,) how many partitions stay on each arc if all do."""
+        return np.bincount(self.stays_on - _SHUT, minlength=self.arcs.size - _SHUT)[-_SHUT:]
 
     def arc_of_owned(self) -> IntArray:
         """(N,) the arc that each partition is on if it stays; `_NO_OWNER`, or `_SHUT` if no plan keeps it."""
@@ -368,7 +372,7 @@ class _Flow:
         out = sums(self.arcs.cells[there], carried, self.supply.size)
         load = sums(self.arcs.nodes[there], carried, self.nodes.members.size)
         network = Network(
-            starts=np.searchsorted(self.arcs.cells, np.arange(self.supply.size + 1)),
+            starts=self.arcs.cells.searchsorted(np.arange(self.supply.size + 1)),
             heads=self.arcs.nodes,
             supply=self.supply - out,
             base=self.nodes.sure,
@@ -394,7 +398,9 @@ class _Flow:
         """
         whole = self.network(free, self.room_for(free) if keep else np.zeros_like(free))
         self.free = free
-        self.distance = np.zeros_like(whole.supply), np.zeros_like(whole.load), np.zeros_like(whole.load)
+        sizes = whole.supply.size, whole.load.size, whole.load.size
+        in_cells, in_nodes, in_pools = (np.zeros(size, dtype=np.int64) for size in sizes)
+        self.distance = in_cells, in_nodes, in_pools
         for cells, nodes, arcs in self.blocks():
             self.tick()
             part = part_of(whole, cells, nodes, arcs)
@@ -405,8 +411,7 @@ class _Flow:
                 raise _NoRoomError
             self.tick()
             whole.flow[arcs] = part.flow
-            self.distance[0][cells], self.distance[1][nodes] = sent.cells, sent.nodes
-            self.distance[2][nodes] = sent.pool
+            in_cells[cells], in_nodes[nodes], in_pools[nodes] = sent.cells, sent.nodes, sent.pool
         self.carried = self.settled + whole.flow
 
     def room_for(self, wanted: IntArray) -> IntArray:
@@ -417,14 +422,14 @@ class _Flow:
         total = sums(self.arcs.nodes[wanting], wanted[wanting], nodes.members.size)
         if (total <= nodes.sure).all():
             return wanted
-        over = np.clip(total - nodes.sure, 0, nodes.more)
+        over = clipped(total - nodes.sure, 0, nodes.more)
         # Of each block's pool the first nodes get what they want.
         blocks = int(block.max()) + 1
         pool = sums(self.cell_block, self.supply, blocks) - sums(block, nodes.sure, blocks)
         order = np.argsort(block, kind="stable")
         before = before_in_run(block[order], over[order])
         granted = np.empty_like(over)
-        granted[order] = np.clip(pool[block[order]] - before, 0, over[order])
+        granted[order] = clipped(pool[block[order]] - before, 0, over[order])
         room = np.minimum(total, nodes.sure + granted)
         short = room < total
         arcs = wanting[short[self.arcs.nodes[wanting]]]
@@ -521,26 +526,27 @@ class _Flow:
         kept = np.zeros_like(self.carried)
         if (owner != NOBODY).any():
             arc = self.stays_on
-            owned = np.bincount(arc[arc >= 0], minlength=arcs.size)
+            owned = self.number_of_owned()
             kept = np.minimum(owned, self.carried)
             owner[arc == _SHUT] = NOBODY
             release(group, owner, kind=np.maximum(arc, -1), has=owned, keeps=kept)
         self.tick()
         new = self.carried - kept
         there = nonzero(new)
-        free = np.flatnonzero(owner == NOBODY)
-        free = free[stable_order(self.contraction.cell_of[free], self.supply.size)]
-        to = np.repeat(arcs.nodes[there], new[there])
-        order = np.lexsort((free, to))
+        free = (owner == NOBODY).nonzero()[0]
+        by_cell = stable_order(self.contraction.cell_of[free], self.supply.size)
+        to = np.empty_like(free)
+        to[by_cell] = arcs.nodes[there].repeat(new[there])
+        by_node = stable_order(to, nodes.members.size)
         coming = np.bincount(to, minlength=nodes.members.size)
-        loads = np.bincount(owner[owner != NOBODY], minlength=nodes.of_member.size)
+        loads = np.bincount(owner + 1, minlength=nodes.of_member.size + 1)[1:]
         up_to = ((nodes.sure + nodes.more) // nodes.members)[nodes.of_member]
         up_to = np.where((coming > 0)[nodes.of_member], up_to, 0)
         member = least_loaded(loads, up_to, nodes.of_member)
         slots = np.bincount(nodes.of_member[member], minlength=nodes.members.size)
-        first = np.cumsum(slots) - slots
-        chosen = np.arange(free.size) + np.repeat(first - (np.cumsum(coming) - coming), coming)
-        owner[free[order]] = member[chosen]
+        first = slots.cumsum() - slots
+        chosen = np.arange(free.size) + (first - (coming.cumsum() - coming)).repeat(coming)
+        owner[free[by_node]] = member[chosen]
         return owner
 
 

@@ -24,7 +24,8 @@ def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, kee
     kinds = kind[partitions]
     order = stable_order(kinds, keeps.size)
     kinds = kinds[order]
-    place = np.arange(kinds.size) - kinds.searchsorted(kinds)
+    counts = np.bincount(kinds, minlength=keeps.size)
+    place = np.arange(kinds.size) - (counts.cumsum() - counts)[kinds]
     owner[partitions[order[place >= keeps[kinds]]]] = NOBODY
 
 

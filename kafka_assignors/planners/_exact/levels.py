@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from kafka_assignors._model.arrays import BoolArray, IntArray, before_in_run, nonzero, sums
+from kafka_assignors._model.arrays import BoolArray, IntArray, before_in_run, clipped, nonzero, sums
 from kafka_assignors._model.tick import Tick
 from kafka_assignors.planners._exact.flow import Network, send_if_any
 
@@ -134,7 +134,7 @@ def quotas(total: int, sizes: Sizes, given: IntArray) -> tuple[IntArray, IntArra
     members, weight, lower, upper = sizes.members, sizes.weight, sizes.lower, sizes.upper
 
     def units_at(rounds: IntArray) -> IntArray:
-        return np.maximum(members * np.clip(rounds, lower, upper), given)
+        return np.maximum(members * clipped(rounds, lower, upper), given)
 
     def is_enough(of_weight: int, unit: int) -> bool:
         """Whether all is given away with what comes no later than a unit of members of a weight."""
@@ -143,7 +143,7 @@ def quotas(total: int, sizes: Sizes, given: IntArray) -> tuple[IntArray, IntArra
 
     best: tuple[int, int] | None = None  # the point at which all is given away, as (unit, weight)
     in_all = int((members * weight).sum())
-    for of_weight in np.unique(weight).tolist():
+    for of_weight in sorted(set(weight.tolist())):
         if best is not None:
             # Most weights give no earlier point than one before: its last unit before that says so at once.
             last = -((best[1] - 2 * best[0] * of_weight + of_weight) // (2 * best[1]))
@@ -190,7 +190,7 @@ def _take_back(network: Network) -> None:
     """Take back what nodes have beyond base and extra, and beyond the pool."""
     over = np.maximum(network.load - network.base, 0)
     wanted = np.minimum(over, network.extra)
-    granted = np.clip(network.pool - (np.cumsum(wanted) - wanted), 0, wanted)
+    granted = clipped(network.pool - (wanted.cumsum() - wanted), 0, wanted)
     network.pool -= int(granted.sum())
     back = over - granted
     if not back.any():
@@ -198,7 +198,7 @@ def _take_back(network: Network) -> None:
     carrying = nonzero(network.flow)
     order = carrying[np.argsort(network.heads[carrying], kind="stable")]
     heads, flow = network.heads[order], network.flow[order]
-    taken = np.clip(back[heads] - before_in_run(heads, flow), 0, flow)  # from the first arcs of a node
+    taken = clipped(back[heads] - before_in_run(heads, flow), 0, flow)  # from the first arcs of a node
     network.flow[order] -= taken
     network.supply += sums(network.tails[order], taken, network.supply.size)
     network.load -= back
