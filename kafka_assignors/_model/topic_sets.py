@@ -168,7 +168,8 @@ class TopicNumbers:
             return (topic >= 0) & self.table[which, topic]
         wanted = which * self.topics + topic
         at = np.minimum(self.keys.searchsorted(wanted), self.keys.size - 1)
-        return (topic >= 0) & (self.keys[at] == wanted)
+        found: BoolArray = (topic >= 0) & (self.keys[at] == wanted)
+        return found
 
     def tuples(self) -> tuple[tuple[int, ...], ...]:
         """The sets as tuples."""

@@ -134,7 +134,8 @@ def quotas(total: int, sizes: Sizes, given: IntArray) -> tuple[IntArray, IntArra
     members, weight, lower, upper = sizes.members, sizes.weight, sizes.lower, sizes.upper
 
     def units_at(rounds: IntArray) -> IntArray:
-        return np.maximum(members * clipped(rounds, lower, upper), given)
+        units: IntArray = np.maximum(members * clipped(rounds, lower, upper), given)
+        return units
 
     def is_enough(of_weight: int, unit: int) -> bool:
         """Whether all is given away with what comes no later than a unit of members of a weight."""
