@@ -89,9 +89,11 @@ class Group:
         listed = [ids[topic] for topic in names]
         bounds = np.array([0, *accumulate(map(len, listed))])
         counting = np.arange(max(map(len, listed), default=0))
-        partition_ids = np.concatenate(
-            [_EMPTY, *(counting[: len(each)] if isinstance(each, range) else each for each in listed)]
+        arrays = (
+            counting[: len(each)] if isinstance(each, range) else np.array(each, dtype=np.int64)
+            for each in listed
         )
+        partition_ids = np.concatenate([_EMPTY, *arrays])
         tick()
         subscribed, which = TopicNumbers.of(members.topics, numbers, tick)
         subscription_of = which[members.topics_of]
