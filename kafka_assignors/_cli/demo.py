@@ -2,13 +2,15 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.text import Text
 
+from kafka_assignors._cli.demo_parser import ASSIGNORS, COMPARED
+from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.output import show_json
 from kafka_assignors._cli.results import Run, Step
 from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_step
@@ -47,16 +49,18 @@ GIVEN_SESSION_TIMEOUT_MS: Final = 6000
 """The same on a running Kafka, which by default allows no less."""
 
 
-def demo(
-    assignors: Mapping[str, str], *, bootstrap: str | None, heartbeat_interval_ms: int, as_json: bool
-) -> int:
-    """Run the demo once for each assignor, and show how it goes.
+ERRORS: Final = Errors()
 
-    Args:
-        assignors: Strategy names, and where their classes are.
-        bootstrap: Servers of a running Kafka, None to bring one.
-        heartbeat_interval_ms: The consumers' setting; their sessions last three times that at the least.
-        as_json: Print the results as JSON on stdout, and all else on stderr.
+
+def demo(
+    *,
+    assignor: Sequence[str] | None,
+    compare: bool,
+    bootstrap_servers: str | None,
+    heartbeat_interval_ms: int,
+    as_json: bool,
+) -> int:
+    """Run the demo once for each assignor, and show how it goes; see the parser for the options.
 
     Returns:
         0 if no message was lost and no partition had two owners at once, else 1.
@@ -66,7 +70,7 @@ def demo(
     try:
         with ExitStack() as stack:
             began = time.monotonic()
-            cluster = stack.enter_context(kafka_cluster(bootstrap=bootstrap))
+            cluster = stack.enter_context(kafka_cluster(bootstrap=bootstrap_servers))
             console.print(
                 f"Kafka ({cluster.how}) at {', '.join(cluster.bootstrap_servers)}"
                 f" after {time.monotonic() - began:.1f} s"
@@ -76,8 +80,8 @@ def demo(
                 "heartbeat_interval_ms": heartbeat_interval_ms,
                 "session_timeout_ms": max(least, 3 * heartbeat_interval_ms),
             }
-            for name, path in assignors.items():
-                run = _run(name, path, cluster.bootstrap_servers, settings, console)
+            for name in assignor or (COMPARED if compare else ["cooperative-sticky"]):
+                run = _run(name, ASSIGNORS[name], cluster.bootstrap_servers, settings, console)
                 runs.append(run)
                 show_run(console, run)
     except (ClusterUnavailableError, JarsUnavailableError, BrokerDiedError, GroupNotStableError) as error:

@@ -2,41 +2,31 @@
 
 import sys
 from collections.abc import Callable
+from typing import NamedTuple
 
 
-def complain(command: str, what: str) -> None:
-    """Say on stderr what is wrong.
+class Errors(NamedTuple):
+    """The errors that a command foresees; others are defects and come out.
 
-    Args:
-        command: The command, with its verb: "history capture".
-        what: The thing, the value and the way out.
+    Attributes:
+        wrong: Of what cannot be asked for: exit status 2.
+        failed: Of what could not be done: exit status 1.
+        words: What to print of one.
     """
-    print(f"kafka-assignors {command}: {what}", file=sys.stderr)
+
+    wrong: tuple[type[Exception], ...] = ()
+    failed: tuple[type[Exception], ...] = ()
+    words: Callable[[Exception], str] = str
 
 
-def exit_status(
-    command: str,
-    work: Callable[[], int],
-    *,
-    wrong: tuple[type[Exception], ...],
-    failed: tuple[type[Exception], ...] = (),
-) -> int:
-    """Do the work of a command.
-
-    Args:
-        command: The command, with its verb.
-        work: Returns the exit status.
-        wrong: Errors of what cannot be asked for.
-        failed: Errors of what could not be done.
+def exit_status(command: str, work: Callable[[], int], errors: Errors) -> int:
+    """Do the work of a command, named with its verb ("history capture").
 
     Returns:
         What the work returns; after an error 2 if it is `wrong`, 1 if it is `failed`.
     """
     try:
         return work()
-    except wrong as error:
-        complain(command, str(error))
-        return 2
-    except failed as error:
-        complain(command, str(error))
-        return 1
+    except (*errors.wrong, *errors.failed) as error:
+        print(f"kafka-assignors {command}: {errors.words(error)}", file=sys.stderr)
+        return 2 if isinstance(error, errors.wrong) else 1

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafka.errors import KafkaError
+
+from kafka_assignors._cli.client import open_admin
+from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.group_parser import RESTARTED
-from kafka_assignors._cli.output import count, show, show_json, table
+from kafka_assignors._cli.output import Answer, count, table
+from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._cluster.command_config import CommandConfigError
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors.assignors import (
     CooperativeStickyAssignor,
@@ -15,11 +21,12 @@ from kafka_assignors.assignors import (
     StickyAssignor,
 )
 from kafka_assignors.coordinator import ConsumerBrokerSettings, MemberSettings, rolling_restart
+from kafka_assignors.coordinator._live import read_group
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from kafka_assignors._cli.arguments import Client
     from kafka_assignors.coordinator import Cost
     from kafka_assignors.coordinator._live import LiveGroup
 
@@ -34,6 +41,9 @@ _ASSIGNORS: Final[Mapping[str, Any]] = {
 _SESSION_MS: Final = 45_000
 
 
+ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
     topics: Mapping[str, int]
@@ -41,43 +51,61 @@ class _Group:
     session_timeout_ms: int
 
 
-def what_if(options: argparse.Namespace, live: LiveGroup | None) -> int:
-    """Print what a rolling restart costs with each assignor, with dynamic and with static members.
+class _Restart(NamedTuple):
+    """How members are restarted."""
 
-    Args:
-        options: See the parser.
-        live: The running group; None if the options describe one.
+    down: float
+    crash: bool
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+
+
+def what_if(
+    *,
+    client: Client,
+    group: str | None,
+    members: int | None,
+    topic: Sequence[str],
+    assignor: Sequence[str] | None,
+    down: float,
+    crash: bool,
+    session_timeout_ms: int | None,
+    heartbeat_interval_ms: int,
+) -> Answer:
+    """What a rolling restart costs with each assignor, with dynamic and with static members.
+
+    The group is a running one; or one of `members`, each subscribed to all of `topic`, "name=partitions".
 
     Raises:
-        ValueError: A topic is not NAME=PARTITIONS, or the group has no members.
+        ValueError: A topic is something else, or the group has no members.
     """
-    group = _described(options) if live is None else _running(live)
-    session = options.session_timeout_ms or group.session_timeout_ms
+    if members is None:
+        with open_admin(client) as admin:
+            restarted = _running(read_group(admin, str(group), records=1))
+    else:
+        restarted = _described(topic, members)
+    how = _Restart(down, crash, session_timeout_ms or restarted.session_timeout_ms, heartbeat_interval_ms)
     costs = {
-        (name, static): _cost(name, group, options, session, static=static)
-        for name in options.assignor or RESTARTED
+        (name, static): _cost(name, restarted, how, static=static)
+        for name in assignor or RESTARTED
         for static in (False, True)
     }
-    if options.json:
-        rows = [
+    return Answer(
+        lambda: [
             {"assignor": name, "static": static, **asdict(cost)} for (name, static), cost in costs.items()
-        ]
-        show_json(rows)
-    else:
-        show("\n".join(_lines(group, options, session, costs)))
-    return 0
+        ],
+        _lines(restarted, how, costs),
+    )
 
 
-def _described(options: argparse.Namespace) -> _Group:
+def _described(named: Sequence[str], members: int) -> _Group:
     topics: dict[str, int] = {}
-    for text in options.topic:
+    for text in named:
         name, _, partitions = text.rpartition("=")
         if not (name and partitions.isascii() and partitions.isdigit() and int(partitions)):
             raise ValueError(f"{text!r} is not NAME=PARTITIONS")
         topics[name] = int(partitions)
-    return _Group(
-        topics=topics, subscriptions=[topics.keys()] * options.members, session_timeout_ms=_SESSION_MS
-    )
+    return _Group(topics=topics, subscriptions=[topics.keys()] * members, session_timeout_ms=_SESSION_MS)
 
 
 def _running(live: LiveGroup) -> _Group:
@@ -92,30 +120,28 @@ def _running(live: LiveGroup) -> _Group:
     )
 
 
-def _cost(name: str, group: _Group, options: argparse.Namespace, session_ms: int, *, static: bool) -> Cost:
+def _cost(name: str, group: _Group, how: _Restart, *, static: bool) -> Cost:
     assignor = _ASSIGNORS[name]
-    beat = options.heartbeat_interval_ms
+    session, beat = how.session_timeout_ms, how.heartbeat_interval_ms
     return rolling_restart(
         group.topics,
         group.subscriptions,
         assignor,
         static=static,
-        down_seconds=options.down,
-        crash=options.crash,
-        member=MemberSettings(session_timeout_ms=session_ms, heartbeat_interval_ms=beat),
-        broker=ConsumerBrokerSettings(session_timeout_ms=session_ms, heartbeat_interval_ms=beat)
+        down_seconds=how.down,
+        crash=how.crash,
+        member=MemberSettings(session_timeout_ms=session, heartbeat_interval_ms=beat),
+        broker=ConsumerBrokerSettings(session_timeout_ms=session, heartbeat_interval_ms=beat)
         if isinstance(assignor, str)
         else None,
     )
 
 
-def _lines(
-    group: _Group, options: argparse.Namespace, session_ms: int, costs: Mapping[tuple[str, bool], Cost]
-) -> Iterator[str]:
-    how = "killed" if options.crash else "closed"
+def _lines(group: _Group, how: _Restart, costs: Mapping[tuple[str, bool], Cost]) -> Iterator[str]:
     yield (
-        f"a rolling restart of {count(len(group.subscriptions), 'member')}, each {how} and {options.down:g} s"
-        f" away; {count(sum(group.topics.values()), 'partition')}; session.timeout.ms {session_ms}"
+        f"a rolling restart of {count(len(group.subscriptions), 'member')}, each"
+        f" {'killed' if how.crash else 'closed'} and {how.down:g} s away;"
+        f" {count(sum(group.topics.values()), 'partition')}; session.timeout.ms {how.session_timeout_ms}"
     )
     yield ""
     rows = [["assignor", "members", "generations", "moved", "unowned partition-s", "longest s", "took s"]]

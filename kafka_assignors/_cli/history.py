@@ -1,8 +1,10 @@
 """The history of groups, from the command line."""
 
-import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from kafka.errors import KafkaError
 from py4j.protocol import Py4JError
@@ -11,15 +13,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors._cli import history_text as text
+from kafka_assignors._cli.arguments import Client, Replayed, Selection, Store
 from kafka_assignors._cli.client import client_settings
-from kafka_assignors._cli.errors import complain, exit_status
+from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.history_what_if_text import what_if_lines
-from kafka_assignors._cli.output import show, show_json
+from kafka_assignors._cli.output import Answer
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._archive import Archive, ArchiveBusyError, Counts, file_uri
 from kafka_assignors.history._archive_report import report_archive, zoned
-from kafka_assignors.history._capture import INTERVAL_SECONDS, CaptureError, capture, reason
+from kafka_assignors.history._capture import INTERVAL_SECONDS, CaptureError, capture as capture_into, reason
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._info import describe
 from kafka_assignors.history._java import JavaMissingError
@@ -29,203 +32,181 @@ from kafka_assignors.history._schemas import TOPICS
 from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._tables.job import TablesBusyError, make_tables
-from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, what_if
+from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, what_if as replay
 
-_REFUSALS = (
-    ClusterError,
-    KafkaError,
-    CaptureError,
-    ArchiveBusyError,
-    JavaMissingError,
-    TablesBusyError,
-    OSError,
+
+def _words(error: Exception) -> str:
+    if isinstance(error, (PySparkException, Py4JError)):
+        return f"{reason(str(error))} (in Spark)"
+    return str(error)
+
+
+ERRORS: Final = Errors(
+    wrong=(ValueError,),  # a wrong archive, dump, properties file, assignor or scenario
+    failed=(
+        ClusterError,
+        KafkaError,
+        CaptureError,
+        ArchiveBusyError,
+        JavaMissingError,
+        TablesBusyError,
+        OSError,
+        PySparkException,
+        Py4JError,
+    ),
+    words=_words,
 )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run one of the commands; see the parser.
-
-    Returns:
-        The exit status: 0 done, 1 it could not be done, 2 what cannot be asked for.
-    """
-    command = f"history {options.verb}"
-    try:
-        return exit_status(
-            command,
-            lambda: _RUN[options.verb](options),
-            wrong=(ValueError,),  # a wrong archive, dump, properties file, assignor or scenario
-            failed=_REFUSALS,
-        )
-    except (PySparkException, Py4JError) as error:
-        complain(command, f"{reason(str(error))} (in Spark)")
-        return 1
+@contextmanager
+def _spark(store: Store, doing: str) -> Iterator[SparkSession]:
+    """A session of Spark, and the progress of what it does."""
+    spark = spark_session(store.master)
+    with show_jobs(spark, doing):
+        yield spark
 
 
-def _capture(options: argparse.Namespace) -> int:
-    settings = client_settings(options)
-    archive = Archive.create(options.archive)
-    spark = spark_session(options.master)
+def capture(
+    *,
+    client: Client,
+    store: Store,
+    continuous: bool,
+    interval: int | None,
+    max_records: int,
+) -> Answer:
+    """Read what is new in a running cluster into an archive; see `capture` of `history`."""
+    settings = client_settings(client)
+    into = Archive.create(store.archive)
+    spark = spark_session(store.master)
     with show_capture() as watch:
-        done = capture(
+        done = capture_into(
             spark,
-            options.bootstrap_servers.split(","),
-            archive,
-            once=not options.continuous,
-            interval=options.interval or INTERVAL_SECONDS,
+            client.bootstrap_servers or [],
+            into,
+            once=not continuous,
+            interval=interval or INTERVAL_SECONDS,
             settings=settings,
-            max_records=options.max_records,
+            max_records=max_records,
             watch=watch,
         )
-    if options.json:
-        show_json({"offsets": done.offsets, "batches": done.batches, **_counts_to_json(done.counts)})
-    else:
-        show("\n".join(text.captured_lines(done)))
-    return 0
+    return Answer(
+        lambda: {"offsets": done.offsets, "batches": done.batches, **_counts_to_json(done.counts)},
+        text.captured_lines(done),
+    )
 
 
-def _import(options: argparse.Namespace) -> int:
-    archive = Archive.create(options.archive)
-    spark = spark_session(options.master)
-    with show_jobs(spark, "importing"):
-        done = import_dump(spark, options.dump, archive)
-    if options.json:
-        show_json({"source": done.source, "known": done.known, **_counts_to_json(done.counts)})
-    else:
-        show("\n".join(text.imported_lines(done)))
-    return 0
+def import_records(*, store: Store, dump: Path) -> Answer:
+    """Add the records of a dump to an archive."""
+    into = Archive.create(store.archive)
+    with _spark(store, "importing") as spark:
+        done = import_dump(spark, dump, into)
+    return Answer(
+        lambda: {"source": done.source, "known": done.known, **_counts_to_json(done.counts)},
+        text.imported_lines(done),
+    )
 
 
-def _info(options: argparse.Namespace) -> int:
-    archive = Archive(options.archive)
-    spark = spark_session(options.master)
-    with show_jobs(spark, "counting"):
-        found = describe(spark, archive, since=options.since, until=options.until, groups=options.groups)
-    if options.json:
-        show_json(
-            {
-                "archive": str(archive.path),
-                "cluster_id": archive.description.cluster_id,
-                "topic": archive.description.topic,
-                "partitions": archive.description.partitions,
-                "topics": len({topic.topic for topic in archive.topics()}),
-                "sources": {name: _counts_to_json(counts) for name, counts in found.counts.items()},
-                "since": found.since,
-                "until": found.until,
-                "groups": dict(found.groups),
-            }
-        )
-    else:
-        show("\n".join(text.info_lines(archive, found)))
-    return 0
+def info(*, store: Store, selection: Selection) -> Answer:
+    """What an archive has."""
+    there = Archive(store.archive)
+    with _spark(store, "counting") as spark:
+        found = describe(spark, there, **selection._asdict())
+    return Answer(
+        lambda: {
+            "archive": str(there.path),
+            "cluster_id": there.description.cluster_id,
+            "topic": there.description.topic,
+            "partitions": there.description.partitions,
+            "topics": len({topic.topic for topic in there.topics()}),
+            "sources": {name: _counts_to_json(counts) for name, counts in found.counts.items()},
+            "since": found.since,
+            "until": found.until,
+            "groups": dict(found.groups),
+        },
+        text.info_lines(there, found),
+    )
 
 
-def _merge(options: argparse.Namespace) -> int:
-    archive = Archive(options.archive)
-    spark = spark_session(options.master)
-    with show_jobs(spark, "merging"):
-        merged = archive.merge(spark)
-    if options.json:
-        show_json({"merged": merged})
-    else:
-        show(text.merged_line(archive, merged))
-    return 0
+def merge(*, store: Store) -> Answer:
+    """Make one batch of files of an archive's."""
+    there = Archive(store.archive)
+    with _spark(store, "merging") as spark:
+        merged = there.merge(spark)
+    return Answer(lambda: {"merged": merged}, [text.merged_line(there, merged)])
 
 
-def _tables(options: argparse.Namespace) -> int:
-    archive = Archive(options.archive)
-    spark = spark_session(options.master)
-    records: DataFrame | str = file_uri(archive.path)
-    topics = None
-    if options.since or options.until or options.groups:
-        records = archive.read(spark, since=options.since, until=options.until, groups=options.groups)
-        topics = spark.createDataFrame(archive.topics(), spark_schema(TOPICS))
-    with show_jobs(spark, "decoding"):
-        counts = make_tables(
-            spark,
-            records,
-            file_uri(options.out),
-            decoder=options.decoder,
-            topics=topics,
-        )
-    if options.json:
-        show_json(asdict(counts))
-    else:
-        show("\n".join(text.tables_lines(options.out, counts)))
-    return 0
+def tables(*, store: Store, out: Path, decoder: str, selection: Selection) -> Answer:
+    """Decode an archive into tables."""
+    there = Archive(store.archive)
+    with _spark(store, "decoding") as spark:
+        records: DataFrame | str = file_uri(there.path)
+        topics = None
+        if any(selection):
+            records = there.read(spark, **selection._asdict())
+            topics = spark.createDataFrame(there.topics(), spark_schema(TOPICS))
+        counts = make_tables(spark, records, file_uri(out), decoder=decoder, topics=topics)
+    return Answer(lambda: asdict(counts), text.tables_lines(out, counts))
 
 
-def _metrics(options: argparse.Namespace) -> int:
-    archive = Archive(options.archive)
-    spark = spark_session(options.master)
-    with show_jobs(spark, "measuring"):
-        pieces = measure(_selected(spark, archive, options), archive.topics()).persist(StorageLevel.DISK_ONLY)
-        if options.out is not None:
-            write_pieces(pieces, options.out)
+def metrics(*, store: Store, out: Path | None, selection: Selection) -> Answer:
+    """How restless groups were."""
+    there = Archive(store.archive)
+    with _spark(store, "measuring") as spark:
+        records = there.read_groups(spark, **selection._asdict())
+        pieces = measure(records, there.topics()).persist(StorageLevel.DISK_ONLY)
+        if out is not None:
+            write_pieces(pieces, out)
         rows = [zoned(row, "since", "until") for row in groups_of(pieces).collect()]
         pieces.unpersist()
     rows.sort(key=lambda row: (-row["rebalances"], row["group"]))
-    if options.json:
-        show_json(rows)
-    else:
-        show("\n".join(text.metrics_lines(rows)))
-    return 0
+    return Answer(lambda: rows, text.metrics_lines(rows))
 
 
-def _what_if(options: argparse.Namespace) -> int:
-    archive = Archive(options.archive)
-    topics, names = seen_and_names(archive.topics())
-    spark = spark_session(options.master)
-    with show_jobs(spark, "replaying"):
-        found = what_if(
-            _selected(spark, archive, options),
-            assignors=options.assignors or ASSIGNORS,
-            scenarios=options.scenarios or SCENARIOS,
+def what_if(
+    *,
+    store: Store,
+    replayed: Replayed,
+    selection: Selection,
+) -> Answer:
+    """What groups' histories would have been with other assignors and settings."""
+    there = Archive(store.archive)
+    topics, names = seen_and_names(there.topics())
+    with _spark(store, "replaying") as spark:
+        found = replay(
+            there.read_groups(spark, **selection._asdict()),
+            assignors=replayed.assignors or ASSIGNORS,
+            scenarios=replayed.scenarios or SCENARIOS,
             topics=topics,
             topic_names=names,
         )
         rows = [row.asDict() for row in found.collect()]
-    if options.json:
-        show_json(rows)
-    else:
-        show("\n".join(what_if_lines(rows)))
-    return 0
+    return Answer(lambda: rows, what_if_lines(rows))
 
 
-def _report(options: argparse.Namespace) -> int:
-    archive = Archive(options.archive)
-    if not options.page.absolute().parent.is_dir():
-        raise ValueError(f"there is no folder for the page {options.page}: make it, or name another")
-    spark = spark_session(options.master)
-    with show_jobs(spark, "reporting"):
+def report(
+    *,
+    store: Store,
+    page: Path,
+    no_what_if: bool,
+    replayed: Replayed,
+    selection: Selection,
+) -> Answer:
+    """Write the page on groups' histories."""
+    there = Archive(store.archive)
+    if not page.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder for the page {page}: make it, or name another")
+    with _spark(store, "reporting") as spark:
         size = report_archive(
-            archive,
-            _selected(spark, archive, options),
-            options.page,
-            assignors=() if options.no_what_if else options.assignors or ASSIGNORS,
-            scenarios=options.scenarios or SCENARIOS,
+            there,
+            there.read_groups(spark, **selection._asdict()),
+            page,
+            assignors=() if no_what_if else replayed.assignors or ASSIGNORS,
+            scenarios=replayed.scenarios or SCENARIOS,
         )
-    if options.json:
-        show_json({"page": str(options.page), "bytes": size})
-    else:
-        show(f"{options.page}: {size:,} bytes, to be opened in a browser")
-    return 0
-
-
-def _selected(spark: SparkSession, archive: Archive, options: argparse.Namespace) -> DataFrame:
-    return archive.read_groups(spark, since=options.since, until=options.until, groups=options.groups)
+    return Answer(
+        lambda: {"page": str(page), "bytes": size}, [f"{page}: {size:,} bytes, to be opened in a browser"]
+    )
 
 
 def _counts_to_json(counts: Counts) -> dict[str, Any]:
     return {"read": counts.read, "kept": dict(counts.kept), "counted": dict(counts.counted)}
-
-
-_RUN = {
-    "capture": _capture,
-    "import": _import,
-    "info": _info,
-    "merge": _merge,
-    "metrics": _metrics,
-    "report": _report,
-    "tables": _tables,
-    "what-if": _what_if,
-}

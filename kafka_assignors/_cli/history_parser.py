@@ -2,12 +2,11 @@
 
 import argparse
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from kafka_assignors._cli.arguments import add_client, positive
+from kafka_assignors._cli.arguments import Check, add_client, add_command, add_commands, add_json, positive
 
 _EPILOG: Final = """\
 exit status: 0 done; 1 it could not be done; 2 a wrong command line, file or archive; 130 after Ctrl-C.
@@ -17,49 +16,43 @@ _AGO: Final = re.compile(r"(\d+)([smhdw])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def add_history(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    run: Callable[[argparse.Namespace], int],
-) -> None:
+def add_history(commands: Any) -> None:
     """Add the command and its own commands."""
-    parser = commands.add_parser(
+    add_commands(
+        commands,
         "history",
-        help="the history of all groups: captured from __consumer_offsets, kept, analysed",
+        "the history of all groups: captured from __consumer_offsets, kept, analysed",
         description=(
             "The history of consumer groups, from __consumer_offsets. Kafka's compaction destroys it within"
             " hours or days; an archive keeps it."
         ),
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        verbs=(
+            _add_capture,
+            _add_import,
+            _add_info,
+            _add_merge,
+            _add_tables,
+            _add_metrics,
+            _add_what_if,
+            _add_report,
+            _add_watch,
+        ),
     )
-    verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="verb")
-    for add in (
-        _add_capture,
-        _add_import,
-        _add_info,
-        _add_merge,
-        _add_tables,
-        _add_metrics,
-        _add_what_if,
-        _add_report,
-        _add_watch,
-    ):
-        verb = add(verbs)
-        verb.set_defaults(run=run, parser=verb)
 
 
-def add_verb(verbs: Any, name: str, text: str) -> argparse.ArgumentParser:
+def add_verb(
+    verbs: Any, name: str, text: str, run: str, *, check: Check | None = None
+) -> argparse.ArgumentParser:
     """A command that works on an archive, on Spark."""
-    parser: argparse.ArgumentParser = verbs.add_parser(
-        name, help=text, description=f"{text[0].upper()}{text[1:]}."
-    )
+    parser = add_command(verbs, name, text, f"history:{run}", check=check)
     parser.add_argument("archive", type=Path, metavar="ARCHIVE", help="the archive's folder")
     parser.add_argument(
         "--master",
         metavar="URL",
         help="Spark's master (default: spark-submit's, else local[*], all cores of this machine)",
     )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_json(parser)
     return parser
 
 
@@ -89,9 +82,13 @@ def moment(text: str) -> datetime:
     return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
-def _add_capture(verbs: Any) -> argparse.ArgumentParser:
+def _add_capture(verbs: Any) -> None:
     parser = add_verb(
-        verbs, "capture", "read what is new in a running cluster's __consumer_offsets into an archive"
+        verbs,
+        "capture",
+        "read what is new in a running cluster's __consumer_offsets into an archive",
+        "capture",
+        check=_check_capture,
     )
     add_client(parser, required=True)
     parser.add_argument("--continuous", action="store_true", help="go on until Ctrl-C")
@@ -105,11 +102,12 @@ def _add_capture(verbs: Any) -> argparse.ArgumentParser:
         metavar="N",
         help="how many offsets to read at a time, each time a batch of files (default: 2000000)",
     )
-    return parser
 
 
-def _add_import(verbs: Any) -> argparse.ArgumentParser:
-    parser = add_verb(verbs, "import", "add the records of a dump of __consumer_offsets to an archive")
+def _add_import(verbs: Any) -> None:
+    parser = add_verb(
+        verbs, "import", "add the records of a dump of __consumer_offsets to an archive", "import_records"
+    )
     parser.add_argument(
         "dump",
         type=Path,
@@ -117,23 +115,22 @@ def _add_import(verbs: Any) -> argparse.ArgumentParser:
         help="a file or folder of Parquet or JSON lines: key, value (in JSON base64), partition, offset,"
         " timestamp (ms)",
     )
-    return parser
 
 
-def _add_info(verbs: Any) -> argparse.ArgumentParser:
-    parser = add_verb(verbs, "info", "show what an archive has")
+def _add_info(verbs: Any) -> None:
+    parser = add_verb(verbs, "info", "show what an archive has", "info", check=_check_selection)
     add_selection(parser)
-    return parser
 
 
-def _add_merge(verbs: Any) -> argparse.ArgumentParser:
-    return add_verb(
-        verbs, "merge", "make one batch of files of those that captures wrote, as continuous ones write many"
+def _add_merge(verbs: Any) -> None:
+    text = "make one batch of files of those that captures wrote, as continuous ones write many"
+    add_verb(verbs, "merge", text, "merge")
+
+
+def _add_tables(verbs: Any) -> None:
+    parser = add_verb(
+        verbs, "tables", "decode an archive into tables of Parquet", "tables", check=_check_selection
     )
-
-
-def _add_tables(verbs: Any) -> argparse.ArgumentParser:
-    parser = add_verb(verbs, "tables", "decode an archive into tables of Parquet")
     parser.add_argument(
         "out", type=Path, metavar="OUT", help="the folder; tables that are there are replaced"
     )
@@ -144,32 +141,46 @@ def _add_tables(verbs: Any) -> argparse.ArgumentParser:
         help="the compiled decoder where there is one (auto), or one or the other; they agree",
     )
     add_selection(parser)
-    return parser
 
 
-def _add_metrics(verbs: Any) -> argparse.ArgumentParser:
-    parser = add_verb(verbs, "metrics", "say how restless groups were: their rebalances, why, and what moved")
+def _add_metrics(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "metrics",
+        "say how restless groups were: their rebalances, why, and what moved",
+        "metrics",
+        check=_check_selection,
+    )
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER", help="write the tables rebalances and groups there, too"
     )
     add_selection(parser)
-    return parser
 
 
-def _add_what_if(verbs: Any) -> argparse.ArgumentParser:
-    parser = add_verb(verbs, "what-if", "replay groups' histories with other assignors and settings")
+def _add_what_if(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "what-if",
+        "replay groups' histories with other assignors and settings",
+        "what_if",
+        check=_check_selection,
+    )
     _add_replay(parser)
     add_selection(parser)
-    return parser
 
 
-def _add_report(verbs: Any) -> argparse.ArgumentParser:
-    parser = add_verb(verbs, "report", "write a page on groups' histories, to be opened in a browser")
+def _add_report(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "report",
+        "write a page on groups' histories, to be opened in a browser",
+        "report",
+        check=_check_report,
+    )
     parser.add_argument("page", type=Path, metavar="PAGE", help="the HTML file")
     parser.add_argument("--no-what-if", action="store_true", help="replay nothing, which is faster")
     _add_replay(parser)
     add_selection(parser)
-    return parser
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
@@ -191,23 +202,31 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_watch(verbs: Any) -> argparse.ArgumentParser:
-    text = "show the rebalances of a running group as they happen"
-    parser: argparse.ArgumentParser = verbs.add_parser(
-        "watch", help=text, description=f"{text[0].upper()}{text[1:]}. Needs neither Spark nor an archive."
+def _add_watch(verbs: Any) -> None:
+    parser = add_command(
+        verbs,
+        "watch",
+        "show the rebalances of a running group as they happen",
+        "history_watch:watch",
+        more=". Needs neither Spark nor an archive.",
     )
     parser.add_argument("group", metavar="GROUP")
     add_client(parser, required=True)
-    parser.add_argument("--json", action="store_true", help="print each as a line of JSON")
-    return parser
+    add_json(parser, "print each as a line of JSON", itself=True)
 
 
-def check_history_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Refuse options that contradict each other."""
-    if options.verb == "capture" and options.interval is not None and not options.continuous:
+def _check_capture(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.interval is not None and not options.continuous:
         parser.error("--interval is how often to capture with --continuous, which is not there")
-    if options.verb == "report" and options.no_what_if and (options.assignors or options.scenarios):
+
+
+def _check_report(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.no_what_if and (options.assignors or options.scenarios):
         parser.error("--no-what-if replays nothing: leave it out, or --assignor and --scenario")
-    since, until = getattr(options, "since", None), getattr(options, "until", None)
+    _check_selection(parser, options)
+
+
+def _check_selection(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    since, until = options.since, options.until
     if since is not None and until is not None and since >= until:
         parser.error(f"--since {since.isoformat()} is not before --until {until.isoformat()}")

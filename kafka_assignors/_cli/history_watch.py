@@ -4,49 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafka.errors import KafkaError
 
 from kafka_assignors._cli.client import open_admin
-from kafka_assignors._cli.errors import exit_status
+from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.history_watch_text import watched_lines
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import CommandConfigError
 from kafka_assignors.history._watch import watch_group
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable
 
+    from kafka_assignors._cli.arguments import Client
     from kafka_assignors._groups.rebalances import Rebalance
 
 
-def run(options: argparse.Namespace) -> int:
-    """Watch until Ctrl-C.
+ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
 
-    Args:
-        options: `group`, `bootstrap_servers`, `command_config` (a path or None) and `json`.
 
-    Returns:
-        The exit status: 0 after Ctrl-C, which is how it ends; 1 the cluster did not say, 2 wrong settings.
-    """
-
-    def watch() -> int:
-        with open_admin(options) as admin:
-            watched = watch_group(admin, options.group, ready=lambda: _say(options.group))
-            show_rebalances(watched, as_json=options.json)
-        return 0
-
+def watch(*, client: Client, group: str, as_json: bool) -> int:
+    """Watch a group until Ctrl-C, which is how it ends."""
     try:
-        return exit_status(
-            "history watch",
-            watch,
-            wrong=(CommandConfigError, ValueError),
-            failed=(ClusterError, KafkaError),
-        )
+        with open_admin(client) as admin:
+            watched = watch_group(admin, group, ready=lambda: _say(group))
+            show_rebalances(watched, as_json=as_json)
     except KeyboardInterrupt:
-        return 0
+        pass
+    return 0
 
 
 def _say(group: str) -> None:

@@ -3,8 +3,31 @@
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+
+class Answer(NamedTuple):
+    """What a command found.
+
+    Only one of `value` and `lines` is made.
+
+    Attributes:
+        value: For machines, in types that JSON has or `str` makes readable.
+        lines: For people.
+        status: The exit status.
+    """
+
+    value: Callable[[], Any]
+    lines: Iterable[str]
+    status: int = 0
+
+    def show(self, *, as_json: bool) -> None:
+        """Print it."""
+        if as_json:
+            show_json(self.value())
+        else:
+            show("\n".join(self.lines))
 
 
 def show(text: str) -> None:

@@ -1,11 +1,18 @@
 """What `kafka-assignors placement` can be told, and its help; imports nothing that takes time."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafka_assignors._cli.arguments import add_client, positive, whole
+from kafka_assignors._cli.arguments import (
+    Check,
+    add_client,
+    add_command,
+    add_commands,
+    add_json,
+    positive,
+    whole,
+)
 
 GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 """The generators that can make a topic, the default one first."""
@@ -18,44 +25,43 @@ exit status: 0 done; 1 the cluster did not do it, or no generator fits; 2 a wron
 cannot be used, or a placement that cannot be; 130 after Ctrl-C. More: docs/placement.md"""
 
 
-def add_placement(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    run: Callable[[argparse.Namespace], int],
-) -> None:
+def add_placement(commands: Any) -> None:
     """Add the command and its own commands."""
-    parser = commands.add_parser(
+    add_commands(
+        commands,
         "placement",
-        help="replicas on brokers: create, describe, infer, expand, reassign",
+        "replicas on brokers: create, describe, infer, expand, reassign",
         description="Where a topic's replicas are, how they were placed, and how to move few of them.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        verbs=(_add_create, _add_describe, _add_infer, _add_expand, _add_reassign),
     )
-    verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="verb")
-    for add in (_add_create, _add_describe, _add_infer, _add_expand, _add_reassign):
-        verb = add(verbs)
-        verb.set_defaults(run=run, parser=verb)
 
 
-def _add_verb(verbs: Any, name: str, text: str, *, offline: bool = True) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=f"{text.capitalize()}.")
+def _add_verb(
+    verbs: Any, name: str, text: str, run: str, *, check: Check | None = None, itself: bool = False
+) -> argparse.ArgumentParser:
+    """A command on a running cluster, or on files."""
+    parser = add_command(verbs, name, text, run, check=check or _check_where)
     where = parser.add_argument_group("the cluster")
     add_client(where, required=False)
-    if offline:
-        where.add_argument(
-            "--placements", type=Path, metavar="FILE", help="placements instead: Kafka's reassignment JSON"
-        )
-        where.add_argument(
-            "--brokers",
-            type=_racks,
-            metavar="ID[=RACK][,...]",
-            help="with --placements: the brokers and their racks (default: those that the file names)",
-        )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    where.add_argument(
+        "--placements", type=Path, metavar="FILE", help="placements instead: Kafka's reassignment JSON"
+    )
+    where.add_argument(
+        "--brokers",
+        type=_racks,
+        metavar="ID[=RACK][,...]",
+        help="with --placements: the brokers and their racks (default: those that the file names)",
+    )
+    add_json(parser, itself=itself)
     return parser
 
 
-def _add_create(verbs: Any) -> argparse.ArgumentParser:
-    parser = _add_verb(verbs, "create", "create a topic, its replicas placed as you say", offline=False)
+def _add_create(verbs: Any) -> None:
+    text = "create a topic, its replicas placed as you say"
+    parser = add_command(verbs, "create", text, "placement:create", check=_check_create)
+    add_client(parser.add_argument_group("the cluster"), required=False)
+    add_json(parser)
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("--partitions", type=positive, metavar="N")
     parser.add_argument("--replication-factor", type=positive, metavar="N")
@@ -78,7 +84,6 @@ def _add_create(verbs: Any) -> argparse.ArgumentParser:
         help="a setting of the topic; repeatable",
     )
     parser.add_argument("--dry-run", action="store_true", help="show the placement and create nothing")
-    return parser
 
 
 def _add_draws(parser: argparse.ArgumentParser) -> None:
@@ -92,8 +97,10 @@ def _add_draws(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="what is drawn is drawn from this")
 
 
-def _add_describe(verbs: Any) -> argparse.ArgumentParser:
-    parser = _add_verb(verbs, "describe", "show where replicas are, and how good that is")
+def _add_describe(verbs: Any) -> None:
+    parser = _add_verb(
+        verbs, "describe", "show where replicas are, and how good that is", "placement:describe"
+    )
     _add_topics(parser)
     parser.add_argument(
         "--min-insync",
@@ -104,17 +111,22 @@ def _add_describe(verbs: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("--partitions", action="store_true", help="list all partitions, however many")
     parser.add_argument("--draw", type=Path, metavar="FILE", help="draw brokers by rack: .png, .svg, .pdf")
-    return parser
 
 
-def _add_infer(verbs: Any) -> argparse.ArgumentParser:
-    parser = _add_verb(verbs, "infer", "find the generator, start index and shift that made a placement")
+def _add_infer(verbs: Any) -> None:
+    parser = _add_verb(
+        verbs,
+        "infer",
+        "find the generator, start index and shift that made a placement",
+        "placement:infer_generators",
+    )
     _add_topics(parser)
-    return parser
 
 
-def _add_expand(verbs: Any) -> argparse.ArgumentParser:
-    parser = _add_verb(verbs, "expand", "add partitions to a topic, placed as the ones that it has")
+def _add_expand(verbs: Any) -> None:
+    parser = _add_verb(
+        verbs, "expand", "add partitions to a topic, placed as the ones that it has", "placement:expand_topic"
+    )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument(
         "--partitions", type=positive, required=True, metavar="N", help="how many there are to be in all"
@@ -123,11 +135,17 @@ def _add_expand(verbs: Any) -> argparse.ArgumentParser:
         "--balanced", action="store_true", help="balance the brokers, whatever the topic's pattern"
     )
     parser.add_argument("--execute", action="store_true", help="do it; else it is only shown")
-    return parser
 
 
-def _add_reassign(verbs: Any) -> argparse.ArgumentParser:
-    parser = _add_verb(verbs, "reassign", "move as few replicas as possible to where they should be")
+def _add_reassign(verbs: Any) -> None:
+    parser = _add_verb(
+        verbs,
+        "reassign",
+        "move as few replicas as possible to where they should be",
+        "placement_moves:reassign",
+        check=_check_reassign,
+        itself=True,
+    )
     _add_topics(parser)
     target = parser.add_argument_group("where they should be")
     target.add_argument(
@@ -157,31 +175,26 @@ def _add_reassign(verbs: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--at-once", type=positive, default=10, metavar="N", help="partitions to move at once (default: 10)"
     )
-    return parser
 
 
 def _add_topics(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", nargs="*", metavar="TOPIC", help="all but internal topics if none is named")
 
 
-def check_placement_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
-    offline = getattr(options, "placements", None)
-    if (options.bootstrap_servers is None) == (offline is None):
-        parser.error(
-            "say --bootstrap-servers" + ("" if options.verb == "create" else " or --placements, one of them")
-        )
-    if offline is not None and (options.command_config is not None or getattr(options, "execute", False)):
+def _check_where(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if (options.bootstrap_servers is None) == (options.placements is None):
+        parser.error("say --bootstrap-servers or --placements, one of them")
+    if options.placements is not None and (
+        options.command_config is not None or getattr(options, "execute", False)
+    ):
         parser.error("--command-config and --execute need --bootstrap-servers")
-    if offline is None and getattr(options, "brokers", None) is not None:
+    if options.placements is None and options.brokers is not None:
         parser.error("--brokers goes with --placements: a running cluster knows its own")
-    if options.verb == "create":
-        _check_create(parser, options)
-    if options.verb == "reassign":
-        _check_reassign(parser, options)
 
 
 def _check_create(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.bootstrap_servers is None:
+        parser.error("say --bootstrap-servers")
     counts = options.partitions, options.replication_factor
     draws = options.start_index, options.shift, options.seed, options.generator
     if options.replica_assignment is not None:
@@ -196,6 +209,7 @@ def _check_create(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def _check_reassign(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    _check_where(parser, options)
     planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
     if options.file is not None and (planned or options.topics):
         parser.error("--file says what is to be where: leave out topics and the options of planning")

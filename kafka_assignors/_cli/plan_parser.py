@@ -2,9 +2,9 @@
 
 import argparse
 import textwrap
-from typing import Final
+from typing import Any, Final
 
-from kafka_assignors._cli.arguments import whole
+from kafka_assignors._cli.arguments import add_command, add_json, whole
 
 STRATEGIES: Final = ("exact", "kip54", "range", "roundrobin")
 """The planners, the default one first."""
@@ -38,13 +38,14 @@ exit status: 0 planned; 1 --check, and not proved to be optimal; 2 a wrong comma
 cannot be used. The keys of --json and more about the file: docs/plan-file.md"""
 
 
-def add_plan(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-) -> argparse.ArgumentParser:
+def add_plan(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "plan",
-        help="plan a group that a file describes, without a consumer",
+        "plan a group that a file describes, without a consumer",
+        "plan:plan",
+        check=_check,
         description=textwrap.fill(_DESCRIPTION, 80),
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -81,12 +82,10 @@ def add_plan(
     parser.add_argument(
         "--assignments", action="store_true", help="show who gets what, however large the group is"
     )
-    parser.add_argument("--json", action="store_true", help="print the plan as JSON")
-    return parser
+    add_json(parser, "print the plan as JSON")
 
 
-def check_plan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
+def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.strategy != STRATEGIES[0] and not (options.max_skew is None and options.max_moves is None):
         parser.error(f"--max-skew and --max-moves are options of --strategy {STRATEGIES[0]}")
     if options.check and not options.certify:

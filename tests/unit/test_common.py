@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_assignors._cli.errors import exit_status
+from kafka_assignors._cli.errors import Errors, exit_status
 from kafka_assignors._common.times import moment
 from kafka_assignors._common.waiting import Deadline, wait_until
 
@@ -52,7 +52,7 @@ def test_errors_become_a_line_and_a_status(
             raise error
         return 7
 
-    assert exit_status("group find", work, wrong=(LookupError,), failed=(BusyError,)) == status
+    assert exit_status("group find", work, Errors(wrong=(LookupError,), failed=(BusyError,))) == status
     said = "" if error is None else f"kafka-assignors group find: {error}\n"
     assert capsys.readouterr() == ("", said)
 
@@ -62,4 +62,4 @@ def test_an_error_that_is_not_foreseen_comes_out() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        exit_status("plan", work, wrong=(LookupError,))
+        exit_status("plan", work, Errors(wrong=(LookupError,)))

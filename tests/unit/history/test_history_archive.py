@@ -356,10 +356,10 @@ def test_only_what_goes_on_after_ctrl_c_says_so(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def interrupted(_: Any) -> int:
+    def interrupted(**_: Any) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kafka_assignors._cli.history.run", interrupted)
+    monkeypatch.setattr(f"kafka_assignors._cli.history.{verb}", interrupted)
     assert main(["history", verb, "a", *arguments]) == 130
     assert capsys.readouterr().err == said
 

@@ -1,0 +1,124 @@
+"""`kafka-assignors placement reassign`: what is to be where, and how it gets there."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from kafka_assignors._cli.arguments import Goal, Where
+from kafka_assignors._cli.output import Answer, show
+from kafka_assignors._cli.placement_cluster import (
+    ERRORS,
+    ONLY_SHOWN,
+    Cluster,
+    Topics,
+    holders,
+    open_cluster,
+    read_placements,
+)
+from kafka_assignors._cli.placement_text import move_lines
+from kafka_assignors._cluster.admin import Admin
+from kafka_assignors._common.progress import progress_bar
+from kafka_assignors.placement._cluster import reassign as moving, topics as live
+from kafka_assignors.placement._explicit import check_placement
+from kafka_assignors.placement._planning.moves import MovePlan, plan_moves
+from kafka_assignors.placement._reassignment_file import format_reassignment
+
+__all__ = ["ERRORS", "reassign"]
+
+
+def reassign(
+    *,
+    where: Where,
+    topics: Sequence[str],
+    goal: Goal,
+    file: Path | None,
+    output: Path | None,
+    rollback: Path | None,
+    execute: bool,
+    cancel: bool,
+    at_once: int,
+    as_json: bool,
+) -> int:
+    """Say which replicas are to move, and move them if asked to. Prints the plan before it moves anything.
+
+    The target is planned by `goal`, or stands in `file`. `output` gets it, `rollback` what is where now.
+    `cancel` breaks off what is under way, and nothing else is done.
+
+    Raises:
+        PlacementError: A file or a placement that cannot be.
+        ClusterError: The cluster did not do it.
+    """
+    if cancel:
+        _cancel(where, topics).show(as_json=as_json)
+        return 0
+    target = None if file is None else read_placements(file)
+    with open_cluster(where, [*(target or topics)]) as cluster:
+        plan: MovePlan | None = None
+        if target is None:
+            plan = _plan(cluster, goal)
+            target = plan.after
+        else:
+            for topic, placement in target.items():
+                check_placement(placement, [*cluster.racks, *holders(cluster.topics[topic])])
+        for path, written in ((output, target), (rollback, cluster.topics)):
+            if path is not None:
+                path.write_text(f"{format_reassignment(written)}\n", encoding="utf-8")
+        if plan is not None and not as_json:
+            show("\n".join(move_lines(plan)))
+        done = 0
+        if execute and cluster.admin is not None:
+            done = _execute(cluster.admin, target, at_once)
+    answer = Answer(
+        lambda: {
+            "executed": execute,
+            "reassigned": done,
+            "plan": None if plan is None else asdict(plan),
+            "after": target,
+        },
+        [f"partitions reassigned: {done}" if execute else ONLY_SHOWN],
+    )
+    answer.show(as_json=as_json)
+    return 0
+
+
+def _plan(cluster: Cluster, goal: Goal) -> MovePlan:
+    sizes = None
+    if cluster.admin is not None and not goal.count_replicas:
+        sizes = live.read_sizes(cluster.admin, cluster.topics)
+    return plan_moves(
+        cluster.topics,
+        cluster.racks,
+        replication_factor=goal.replication_factor,
+        sizes=sizes,
+        brokers=goal.to_brokers,
+        per_topic=goal.per_topic,
+    )
+
+
+def _execute(admin: Admin, target: Topics, at_once: int) -> int:
+    """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
+    bar = progress_bar()
+    task = bar.add_task("partitions", total=None, visible=False)
+
+    def watch(progress: moving.Progress) -> None:
+        bar.update(task, total=progress.total, completed=progress.done, visible=True)
+        if not bar.console.is_terminal:
+            bar.console.print(
+                f"{progress.done} of {progress.total} partitions done, {progress.under_way} under way"
+            )
+
+    try:
+        with bar:
+            return moving.reassign(admin, target, at_once=at_once, watch=watch)
+    except KeyboardInterrupt:
+        bar.console.print("what is under way goes on in the cluster; the same command goes on with the rest")
+        raise
+
+
+def _cancel(where: Where, topics: Sequence[str]) -> Answer:
+    with open_cluster(where, topics) as cluster:
+        cancelled = [] if cluster.admin is None else moving.cancel(cluster.admin, cluster.topics)
+    return Answer(
+        lambda: {"cancelled": [[tp.topic, tp.partition] for tp in cancelled]},
+        [f"{tp.topic}-{tp.partition} stays where it was" for tp in cancelled] or ["nothing is under way"],
+    )
