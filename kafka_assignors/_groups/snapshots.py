@@ -1,7 +1,7 @@
-"""A group's records as snapshots: who was in it, and who had what, after each rebalance.
+"""Snapshots of a group: who was in it, and who had what, after each of its records.
 
 Whatever compares a group with what it was (reasons, metrics, what-if, watching) works on these; what only
-reads record by record (the tables) does not need them.
+reads record by record (the tables) does not need them. `classic` and `kip848` make them of records.
 """
 
 from __future__ import annotations
@@ -11,24 +11,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors._wire.claims_of import claims_of
-from kafka_assignors._wire.codec import read_partition_lists, read_subscriptions
-from kafka_assignors._wire.offsets_topic import (
-    RecordError,
-    decode_assignment,
-    decode_subscription,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kafka_assignors._model.claims import ClaimTable
-    from kafka_assignors._wire.codec import Subscriptions
-    from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
-
-_INT16: Final = 2
-_INT32: Final = 4
-_NO_LIST: Final = bytes(4)
+    from collections.abc import Mapping
 
 Partitions = frozenset[tuple[str, int]]
 """Partitions by topic and id."""
@@ -219,138 +204,3 @@ class Snapshot:
 @lru_cache(maxsize=1024)
 def _topics_of(partitions: Partitions) -> frozenset[str]:
     return frozenset({topic for topic, _ in partitions})
-
-
-def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataValue) -> Snapshot:
-    """The snapshot that a record of a classic group is.
-
-    Members whose bytes cannot be read are there, without topics or without partitions.
-    """
-    said: Sequence[_Said] = [_Said()] * len(value.members)
-    if value.protocol_type == "consumer":
-        said = _said_at_once(value) or _said_one_by_one(value)
-    members = [_member(member, its) for member, its in zip(value.members, said, strict=True)]
-    return Snapshot(
-        group=group,
-        generation=value.generation,
-        time_us=record.time_us,
-        state_time_us=value.current_state_timestamp * 1000 if value.current_state_timestamp >= 0 else None,
-        partition=record.partition,
-        offset=record.offset,
-        leader_epoch=record.leader_epoch,
-        protocol_type=value.protocol_type,
-        strategy=value.protocol,
-        leader=value.leader,
-        members=tuple(sorted(members, key=lambda member: (member.identity, member.member_id))),
-    )
-
-
-class _Said(NamedTuple):
-    """What a member said when it joined, and what it was given."""
-
-    rack: str | None = None
-    topics: frozenset[str] = frozenset()
-    claims: Mapping[str, tuple[int, ...]] = {}
-    generation: int = NO_GENERATION
-    assignment: Partitions = frozenset()
-
-
-def _member(member: MemberMetadata, said: _Said) -> SnapshotMember:
-    return SnapshotMember(
-        member_id=member.member_id,
-        instance_id=member.group_instance_id or None,
-        client_id=member.client_id,
-        host=member.client_host,
-        rack=said.rack,
-        topics=said.topics,
-        claims=said.claims,
-        claimed_generation=said.generation,
-        assignment=said.assignment,
-        session_timeout_ms=member.session_timeout,
-        rebalance_timeout_ms=member.rebalance_timeout,
-    )
-
-
-def _said_one_by_one(value: GroupMetadataValue) -> list[_Said]:
-    return [_said(member, value) for member in value.members]
-
-
-def _said(member: MemberMetadata, value: GroupMetadataValue) -> _Said:
-    said = _Said()
-    try:
-        subscription = decode_subscription(member.subscription)
-    except RecordError:
-        pass
-    else:
-        claims, (generation,) = _claims(value.protocol, read_subscriptions([member.subscription]))
-        said = _Said(
-            rack=subscription.rack_id or None,
-            topics=frozenset(subscription.topics),
-            claims=claims[0],
-            generation=generation,
-        )
-    try:
-        assigned = decode_assignment(member.assignment)
-    except RecordError:
-        return said
-    if assigned is None:
-        return said
-    return said._replace(
-        assignment=frozenset(
-            (topic, partition)
-            for topic, partitions in assigned.assigned_partitions.items()
-            for partition in partitions
-        )
-    )
-
-
-def _said_at_once(value: GroupMetadataValue) -> list[_Said] | None:
-    """The same for all members by the compiled codec, 4 times as fast; None if anything is unusual."""
-    subscriptions = read_subscriptions([member.subscription for member in value.members])
-    if subscriptions.unreadable or subscriptions.strange:
-        return None
-    assigned = _assigned_at_once([member.assignment for member in value.members])
-    if assigned is None:
-        return None
-    claims, generations = _claims(value.protocol, subscriptions)
-    topics = [subscriptions.topics[number] for number in subscriptions.topics_of.tolist()]
-    return [
-        _Said(*each) for each in zip(subscriptions.racks, topics, claims, generations, assigned, strict=True)
-    ]
-
-
-def _claims(
-    strategy: str | None, subscriptions: Subscriptions
-) -> tuple[list[dict[str, tuple[int, ...]]], list[int]]:
-    """What each member claims, and as of which generation."""
-    claimed, _ = claims_of(strategy, subscriptions)
-    return _by_topic(claimed.table), claimed.generations.tolist()
-
-
-def _assigned_at_once(assignments: list[bytes]) -> list[Partitions] | None:
-    lists = read_partition_lists([one[_INT16:] or _NO_LIST for one in assignments])
-    ends = lists.lengths + _INT16
-    sizes = [len(one) for one in assignments]
-    for end, size, user_data, assignment in zip(
-        ends.tolist(), sizes, lists.tails[:, 0].tolist(), assignments, strict=True
-    ):
-        fits = end > _INT16 and end + _INT32 + max(0, user_data) <= size
-        if size and (not fits or user_data < -1 or assignment[0] & 0x80):
-            return None
-    return [
-        frozenset((topic, partition) for topic, partitions in each.items() for partition in partitions)
-        for each in _by_topic(lists.table)
-    ]
-
-
-def _by_topic(table: ClaimTable) -> list[dict[str, tuple[int, ...]]]:
-    found: list[dict[str, tuple[int, ...]]] = [{} for _ in range(table.claimants)]
-    ids = table.ids.tolist()
-    at = 0
-    for number, topic, size in zip(
-        table.claimant.tolist(), table.topic.tolist(), table.sizes.tolist(), strict=True
-    ):
-        mine, name = found[number], table.names[topic]
-        mine[name] = (*mine.get(name, ()), *ids[at : at + size])
-        at += size
-    return found

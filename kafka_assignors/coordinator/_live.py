@@ -10,10 +10,11 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.explanation import RECORD_LIMIT
 from kafka_assignors._groups.reasons import find_changes
 from kafka_assignors._groups.rebalances import SpanFinder
-from kafka_assignors._groups.snapshots import ArchivedRecord, classic_snapshot
+from kafka_assignors._groups.snapshots import ArchivedRecord
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
     RecordError,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.kip848 import Kip848Group
 from kafka_assignors._groups.snapshots import (
     EAGER_STRATEGIES,
@@ -16,7 +17,6 @@ from kafka_assignors._groups.snapshots import (
     Partitions,
     Snapshot,
     SnapshotMember,
-    classic_snapshot,
 )
 from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
 

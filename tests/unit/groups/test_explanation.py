@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.explanation import Explanation, explain
 from kafka_assignors._groups.reasons import find_changes
-from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot, classic_snapshot
+from kafka_assignors._groups.snapshots import ArchivedRecord, Snapshot
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.assignors import (
     Assignor,

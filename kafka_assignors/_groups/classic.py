@@ -1,0 +1,122 @@
+"""A record of a classic group as a snapshot.
+
+The columns of `_wire.codec` read all members at once. It takes some things for readable that Kafka never
+writes; so a member in whose bytes it finds anything unusual is decoded as strictly as records are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._wire.claims_of import claims_of
+from kafka_assignors._wire.codec import read_partition_lists, read_subscriptions
+from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment, decode_subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions
+    from kafka_assignors._model.claims import ClaimTable
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+
+_INT16: Final = 2
+_INT32: Final = 4
+_NO_LIST: Final = bytes(4)
+
+
+def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataValue) -> Snapshot:
+    """The snapshot that a record of a classic group is.
+
+    Members whose bytes cannot be read are there, without topics or without partitions.
+    """
+    said = _read(value) if value.protocol_type == "consumer" else [_Said()] * len(value.members)
+    members = [
+        SnapshotMember(
+            member_id=member.member_id,
+            instance_id=member.group_instance_id or None,
+            client_id=member.client_id,
+            host=member.client_host,
+            session_timeout_ms=member.session_timeout,
+            rebalance_timeout_ms=member.rebalance_timeout,
+            **its._asdict(),
+        )
+        for member, its in zip(value.members, said, strict=True)
+    ]
+    return Snapshot(
+        group=group,
+        generation=value.generation,
+        time_us=record.time_us,
+        state_time_us=value.current_state_timestamp * 1000 if value.current_state_timestamp >= 0 else None,
+        partition=record.partition,
+        offset=record.offset,
+        leader_epoch=record.leader_epoch,
+        protocol_type=value.protocol_type,
+        strategy=value.protocol,
+        leader=value.leader,
+        members=tuple(sorted(members, key=lambda member: (member.identity, member.member_id))),
+    )
+
+
+class _Said(NamedTuple):
+    """What a member said when it joined, and what it was given; as in `SnapshotMember`."""
+
+    rack: str | None = None
+    topics: frozenset[str] = frozenset()
+    claims: Mapping[str, tuple[int, ...]] = {}
+    claimed_generation: int = NO_GENERATION
+    assignment: Partitions = frozenset()
+
+
+def _read(value: GroupMetadataValue) -> list[_Said]:
+    """What each member said and was given."""
+    blobs = [member.subscription for member in value.members]
+    columns = read_subscriptions(blobs)
+    claimed, _ = claims_of(value.protocol, columns)
+    topics = [columns.topics[number] for number in columns.topics_of.tolist()]
+    each = zip(columns.racks, topics, _by_topic(claimed.table), claimed.generations.tolist(), strict=True)
+    said = [_Said(*one) for one in each]
+    for number in {*columns.unreadable, *columns.strange}:
+        try:
+            strict = decode_subscription(blobs[number])
+        except RecordError:
+            said[number] = _Said()
+        else:
+            said[number] = said[number]._replace(rack=strict.rack_id or None, topics=frozenset(strict.topics))
+    assigned = _read_assignments([member.assignment for member in value.members])
+    return [one._replace(assignment=had) for one, had in zip(said, assigned, strict=True)]
+
+
+def _read_assignments(blobs: Sequence[bytes]) -> list[Partitions]:
+    """The partitions in each assignment; none in one that cannot be read."""
+    # Behind the version. Without one it is no assignment, and has no partitions either.
+    lists = read_partition_lists([blob[_INT16:] or _NO_LIST for blob in blobs])
+    assigned = [_flat(partitions) for partitions in _by_topic(lists.table)]
+    ends, user_data = (lists.lengths + _INT16).tolist(), lists.tails[:, 0].tolist()
+    for number, (blob, end, size) in enumerate(zip(blobs, ends, user_data, strict=True)):
+        fits = end > _INT16 and end + _INT32 + max(0, size) <= len(blob)
+        if blob and (not fits or size < -1 or blob[0] & 0x80):
+            try:
+                strict = decode_assignment(blob)
+            except RecordError:
+                strict = None
+            assigned[number] = frozenset() if strict is None else _flat(strict.assigned_partitions)
+    return assigned
+
+
+def _flat(partitions: Mapping[str, Sequence[int]]) -> Partitions:
+    return frozenset((topic, partition) for topic, ids in partitions.items() for partition in ids)
+
+
+def _by_topic(table: ClaimTable) -> list[dict[str, tuple[int, ...]]]:
+    found: list[dict[str, tuple[int, ...]]] = [{} for _ in range(table.claimants)]
+    ids = table.ids.tolist()
+    at = 0
+    for number, topic, size in zip(
+        table.claimant.tolist(), table.topic.tolist(), table.sizes.tolist(), strict=True
+    ):
+        mine, name = found[number], table.names[topic]
+        mine[name] = (*mine.get(name, ()), *ids[at : at + size])
+        at += size
+    return found
