@@ -1,7 +1,6 @@
 """How a demo looks on a terminal."""
 
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Final, Self
 
 from kafka import TopicPartition
@@ -56,9 +55,7 @@ class Screen:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def _render(self) -> RenderableType:

@@ -12,7 +12,6 @@ from kafka_assignors._common.waiting import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
 
 LOOK_SECONDS: Final = 0.2
 """How long to wait between two looks at a cluster that is at work."""
@@ -49,9 +48,7 @@ class Admin:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

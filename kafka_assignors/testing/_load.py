@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Final, Self
 
 from confluent_kafka import KafkaException, Producer
@@ -64,9 +63,7 @@ class Load:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property

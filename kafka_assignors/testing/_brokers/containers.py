@@ -27,7 +27,6 @@ from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from types import TracebackType
 
 log = logging.getLogger(__name__)
 
@@ -87,9 +86,7 @@ class ContainerBroker(Broker):
             self._close = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._close.close()
 
     def log(self) -> str:

@@ -20,7 +20,6 @@ from kafka_assignors.testing._brokers.librdkafka import describe_library, functi
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import TracebackType
 
 MockApi = Literal[
     "Produce",
@@ -185,9 +184,7 @@ class MockCluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -23,7 +23,6 @@ from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
-    from types import TracebackType
 
 T = TypeVar("T")
 
@@ -47,9 +46,7 @@ class Fault:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.heal()
 
     def heal(self) -> None:
@@ -86,9 +83,7 @@ class Network:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

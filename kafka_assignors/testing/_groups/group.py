@@ -44,7 +44,6 @@ from kafka_assignors.testing._topics import admin_client, existing_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from types import TracebackType
 
     from confluent_kafka.admin import AdminClient
     from kafka import TopicPartition
@@ -141,9 +140,7 @@ class ConsumerGroup:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
