@@ -532,7 +532,7 @@ def test_requests_of_a_kind_without_a_name_are_told_by_number(monkeypatch: pytes
     with MockCluster(1, topics={"t": 1}) as mock:
         Sender(mock).send_and_wait(b"1")
         known = len(mock.requests("Produce"))
-        monkeypatch.setattr("kafka_assignors.testing._brokers.mock._NAMES", {})
+        monkeypatch.setattr("kafka_assignors.testing._brokers.mock_protocol._NAMES", {})
         assert [request.api for request in mock.requests()].count("ApiKey 0") == known == 1
 
 

@@ -9,113 +9,38 @@ from __future__ import annotations
 import ctypes
 import time
 from ctypes import c_int, c_size_t, c_void_p
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from confluent_kafka import KafkaError, KafkaException, libversion
 
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.librdkafka import describe_library, function, new_client
+from kafka_assignors.testing._brokers.mock_protocol import (
+    api_key,
+    error_code,
+    milliseconds,
+    request_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MockApi = Literal[
-    "Produce",
-    "Fetch",
-    "ListOffsets",
-    "Metadata",
-    "OffsetCommit",
-    "OffsetFetch",
-    "FindCoordinator",
-    "JoinGroup",
-    "Heartbeat",
-    "LeaveGroup",
-    "SyncGroup",
-    "ApiVersions",
-    "InitProducerId",
-    "OffsetForLeaderEpoch",
-    "AddPartitionsToTxn",
-    "AddOffsetsToTxn",
-    "EndTxn",
-    "TxnOffsetCommit",
-]
-"""A kind of request that the mock answers, by the protocol's name."""
-
-_KEYS: Final[Mapping[MockApi, int]] = MappingProxyType(
-    {
-        "Produce": 0,
-        "Fetch": 1,
-        "ListOffsets": 2,
-        "Metadata": 3,
-        "OffsetCommit": 8,
-        "OffsetFetch": 9,
-        "FindCoordinator": 10,
-        "JoinGroup": 11,
-        "Heartbeat": 12,
-        "LeaveGroup": 13,
-        "SyncGroup": 14,
-        "ApiVersions": 18,
-        "InitProducerId": 22,
-        "OffsetForLeaderEpoch": 23,
-        "AddPartitionsToTxn": 24,
-        "AddOffsetsToTxn": 25,
-        "EndTxn": 26,
-        "TxnOffsetCommit": 28,
-    }
-)
-_NAMES: Final = MappingProxyType({key: name for name, key in _KEYS.items()})
+    from kafka_assignors.testing._brokers.mock_protocol import MockApi, MockRequest
 
 _OLDEST: Final = 0x02100000  # 2.16.0, as librdkafka writes it
 _NOBODY: Final = -1  # librdkafka's broker id for none
-_ERRORS: Final[Mapping[str, int]] = MappingProxyType(
-    {name: code for name, code in vars(KafkaError).items() if isinstance(code, int)}
-)
 _SETTLE_SECONDS: Final = 0.0005
-_CLOSE: Final = "_TRANSPORT"  # the one of the client's own errors that means something to the mock
 # The last versions in which an answer does not name the partition's leader (KIP-951, KIP-516).
 _LEADERLESS_FETCH: Final = 11
 _LEADERLESS_PRODUCE: Final = 9
-
-
-@dataclass(frozen=True, slots=True)
-class MockRequest:
-    """A request that reached the mock.
-
-    Attributes:
-        broker: The broker that it was sent to.
-        api: Which kind: a `MockApi`; "ApiKey 71" if it is none.
-        time: When it was received, in seconds of librdkafka's clock; on Linux that of `time.monotonic`.
-    """
-
-    broker: int
-    api: str
-    time: float
 
 
 class MockCluster:
     """Librdkafka's mock cluster: brokers 1, 2, ... on ports of 127.0.0.1, for confluent-kafka's clients.
 
     It is for what a client does when something fails: a broker goes down, a leader moves, an answer is late
-    or is an error. It is not for what a group does, as it only approximates a group coordinator: for every
-    claim on generations, assignments or lost messages take `kafka_cluster`, a real Kafka. The mock
-
-    - has no static membership: with a `group.instance.id` a restarted member is a new one;
-    - ends a rebalance of a group that was stable only after `session.timeout.ms` less one second (or after
-      the whole of it, if that is one second or less), however soon all members are there: make it short;
-    - answers a SyncGroup that comes after the group became stable with INVALID_REQUEST, so members may join
-      more often than on a real broker: never count generations;
-    - takes the strategy that the first member lists first, and if another member lists another one first,
-      aborts the process;
-    - has no `__consumer_offsets`, answers no admin requests (CreateTopics, DescribeGroups, ...) but for
-      metadata, and keeps the last 5 MiB or 100,000 batches of a partition;
-    - makes a topic that a client or a method asks for by itself, with 4 partitions;
-    - is of little use to kafka-python, which needs ``api_version=(2, 3)`` and must catch the INVALID_REQUEST
-      above as it comes out of `poll`, and poll again.
-
-    The functions behind it are experimental, say their makers. They were tried on Linux with librdkafka 2.16.
-    Older ones are refused: the mock of 2.6 aborts the process for a group without a coordinator.
+    or is an error. It only approximates a group coordinator: for every claim on generations, assignments or
+    lost messages take `kafka_cluster`, a real Kafka. docs/testing.md lists what it does otherwise.
 
     Close clients before their cluster: without it, a consumer cannot leave its group. Methods may be called
     from any thread, but not while another one closes. After `close` they raise RuntimeError. They raise
@@ -168,7 +93,7 @@ class MockCluster:
             servers: bytes = self._call("rd_kafka_mock_cluster_bootstraps")
             self.bootstrap_servers = servers.decode().split(",")
             self._call("rd_kafka_mock_start_request_tracking")
-            self._call("rd_kafka_mock_group_initial_rebalance_delay_ms", _milliseconds(rebalance_delay))
+            self._call("rd_kafka_mock_group_initial_rebalance_delay_ms", milliseconds(rebalance_delay))
             self._call("rd_kafka_mock_set_controller_id", 1)  # with none, admin clients wait for one
             if leaderless:
                 self.set_api_version("Fetch", 0, _LEADERLESS_FETCH)
@@ -219,9 +144,8 @@ class MockCluster:
         if not 1 <= replication <= self.brokers:
             raise ValueError(f"replication={replication}: the cluster has {self.brokers} brokers")
         self._check("rd_kafka_mock_topic_create", name.encode(), partitions, replication)
-        if (
-            replication > 1
-        ):  # the mock draws leaders by lot among the replicas, which it places one after another
+        if replication > 1:
+            # The mock draws leaders by lot among the replicas, which it places one after another.
             for partition in range(partitions):
                 leader = (partition * replication + partition % replication) % self.brokers + 1
                 self.set_leader(name, partition, leader)
@@ -266,7 +190,7 @@ class MockCluster:
 
     def delay(self, broker: int, seconds: float) -> None:
         """Answer every request to a broker so much later, from now on; 0 ends it."""
-        self._check("rd_kafka_mock_broker_set_rtt", self._broker(broker), _milliseconds(seconds))
+        self._check("rd_kafka_mock_broker_set_rtt", self._broker(broker), milliseconds(seconds))
 
     def set_coordinator(self, group_id: str, broker: int | None) -> None:
         """Let a broker coordinate a group, or none. By default a hash of the group's id decides.
@@ -282,7 +206,7 @@ class MockCluster:
 
         To offer a version that the mock does not implement makes it misread requests.
         """
-        self._check("rd_kafka_mock_set_apiversion", _key(api), minimum, maximum)
+        self._check("rd_kafka_mock_set_apiversion", api_key(api), minimum, maximum)
 
     # Errors -------------------------------------------------------------------------------------------
 
@@ -305,9 +229,9 @@ class MockCluster:
             raise ValueError(
                 f"inject({api!r}) would not reach brokers {own}, which have had their own: use inject_on"
             )
-        codes = [_code(error) for error in errors]
+        codes = [error_code(error) for error in errors]
         self._call(
-            "rd_kafka_mock_push_request_errors_array", _key(api), len(codes), (c_int * len(codes))(*codes)
+            "rd_kafka_mock_push_request_errors_array", api_key(api), len(codes), (c_int * len(codes))(*codes)
         )
 
     def inject_on(self, broker: int, api: MockApi, *errors: int | str | tuple[int | str, float]) -> None:
@@ -322,11 +246,11 @@ class MockCluster:
                 ``("NO_ERROR", 2.0)``. Closing a connection is not delayed.
         """
         pairs = [error if isinstance(error, tuple) else (error, 0.0) for error in errors]
-        values = [value for error, delay in pairs for value in (_code(error), _milliseconds(delay))]
+        values = [value for error, delay in pairs for value in (error_code(error), milliseconds(delay))]
         self._check(
             "rd_kafka_mock_broker_push_request_error_rtts",
             self._broker(broker),
-            _key(api),
+            api_key(api),
             len(pairs),
             *(c_int(value) for value in values),
         )
@@ -336,13 +260,13 @@ class MockCluster:
         """How many errors of `inject_on` have not been answered yet."""
         count = c_size_t()
         self._check(
-            "rd_kafka_mock_broker_error_stack_cnt", self._broker(broker), _key(api), ctypes.byref(count)
+            "rd_kafka_mock_broker_error_stack_cnt", self._broker(broker), api_key(api), ctypes.byref(count)
         )
         return count.value
 
     def clear_errors(self, api: MockApi) -> None:
         """Forget the errors of `inject` that have not been answered yet. Those of `inject_on` stay."""
-        self._call("rd_kafka_mock_clear_request_errors", _key(api))
+        self._call("rd_kafka_mock_clear_request_errors", api_key(api))
 
     # Requests -----------------------------------------------------------------------------------------
 
@@ -353,13 +277,14 @@ class MockCluster:
             api: Only of this kind.
             broker: Only to this broker.
         """
-        wanted = None if api is None else _NAMES[_key(api)]
+        if api is not None:
+            api_key(api)
         if broker is not None:
             self._broker(broker)
         return [
             request
             for request in self._requests()
-            if wanted in {None, request.api} and broker in {None, request.broker}
+            if api in {None, request.api} and broker in {None, request.broker}
         ]
 
     def clear_requests(self) -> None:
@@ -371,7 +296,7 @@ class MockCluster:
         array: int | None = self._call("rd_kafka_mock_get_requests", ctypes.byref(count))
         if array is None:
             return []
-        found = [_request(request) for request in (c_void_p * count.value).from_address(array)]
+        found = [request_of(request) for request in (c_void_p * count.value).from_address(array)]
         function("rd_kafka_mock_request_destroy_array")(array, count)
         return found
 
@@ -399,38 +324,3 @@ class MockCluster:
 
     def _broker_or_none(self, broker: int | None) -> int:
         return _NOBODY if broker is None else self._broker(broker)
-
-
-def _request(request: int | None) -> MockRequest:
-    key = function("rd_kafka_mock_request_api_key")(request)
-    return MockRequest(
-        function("rd_kafka_mock_request_id")(request),
-        _NAMES.get(key, f"ApiKey {key}"),
-        function("rd_kafka_mock_request_timestamp")(request) / 1e6,
-    )
-
-
-def _key(api: MockApi) -> int:
-    """The protocol's number of an API."""
-    try:
-        return _KEYS[api]
-    except KeyError:
-        raise ValueError(f"{api!r} is no API of the mock's: {', '.join(_KEYS)}") from None
-
-
-def _code(error: int | str) -> int:
-    """The number of an error that the mock can answer with."""
-    codes = {code for name, code in _ERRORS.items() if not name.startswith("_") or name == _CLOSE}
-    code = _ERRORS.get(error) if isinstance(error, str) else error
-    if code not in codes:
-        raise ValueError(
-            f"{error!r} is no broker's error: take one of KafkaError's, such as 'NOT_COORDINATOR', "
-            f"or {_CLOSE!r} to close the connection"
-        )
-    return code
-
-
-def _milliseconds(seconds: float) -> int:
-    if seconds < 0:
-        raise ValueError(f"{seconds} s: a delay is not negative")
-    return round(seconds * 1000)
