@@ -1,0 +1,115 @@
+"""Partitions across time, in the colour of the consumer that had them: a lane each, or one stack of all."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors.history.report import _words as words
+from kafka_assignors.history.report._svg import ROW, SLIVER, label, n, runs, shape, strokes, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markupsafe import Markup
+
+    from kafka_assignors.history.report._columns import Column
+    from kafka_assignors.history.report._layout import Colouring, Scale
+
+STACK: Final = 170
+_LETTER: Final = 11  # a box that is narrower has no letter
+
+
+def lanes(
+    scale: Scale, colouring: Colouring, partitions: Sequence[tuple[str, int]], top: float
+) -> list[Markup]:
+    """A lane for each partition, with slivers where it was without an owner in a rebalance."""
+    names: list[Markup] = []
+    boxes: dict[str, list[tuple[float, float, float]]] = {}
+    letters: list[Markup] = []
+    for row, partition in enumerate(partitions):
+        middle = top + ROW * (row + 0.5)
+        names.append(label(f"{partition[0]}-{partition[1]}", middle))
+        inks: dict[str, list[tuple[float, str]]] = {}
+        since = next(at for at, one in enumerate(scale.columns) if partition in one.owners)
+        # Before its first owner it may not have been there.
+        for run in runs(column.owners.get(partition, "") for column in scale.columns[since:]):
+            first, after = scale.edges[since + run.first], scale.edges[since + run.after]
+            shade = colouring.shade(run.value) if run.value else "none"
+            boxes.setdefault(shade, []).append((first, after, middle))
+            if after - first >= _LETTER and (letter := colouring.letter(run.value)):
+                inks.setdefault(colouring.ink(run.value), []).append(((first + after) / 2, letter))
+        letters += [written(ink, found, middle) for ink, found in inks.items()]
+    slivers = [
+        f"M{n(x + SLIVER / 2)} {n(top + ROW * row)}v{ROW * length}"
+        for column, x in zip(scale.columns, scale.edges, strict=False)
+        for row, length in _in_rows(_without(column, partitions))
+    ]
+    return [
+        *names,
+        *(shape(f"bar {shade}", strokes(found)) for shade, found in boxes.items()),
+        *letters,
+        shape("sliver", "".join(slivers)),
+    ]
+
+
+def _in_rows(places: Sequence[int]) -> list[tuple[int, int]]:
+    """Places that follow each other, as the first and how many."""
+    groups = itertools.groupby(enumerate(places), key=lambda item: item[1] - item[0])
+    found = [[place for _, place in group] for _, group in groups]
+    return [(group[0], len(group)) for group in found]
+
+
+def _without(column: Column, partitions: Sequence[tuple[str, int]]) -> list[int]:
+    """Which of the partitions were without an owner while the group rebalanced, by their place."""
+    found: set[int] = set()
+    places = {partition: place for place, partition in enumerate(partitions)}
+    for one in column.rebalances:
+        if one.unowned_seconds <= 0:
+            continue
+        if one.unowned_seconds >= 0.9 * one.seconds * one.partitions:  # all, but for rounding
+            return list(range(len(partitions)))
+        moved = {(move.topic, move.partition) for move in one.moves}
+        found.update(places[partition] for partition in moved if partition in places)
+    return sorted(found)
+
+
+def stack(
+    scale: Scale, colouring: Colouring, partitions: Sequence[tuple[str, int]], top: float
+) -> Iterator[Markup]:
+    """Loads upon each other, in the order of the consumers' rows; what has no owner is on top."""
+    unit = STACK / len(partitions)
+    layers = ["", *reversed(colouring.names), None]
+    bottoms = [top + STACK] * len(scale.columns)
+    known = set(colouring.names)
+    for layer in layers:
+        heights = [_height(column, layer, known, len(partitions)) * unit for column in scale.columns]
+        shade = "none" if layer is None else colouring.shade(layer)
+        boxes = []
+        for _, same in itertools.groupby(
+            range(len(heights)), key=lambda at: (round(bottoms[at], 1), round(heights[at], 1))
+        ):
+            run = list(same)
+            if heights[run[0]] > 0:
+                left, right = scale.edges[run[0]], scale.edges[run[-1] + 1]
+                low, high = bottoms[run[0]], bottoms[run[0]] - heights[run[0]]
+                boxes.append(f"M{n(left)} {n(low)}H{n(right)}V{n(high)}H{n(left)}z")
+        if boxes:
+            yield shape(f"area {shade}", "".join(boxes))
+        bottoms = [bottom - height for bottom, height in zip(bottoms, heights, strict=True)]
+    slivers = [
+        f"M{n(x + SLIVER / 2)} {n(top)}v{n(len(lost) * unit)}"
+        for column, x in zip(scale.columns, scale.edges, strict=False)
+        if (lost := _without(column, partitions))
+    ]
+    yield shape("sliver", "".join(slivers))
+    yield label(words.count(len(partitions), "partition"), top + 6)
+    yield label("0", top + STACK - 6)
+
+
+def _height(column: Column, layer: str | None, known: set[str], partitions: int) -> int:
+    if layer is None:
+        return partitions - len(column.owners)
+    if layer:
+        return column.loads.get(layer, 0)
+    return sum(load for name, load in column.loads.items() if name not in known)

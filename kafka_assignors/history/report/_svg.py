@@ -1,0 +1,83 @@
+"""How shapes and texts are written in a picture's SVG. Lengths are in units of the viewBox."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+ROW: Final = 18
+HEADING: Final = 22
+SLIVER: Final = 4
+
+_NAME: Final = 28  # letters of a consumer's or a partition's name
+
+
+class OwnerRun(NamedTuple):
+    """The same over several columns, from one to before another."""
+
+    first: int
+    after: int
+    value: str
+
+
+def runs(values: Iterable[str]) -> Iterator[OwnerRun]:
+    """Equal values that follow each other, together."""
+    at = 0
+    for value, same in itertools.groupby(values):
+        length = sum(1 for _ in same)
+        yield OwnerRun(at, at + length, value)
+        at += length
+
+
+def n(value: float) -> str:
+    """A length in whole units: at most half a pixel off, and a third less to write."""
+    return str(round(value))
+
+
+def shape(classes: str, path: str) -> Markup:
+    """A path, coloured by these classes of the style sheet."""
+    return Markup('<path class="{}" d="{}"/>').format(classes, path)
+
+
+def heading(text: str, top: float) -> Markup:
+    """What stands above a part of the picture."""
+    return Markup('<text class="head" x="4" y="{}">{}</text>').format(n(top + 15), text)
+
+
+def label(text: str, middle: float, *, left: float = 4) -> Markup:
+    """A name at the left of a row; a long one without its middle, and in full where a pointer is over it."""
+    # Names that are alike differ at their ends, most often.
+    short = text if len(text) <= _NAME else f"{text[: _NAME // 2 - 1]}…{text[-_NAME // 2 :]}"
+    full = Markup("<title>{}</title>").format(text) if short != text else ""
+    return Markup('<text class="name" x="{}" y="{}">{}{}</text>').format(n(left), n(middle + 4), short, full)
+
+
+def written(ink: str, texts: Sequence[tuple[float, str]], middle: float) -> Markup:
+    """Texts at places in a row; those of one letter in one element."""
+    short = [(x, text) for x, text in texts if len(text) == 1]
+    parts = [([x for x, _ in short], "".join(text for _, text in short))] if short else []
+    parts += [([x], text) for x, text in texts if len(text) > 1]
+    return Markup().join(
+        Markup('<text class="on {}" y="{}" x="{}">{}</text>').format(
+            ink, n(middle + 4), " ".join(map(n, places)), text
+        )
+        for places, text in parts
+    )
+
+
+def strokes(boxes: Iterable[tuple[float, float, float]]) -> str:
+    """Strokes from, to and at a height; from the end of the one before if that is in the same row."""
+    parts: list[str] = []
+    x, y = -1, -1
+    for left, right, middle in boxes:
+        first, row = round(left), round(middle)
+        length = max(round(right) - first - 1, 1)
+        start = f"m{first - x} 0" if row == y else f"M{first} {row}"
+        parts.append(f"{start}h{length}")
+        x, y = first + length, row
+    return "".join(parts)
