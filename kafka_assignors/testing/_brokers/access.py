@@ -95,37 +95,27 @@ class Access:
 
     def kafka_python(self) -> dict[str, Any]:
         """Settings of kafka-python's clients."""
-        security = self.security
-        settings: dict[str, Any] = {
-            "bootstrap_servers": list(self.servers),
-            "security_protocol": security.protocol,
-        }
-        if security.encrypted:
-            settings["ssl_cafile"] = security.ca_file
-        if security.authenticated:
-            settings |= {
-                "sasl_mechanism": security.mechanism,
-                "sasl_plain_username": security.username,
-                "sasl_plain_password": security.password,
-            }
-        return settings
+        names = (
+            "security_protocol",
+            "ssl_cafile",
+            "sasl_mechanism",
+            "sasl_plain_username",
+            "sasl_plain_password",
+        )
+        return {"bootstrap_servers": list(self.servers), **self._required(names)}
 
     def librdkafka(self) -> dict[str, Any]:
         """Settings of confluent-kafka's clients."""
+        names = ("security.protocol", "ssl.ca.location", "sasl.mechanism", "sasl.username", "sasl.password")
+        return {"bootstrap.servers": ",".join(self.servers), **self._required(names)}
+
+    def _required(self, names: Sequence[str]) -> dict[str, Any]:
+        """What is required, under a client's names for protocol, CA's file, mechanism, user and password."""
         security = self.security
-        settings: dict[str, Any] = {
-            "bootstrap.servers": ",".join(self.servers),
-            "security.protocol": security.protocol,
-        }
-        if security.encrypted:
-            settings["ssl.ca.location"] = security.ca_file
+        values: list[Any] = [security.protocol, security.ca_file if security.encrypted else None]
         if security.authenticated:
-            settings |= {
-                "sasl.mechanism": security.mechanism,
-                "sasl.username": security.username,
-                "sasl.password": security.password,
-            }
-        return settings
+            values += [security.mechanism, security.username, security.password]
+        return {name: value for name, value in zip(names, values, strict=False) if value is not None}
 
     def java(self) -> dict[str, str]:
         """Settings of Kafka's Java clients."""
