@@ -8,8 +8,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.console import Console
 
+from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.testing.schedules._clients import CLIENTS, STRATEGIES
 from kafka_assignors.testing.schedules._exhaustive import every
 from kafka_assignors.testing.schedules._schedule import draw
@@ -58,13 +59,7 @@ def summary(tally: Tally, seconds: float) -> dict[str, object]:
 
 
 def _search(options: argparse.Namespace) -> Tally:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, disable=options.json or not sys.stderr.isatty()) as progress:
+    with progress_bar(Console(stderr=True, quiet=options.json)) as progress:
         bar = progress.add_task("schedules", total=None if options.exhaustive else options.count)
         return search(
             _schedules(options),
