@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_assignors._cli.tree import Node, read
+from kafka_assignors._common.words import first_of
 from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION, NOBODY, Group, Member
 
 MAX_PARTITIONS: Final = 1_000_000
 """The most partitions of a topic: a zero too many should not fill the memory."""
 
+_IDS_SHOWN: Final = 10
 _HIGHEST: Final = 2**31 - 1  # Kafka's partition ids and generations have 32 bits
 _MEMBER_FIELDS: Final = ("topics", "rack", "weight", "instance_id", "owns", "generation", "holds")
 
@@ -194,6 +196,4 @@ def _disputes(group: Group, members: list[Member]) -> Iterator[str]:
 
 
 def _listed(ids: list[int]) -> str:
-    shown = 10
-    more = f" and {len(ids) - shown} more" if len(ids) > shown else ""
-    return f"{', '.join(map(str, ids[:shown]))}{more}"
+    return first_of(ids, _IDS_SHOWN)

@@ -6,6 +6,8 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._common.words import first_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -55,11 +57,7 @@ def _ids(moves: list[OwnerMove]) -> str:
     topics: dict[str, list[int]] = {}
     for move in moves:
         topics.setdefault(move.topic, []).append(move.partition)
-    parts = []
-    for topic, ids in topics.items():
-        more = f" and {len(ids) - _IDS_SHOWN} more" if len(ids) > _IDS_SHOWN else ""
-        parts.append(f"{topic} {' '.join(map(str, ids[:_IDS_SHOWN]))}{more}")
-    return ", ".join(parts)
+    return ", ".join(f"{topic} {first_of(ids, _IDS_SHOWN, ' ')}" for topic, ids in topics.items())
 
 
 def _now(rebalance: Rebalance) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, table
+from kafka_assignors._common.words import first_of
 from kafka_assignors.placement._inference.infer import Fit, Inference, Step
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
     for rack in quality.racks:
         if rack.offline:
             names = [f"{topic}-{partition}" for topic, partition in rack.offline]
-            yield f"only on {rack.rack}: {_some(names)}"
+            yield f"only on {rack.rack}: {first_of(names, _NAMED)}"
 
 
 def inference_lines(topic: str, found: Inference) -> Iterator[str]:
@@ -158,8 +159,3 @@ def size(number: int) -> str:
 
 def _ids(brokers: Iterable[int]) -> str:
     return ", ".join(map(str, brokers))
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -1,1 +1,1 @@
-"""What every room needs and no room owns: lazy packages, waiting, progress, times."""
+"""What every room needs and no room owns: lazy packages, waiting, progress, times, words."""

@@ -6,10 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.account import GroupAccount
 
@@ -77,8 +78,8 @@ def find_problems(
     return tuple(sorted(problems, key=lambda problem: _ORDER[problem.severity]))
 
 
-def _about_bytes(found: GroupAccount) -> list[Problem]:
-    return [
+def _about_bytes(found: GroupAccount) -> Iterator[Problem]:
+    yield from (
         Problem(
             kind="unreadable member",
             severity="error",
@@ -88,96 +89,77 @@ def _about_bytes(found: GroupAccount) -> list[Problem]:
         )
         for account in found.members
         if account.unreadable is not None
-    ]
+    )
 
 
 def _about_partitions(
     found: GroupAccount, topics: Mapping[str, Collection[int]], committed: Collection[str]
-) -> list[Problem]:
-    problems: list[Problem] = []
+) -> Iterator[Problem]:
     wanted = {topic for account in found.members for topic in account.topics}
     existing = {(topic, partition) for topic in wanted & topics.keys() for partition in topics[topic]}
     owners = Counter(partition for account in found.members for partition in account.assignment)
     if missing := sorted(wanted - topics.keys()):
-        problems.append(
-            Problem(
-                kind="missing topic",
-                severity="warning",
-                text=f"members subscribe to topics that do not exist: {', '.join(missing)}",
-                advice="create it, or correct the subscription: kafka-python's leaders wait for such topics",
-            )
+        yield Problem(
+            kind="missing topic",
+            severity="warning",
+            text=f"members subscribe to topics that do not exist: {', '.join(missing)}",
+            advice="create it, or correct the subscription: kafka-python's leaders wait for such topics",
         )
     if free := sorted(existing - owners.keys()):
-        problems.append(
-            Problem(
-                kind="no owner",
-                severity="error",
-                text=f"nobody has {_some([f'{topic}-{partition}' for topic, partition in free])}",
-                advice="in a rebalance that passes; else the strategy left it out: see who subscribes to it",
-            )
+        yield Problem(
+            kind="no owner",
+            severity="error",
+            text=f"nobody has {_some([f'{topic}-{partition}' for topic, partition in free])}",
+            advice="in a rebalance that passes; else the strategy left it out: see who subscribes to it",
         )
     if found.strategy != "broadcast" and (twice := sorted(one for one, count in owners.items() if count > 1)):
-        problems.append(
-            Problem(
-                kind="two owners",
-                severity="error",
-                text=f"two members have {_some([f'{topic}-{partition}' for topic, partition in twice])}",
-                advice="the leader's assignor is wrong: its records are processed twice",
-            )
+        yield Problem(
+            kind="two owners",
+            severity="error",
+            text=f"two members have {_some([f'{topic}-{partition}' for topic, partition in twice])}",
+            advice="the leader's assignor is wrong: its records are processed twice",
         )
     if unread := sorted({*committed} & topics.keys() - wanted) if found.members else []:
-        problems.append(
-            Problem(
-                kind="unread topic",
-                severity="warning",
-                text=f"the group has offsets of {', '.join(unread)}, to which no member subscribes",
-                advice="if that is meant, delete the offsets; else look for the members that are missing",
-            )
+        yield Problem(
+            kind="unread topic",
+            severity="warning",
+            text=f"the group has offsets of {', '.join(unread)}, to which no member subscribes",
+            advice="if that is meant, delete the offsets; else look for the members that are missing",
         )
-    return problems
 
 
-def _about_members(found: GroupAccount) -> list[Problem]:
-    problems: list[Problem] = []
+def _about_members(found: GroupAccount) -> Iterator[Problem]:
     idle = [account.name for account in found.members if not account.assignment]
     if idle:
         few = len(found.members) > sum(found.loads.values())
-        problems.append(
-            Problem(
-                kind="nothing to do",
-                severity="note" if few else "warning",
-                text=f"{_some(idle)} {_have(idle)} no partitions",
-                advice=f"there are {sum(found.loads.values())} partitions for {len(found.members)} members"
-                if few
-                else "see what it subscribes to; range gives nothing to the last members of small topics",
-            )
+        yield Problem(
+            kind="nothing to do",
+            severity="note" if few else "warning",
+            text=f"{_some(idle)} {_have(idle)} no partitions",
+            advice=f"there are {sum(found.loads.values())} partitions for {len(found.members)} members"
+            if few
+            else "see what it subscribes to; range gives nothing to the last members of small topics",
         )
     if found.strategy != "broadcast" and found.imbalance > found.best_imbalance:
-        problems.append(
-            Problem(
-                kind="uneven",
-                severity="note",
-                text=f"loads differ by {found.imbalance}, where {found.best_imbalance} is possible",
-                advice="a sticky strategy balances over all topics, range topic by topic",
-            )
+        yield Problem(
+            kind="uneven",
+            severity="note",
+            text=f"loads differ by {found.imbalance}, where {found.best_imbalance} is possible",
+            advice="a sticky strategy balances over all topics, range topic by topic",
         )
     eager = found.strategy in EAGER_STRATEGIES
     if eager and len(found.members) >= _MANY:
-        problems.append(
-            Problem(
-                kind="eager",
-                severity="note",
-                text=f"{found.strategy} is eager: in each rebalance all members let go of everything",
-                advice="cooperative-sticky takes away only what moves; two rolling restarts lead to it",
-            )
+        yield Problem(
+            kind="eager",
+            severity="note",
+            text=f"{found.strategy} is eager: in each rebalance all members let go of everything",
+            advice="cooperative-sticky takes away only what moves; two rolling restarts lead to it",
         )
-    return problems
 
 
-def _about_claims(found: GroupAccount) -> list[Problem]:
+def _about_claims(found: GroupAccount) -> Iterator[Problem]:
     if found.strategy not in {"sticky", "cooperative-sticky"}:
-        return []
-    problems: list[Problem] = []
+        return
     claimed: dict[tuple[tuple[str, int], int], list[str]] = {}
     for account in found.members:
         for claim in account.claims:
@@ -185,29 +167,24 @@ def _about_claims(found: GroupAccount) -> list[Problem]:
     double = sorted((key[0], members) for key, members in claimed.items() if len(members) > 1)
     if double:
         (topic, partition), members = double[0]
-        problems.append(
-            Problem(
-                kind="double claim",
-                severity="warning",
-                text=f"{' and '.join(members)} said that they had {topic}-{partition} in one generation"
-                + (f", and {len(double) - 1} more such" if len(double) > 1 else ""),
-                advice="one of them missed a rebalance; such claims do not count, and the partition may move",
-            )
+        yield Problem(
+            kind="double claim",
+            severity="warning",
+            text=f"{' and '.join(members)} said that they had {topic}-{partition} in one generation"
+            + (f", and {len(double) - 1} more such" if len(double) > 1 else ""),
+            advice="one of them missed a rebalance; such claims do not count, and the partition may move",
         )
     forgetful = [account.name for account in found.members if account.version == 0]
     if forgetful and found.strategy == "cooperative-sticky":
-        problems.append(
-            Problem(
-                kind="no memory",
-                severity="error",
-                text=f"{_some(forgetful)} cannot say what it has: its subscription is of version 0",
-                advice="its client is too old for a cooperative rebalance: update it",
-            )
+        yield Problem(
+            kind="no memory",
+            severity="error",
+            text=f"{_some(forgetful)} cannot say what it has: its subscription is of version 0",
+            advice="its client is too old for a cooperative rebalance: update it",
         )
-    return problems
 
 
-def _about_layouts(found: GroupAccount) -> list[Problem]:
+def _about_layouts(found: GroupAccount) -> Iterator[Problem]:
     """Sticky members whose histories one another cannot read."""
     layouts: dict[str, list[str]] = {}
     for account in found.members:
@@ -215,21 +192,19 @@ def _about_layouts(found: GroupAccount) -> list[Problem]:
             layout = "kafka-python's" if account.layout == "kafka-python" else "Java's"
             layouts.setdefault(layout, []).append(account.name)
     if len(layouts) < 2:  # noqa: PLR2004 - one layout is as it should be
-        return []
+        return
     who = "; ".join(f"{_some(sorted(names))}: {layout}" for layout, names in sorted(layouts.items()))
-    return [
-        Problem(
-            kind="foreign user data",
-            severity="warning",
-            text=f"members tell what they had in different layouts ({who})",
-            advice="a leader of kafka-python's own class, or of Java, forgets what the others had, and their"
-            " partitions move; give all members the same assignor (ours reads all layouts)",
-        )
-    ]
+    yield Problem(
+        kind="foreign user data",
+        severity="warning",
+        text=f"members tell what they had in different layouts ({who})",
+        advice="a leader of kafka-python's own class, or of Java, forgets what the others had, and their"
+        " partitions move; give all members the same assignor (ours reads all layouts)",
+    )
 
 
-def _about_timeouts(found: GroupAccount) -> list[Problem]:
-    problems = [
+def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
+    yield from (
         Problem(
             kind="timeouts",
             severity="warning",
@@ -239,53 +214,45 @@ def _about_timeouts(found: GroupAccount) -> list[Problem]:
         )
         for account in found.members
         if 0 < account.rebalance_timeout_ms < account.session_timeout_ms
-    ]
+    )
     if hasty := [
         account.name
         for account in found.members
         if account.instance_id is not None and account.session_timeout_ms <= _SHORT_MS
     ]:
-        problems.append(
-            Problem(
-                kind="timeouts",
-                severity="note",
-                text=f"{_some(hasty)} {_have(hasty)} an instance id and a session.timeout.ms of"
-                f" at most {_SHORT_MS}",
-                advice="a restart that takes longer starts two rebalances, as without an instance id: raise"
-                " it to what a restart takes",
-            )
+        yield Problem(
+            kind="timeouts",
+            severity="note",
+            text=f"{_some(hasty)} {_have(hasty)} an instance id and a session.timeout.ms of"
+            f" at most {_SHORT_MS}",
+            advice="a restart that takes longer starts two rebalances, as without an instance id: raise"
+            " it to what a restart takes",
         )
     sessions = {account.session_timeout_ms for account in found.members}
     if len(sessions) > 1:
-        problems.append(
-            Problem(
-                kind="timeouts",
-                severity="note",
-                text=f"members have session timeouts from {min(sessions)} to {max(sessions)} ms",
-                advice="some are missed later than others: give all the same, unless that is meant",
-            )
+        yield Problem(
+            kind="timeouts",
+            severity="note",
+            text=f"members have session timeouts from {min(sessions)} to {max(sessions)} ms",
+            advice="some are missed later than others: give all the same, unless that is meant",
         )
-    return problems
 
 
-def _about_record(found: GroupAccount) -> list[Problem]:
+def _about_record(found: GroupAccount) -> Iterator[Problem]:
     if found.record_bytes < _NEAR * found.record_limit:
-        return []
+        return
     over = found.record_bytes > found.record_limit
-    return [
-        Problem(
-            kind="record size",
-            severity="error" if over else "warning",
-            text=f"the group's record has {found.record_bytes:,} bytes of {found.record_limit:,}",
-            advice="above that the group never settles: raise max.message.bytes of __consumer_offsets, or use"
-            " fewer members or a strategy without user data",
-        )
-    ]
+    yield Problem(
+        kind="record size",
+        severity="error" if over else "warning",
+        text=f"the group's record has {found.record_bytes:,} bytes of {found.record_limit:,}",
+        advice="above that the group never settles: raise max.message.bytes of __consumer_offsets, or use"
+        " fewer members or a strategy without user data",
+    )
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return first_of(names, _NAMED)
 
 
 def _have(names: Sequence[str]) -> str:

@@ -39,18 +39,7 @@ Kind = TypeVar("Kind", bound=Happened)
 
 
 class TimelineFacts:
-    """All events of a group in the order of time, and what follows from them.
-
-    Args:
-        events: The events of all members, in any order.
-        end: When the record ends, for what lasts until then; by default the last event's time.
-
-    Attributes:
-        events: The events by time.
-        begin: When the first event was.
-        end: When the record ends.
-        identity: Who each member is to the group: the first member with its static instance id, or itself.
-    """
+    """What follows from the events of a group; `Timeline` has the arguments and the attributes."""
 
     def __init__(self, events: Iterable[Event], *, end: float | None = None) -> None:
         self.events = tuple(sorted(events, key=lambda event: event.time))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafka_assignors._common.words import first_of
 from kafka_assignors._model.arrays import IntArray
 from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 
@@ -190,5 +191,4 @@ class Cluster:
 
 def listed(brokers: Sequence[int]) -> str:
     """Brokers in words, the first ones only if they are many."""
-    more = len(brokers) - _SHOWN
-    return (", ".join(map(str, brokers[:_SHOWN])) or "none") + (f" and {more} more" if more > 0 else "")
+    return first_of(brokers, _SHOWN) or "none"
