@@ -27,7 +27,7 @@ class Command(NamedTuple):
     check: Check | None
 
 
-class Client(NamedTuple):
+class ClusterClient(NamedTuple):
     """How to reach a cluster; no servers if none is meant."""
 
     bootstrap_servers: list[str] | None
@@ -37,7 +37,7 @@ class Client(NamedTuple):
 class Where(NamedTuple):
     """The cluster of placements: a running one; or a file of placements, and its brokers with their racks."""
 
-    client: Client
+    client: ClusterClient
     placements: Path | None
     brokers: Mapping[int, str | None] | None
 
@@ -72,7 +72,7 @@ class Draws(NamedTuple):
     seed: int | None
 
 
-class Goal(NamedTuple):
+class WantedReplicas(NamedTuple):
     """Where replicas should be, as for `plan_moves`; and whether to count replicas instead of bytes."""
 
     to_brokers: list[int] | None
@@ -82,13 +82,13 @@ class Goal(NamedTuple):
 
 
 _TOGETHER: Final[Mapping[str, Any]] = {
-    "client": Client,
+    "client": ClusterClient,
     "where": Where,
     "store": Store,
     "selection": Selection,
     "replayed": Replayed,
     "draws": Draws,
-    "goal": Goal,
+    "goal": WantedReplicas,
 }
 
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from kafka_assignors._cli.arguments import Client
+from kafka_assignors._cli.arguments import ClusterClient
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.command_config import read_command_config
 
 
-def client_settings(client: Client) -> dict[str, Any]:
+def client_settings(client: ClusterClient) -> dict[str, Any]:
     """The settings in the file of `--command-config`, in kafka-python's spelling; none without one.
 
     Raises:
@@ -16,7 +16,7 @@ def client_settings(client: Client) -> dict[str, Any]:
     return {} if client.command_config is None else read_command_config(client.command_config)
 
 
-def open_admin(client: Client) -> Admin:
+def open_admin(client: ClusterClient) -> Admin:
     """A client of the cluster; a context manager.
 
     Raises:

@@ -12,7 +12,7 @@ from rich.text import Text
 from kafka_assignors._cli.demo_parser import ASSIGNORS, COMPARED
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.output import show_json
-from kafka_assignors._cli.results import Run, Step
+from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cli.show import Screen, show_comparison, show_run, show_step
 from kafka_assignors._timelines.events import Consumed
 from kafka_assignors.testing import (
@@ -96,7 +96,7 @@ def demo(
 
 def _run(
     name: str, path: str, bootstrap_servers: list[str], settings: Mapping[str, int], console: Console
-) -> Run:
+) -> DemoRun:
     console.rule(f"[bold]{name}")
     with ExitStack() as stack:
         topics = stack.enter_context(_topics(bootstrap_servers))
@@ -127,7 +127,7 @@ def _run(
         timeline = group.timeline
         missing = sum(len(offsets) for offsets in timeline.missing(produced).values())
         total = sum(produced.values())
-        return Run(
+        return DemoRun(
             assignor=name,
             steps=tuple(story.steps),
             produced=total,
@@ -156,7 +156,7 @@ class _Story:
     """The steps as they are told."""
 
     def __init__(self, group: ConsumerGroup, loads: list[Load], screen: Screen, *, shared: bool) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[DemoStep] = []
         self._group = group
         self._loads = loads
         self._screen = screen
@@ -177,7 +177,7 @@ class _Story:
         self._holdings = stable.assignments
         there_before = {tp for partitions in before.values() for tp in partitions}
         silence = timeline.longest_silence(since=began, until=timeline.end)
-        step = Step(
+        step = DemoStep(
             title=title,
             seconds=settled - began,
             rebalances=tuple(one for one in timeline.rebalances if one.generation > self._generation),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafka.errors import KafkaError
 
-from kafka_assignors._cli.arguments import Client
+from kafka_assignors._cli.arguments import ClusterClient
 from kafka_assignors._cli.client import open_admin
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.group_text import explained_lines, partitions_of
@@ -28,7 +28,7 @@ from kafka_assignors.coordinator._live import (
 ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
 
 
-def find(*, client: Client, group: str, partitions: int) -> Answer:
+def find(*, client: ClusterClient, group: str, partitions: int) -> Answer:
     """The partition that a group belongs to, and its coordinator if there is a cluster to ask."""
     if client.bootstrap_servers is None:
         partition = partition_for_group(group, partitions)
@@ -64,7 +64,7 @@ def elect(*, members: Sequence[str]) -> Answer:
     )
 
 
-def explain_group(*, client: Client, group: str, check: bool) -> Answer:
+def explain_group(*, client: ClusterClient, group: str, check: bool) -> Answer:
     """Who has what in a group, why, and what is wrong; with `check` the status 1 if something is."""
     with open_admin(client) as admin:
         live = read_group(admin, group, watch=_say_how_far if sys.stderr.isatty() else None)

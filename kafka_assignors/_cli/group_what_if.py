@@ -26,7 +26,7 @@ from kafka_assignors.coordinator._live import read_group
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from kafka_assignors._cli.arguments import Client
+    from kafka_assignors._cli.arguments import ClusterClient
     from kafka_assignors.coordinator import Cost
     from kafka_assignors.coordinator._live import LiveGroup
 
@@ -45,7 +45,7 @@ ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterEr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
+class _RestartedGroup:
     topics: Mapping[str, int]
     subscriptions: Sequence[Collection[str]]
     session_timeout_ms: int
@@ -62,7 +62,7 @@ class _Restart(NamedTuple):
 
 def what_if(
     *,
-    client: Client,
+    client: ClusterClient,
     group: str | None,
     members: int | None,
     topic: Sequence[str],
@@ -98,29 +98,31 @@ def what_if(
     )
 
 
-def _described(named: Sequence[str], members: int) -> _Group:
+def _described(named: Sequence[str], members: int) -> _RestartedGroup:
     topics: dict[str, int] = {}
     for text in named:
         name, _, partitions = text.rpartition("=")
         if not (name and partitions.isascii() and partitions.isdigit() and int(partitions)):
             raise ValueError(f"{text!r} is not NAME=PARTITIONS")
         topics[name] = int(partitions)
-    return _Group(topics=topics, subscriptions=[topics.keys()] * members, session_timeout_ms=_SESSION_MS)
+    return _RestartedGroup(
+        topics=topics, subscriptions=[topics.keys()] * members, session_timeout_ms=_SESSION_MS
+    )
 
 
-def _running(live: LiveGroup) -> _Group:
+def _running(live: LiveGroup) -> _RestartedGroup:
     found = explain(live.group_id, live.records[-1].value, live.topics).account
     if not found.members:
         raise ValueError(f"group {live.group_id!r} has no members to restart")
     wanted = {topic for account in found.members for topic in account.topics} & live.topics.keys()
-    return _Group(
+    return _RestartedGroup(
         topics={topic: len(live.topics[topic]) for topic in sorted(wanted)},
         subscriptions=[wanted.intersection(account.topics) for account in found.members],
         session_timeout_ms=max(account.session_timeout_ms for account in found.members),
     )
 
 
-def _cost(name: str, group: _Group, how: _Restart, *, static: bool) -> Cost:
+def _cost(name: str, group: _RestartedGroup, how: _Restart, *, static: bool) -> Cost:
     assignor = _ASSIGNORS[name]
     session, beat = how.session_timeout_ms, how.heartbeat_interval_ms
     return rolling_restart(
@@ -137,7 +139,7 @@ def _cost(name: str, group: _Group, how: _Restart, *, static: bool) -> Cost:
     )
 
 
-def _lines(group: _Group, how: _Restart, costs: Mapping[tuple[str, bool], Cost]) -> Iterator[str]:
+def _lines(group: _RestartedGroup, how: _Restart, costs: Mapping[tuple[str, bool], Cost]) -> Iterator[str]:
     yield (
         f"a rolling restart of {count(len(group.subscriptions), 'member')}, each"
         f" {'killed' if how.crash else 'closed'} and {how.down:g} s away;"

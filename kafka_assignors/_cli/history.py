@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors._cli import history_text as text
-from kafka_assignors._cli.arguments import Client, Replayed, Selection, Store
+from kafka_assignors._cli.arguments import ClusterClient, Replayed, Selection, Store
 from kafka_assignors._cli.client import client_settings
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.history_what_if_text import what_if_lines
@@ -68,7 +68,7 @@ def _spark(store: Store, doing: str) -> Iterator[SparkSession]:
 
 def capture(
     *,
-    client: Client,
+    client: ClusterClient,
     store: Store,
     continuous: bool,
     interval: int | None,

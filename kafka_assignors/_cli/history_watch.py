@@ -18,14 +18,14 @@ from kafka_assignors.history._watch import watch_group
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kafka_assignors._cli.arguments import Client
+    from kafka_assignors._cli.arguments import ClusterClient
     from kafka_assignors._groups.rebalances import Rebalance
 
 
 ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
 
 
-def watch(*, client: Client, group: str, as_json: bool) -> int:
+def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
     """Watch a group until Ctrl-C, which is how it ends."""
     try:
         with open_admin(client) as admin:

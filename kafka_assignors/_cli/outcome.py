@@ -64,7 +64,7 @@ class Round:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class PlanOutcome:
     """A plan, and what there is to say about it.
 
     Attributes:
@@ -86,7 +86,7 @@ class Outcome:
     @classmethod
     def of(
         cls, group: Group, *, strategy: str, max_skew: int | None, max_moves: int | None, certify: bool
-    ) -> "Outcome":
+    ) -> "PlanOutcome":
         """Plan a group."""
         began = time.perf_counter()
         if strategy == EXACT:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_assignors._cli import placement_text as text
-from kafka_assignors._cli.arguments import Client, Draws, Where
+from kafka_assignors._cli.arguments import ClusterClient, Draws, Where
 from kafka_assignors._cli.client import open_admin
 from kafka_assignors._cli.output import Answer
 from kafka_assignors._cli.placement_cluster import ERRORS, ONLY_SHOWN, open_cluster
@@ -27,7 +27,7 @@ __all__ = ["ERRORS", "create", "describe", "expand_topic", "infer_generators"]
 
 def create(
     *,
-    client: Client,
+    client: ClusterClient,
     topic: str,
     partitions: int | None,
     replication_factor: int | None,

@@ -26,7 +26,7 @@ ONLY_SHOWN: Final = "nothing is changed: --execute does it"
 Topics = Mapping[str, dict[int, list[int]]]
 
 
-class Cluster(NamedTuple):
+class OpenedCluster(NamedTuple):
     """A running cluster, or what files say.
 
     Attributes:
@@ -41,7 +41,7 @@ class Cluster(NamedTuple):
 
 
 @contextmanager
-def open_cluster(where: Where, wanted: Sequence[str] = ()) -> Iterator[Cluster]:
+def open_cluster(where: Where, wanted: Sequence[str] = ()) -> Iterator[OpenedCluster]:
     """The cluster that is meant, with the topics that are asked for; with all if there are none.
 
     Raises:
@@ -51,14 +51,14 @@ def open_cluster(where: Where, wanted: Sequence[str] = ()) -> Iterator[Cluster]:
     """
     if where.placements is None:
         with open_admin(where.client) as admin:
-            yield Cluster(live.read_racks(admin), live.read_topics(admin, wanted or None), admin)
+            yield OpenedCluster(live.read_racks(admin), live.read_topics(admin, wanted or None), admin)
         return
     topics = read_placements(where.placements)
     for topic in wanted:
         if topic not in topics:
             raise PlacementError(f"{where.placements} has no topic {topic!r}: it has {', '.join(topics)}")
     racks = where.brokers or dict.fromkeys(sorted({b for one in topics.values() for b in holders(one)}))
-    yield Cluster(racks, {topic: topics[topic] for topic in wanted or sorted(topics)}, None)
+    yield OpenedCluster(racks, {topic: topics[topic] for topic in wanted or sorted(topics)}, None)
 
 
 def read_placements(path: Path) -> dict[str, dict[int, list[int]]]:

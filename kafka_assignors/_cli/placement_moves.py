@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from kafka_assignors._cli.arguments import Goal, Where
+from kafka_assignors._cli.arguments import WantedReplicas, Where
 from kafka_assignors._cli.output import Answer, show
 from kafka_assignors._cli.placement_cluster import (
     ERRORS,
     ONLY_SHOWN,
-    Cluster,
+    OpenedCluster,
     Topics,
     holders,
     open_cluster,
@@ -30,7 +30,7 @@ def reassign(
     *,
     where: Where,
     topics: Sequence[str],
-    goal: Goal,
+    goal: WantedReplicas,
     file: Path | None,
     output: Path | None,
     rollback: Path | None,
@@ -81,7 +81,7 @@ def reassign(
     return 0
 
 
-def _plan(cluster: Cluster, goal: Goal) -> MovePlan:
+def _plan(cluster: OpenedCluster, goal: WantedReplicas) -> MovePlan:
     sizes = None
     if cluster.admin is not None and not goal.count_replicas:
         sizes = live.read_sizes(cluster.admin, cluster.topics)

@@ -6,7 +6,7 @@ from typing import Final
 
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.group_file import read_group
-from kafka_assignors._cli.outcome import Outcome
+from kafka_assignors._cli.outcome import PlanOutcome
 from kafka_assignors._cli.output import Answer
 from kafka_assignors._cli.plan_text import lines
 from kafka_assignors._cli.tree import FileError
@@ -35,7 +35,7 @@ def plan(
         FileError: The file cannot be used.
     """
     read = read_group(file, cooperative=cooperative)
-    outcome = Outcome.of(
+    outcome = PlanOutcome.of(
         read.group, strategy=strategy, max_skew=max_skew, max_moves=max_moves, certify=certify
     )
     width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from kafka_assignors._cli.outcome import Outcome, Share
+from kafka_assignors._cli.outcome import PlanOutcome, Share
 from kafka_assignors._cli.output import count
 
 SMALL: Final = 40
@@ -19,7 +19,7 @@ _CUT: Final = "..."
 
 
 def lines(
-    outcome: Outcome, *, notes: Sequence[str], assignments: bool, cooperative: bool, width: int
+    outcome: PlanOutcome, *, notes: Sequence[str], assignments: bool, cooperative: bool, width: int
 ) -> Iterator[str]:
     """What there is to say about a plan, in lines of at most this width where names allow it."""
     plan = outcome.plan
@@ -47,7 +47,7 @@ def lines(
             yield f"and {len(notes) - NOTES_SHOWN} more notes: see --json"
 
 
-def _totals(outcome: Outcome) -> Iterator[str]:
+def _totals(outcome: PlanOutcome) -> Iterator[str]:
     plan, group, loads = outcome.plan, outcome.plan.group, outcome.plan.loads
     weighted = " a unit of weight" if (group.weights > 1).any() else ""
     yield (
@@ -63,7 +63,7 @@ def _totals(outcome: Outcome) -> Iterator[str]:
     yield f"planned by {outcome.strategy} in {outcome.plan_ms:.1f} ms{certified}"
 
 
-def _table(outcome: Outcome, width: int) -> Iterator[str]:
+def _table(outcome: PlanOutcome, width: int) -> Iterator[str]:
     """A row for each member; how much is said of whom partitions come from and go to is a matter of width."""
     shares = outcome.shares
     columns = []
@@ -112,7 +112,7 @@ def _fitting(parts: Sequence[str], total: int, summary: str, room: int) -> str:
     return f"{total} {summary}"
 
 
-def _assignments(outcome: Outcome, width: int) -> Iterator[str]:
+def _assignments(outcome: PlanOutcome, width: int) -> Iterator[str]:
     """The partitions of each member."""
     group, owner = outcome.plan.group, outcome.plan.owner
     new = {group.name_of(partition) for partition in (owner != group.owner).nonzero()[0].tolist()}
@@ -126,7 +126,7 @@ def _assignments(outcome: Outcome, width: int) -> Iterator[str]:
         yield from _entry(name, "; ".join(topics) or "-", longest, width)
 
 
-def _rounds(outcome: Outcome, width: int, *, in_full: bool) -> Iterator[str]:
+def _rounds(outcome: PlanOutcome, width: int, *, in_full: bool) -> Iterator[str]:
     """The two rounds of a cooperative hand-over."""
     one, plan = outcome.first_round, outcome.plan
     if not one.let_go:
@@ -163,7 +163,7 @@ def _wrapped(line: str, width: int, indent: str = _GAP) -> list[str]:
     )
 
 
-def _names(outcome: Outcome, longest: int = _LONGEST_NAME) -> dict[str, str]:
+def _names(outcome: PlanOutcome, longest: int = _LONGEST_NAME) -> dict[str, str]:
     """A name to show for each member: as short as asked for if they still differ.
 
     The ids that clients make up differ at the beginning, before a long random part, or in that, at the end.

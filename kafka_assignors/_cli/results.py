@@ -13,7 +13,7 @@ from kafka_assignors.assignors._membership import by_topic
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class DemoStep:
     """One thing that was done to the group, and what became of it.
 
     Attributes:
@@ -83,7 +83,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class DemoRun:
     """All of one strategy.
 
     Attributes:
@@ -97,7 +97,7 @@ class Run:
     """
 
     assignor: str
-    steps: tuple[Step, ...]
+    steps: tuple[DemoStep, ...]
     produced: int
     consumed: int
     duplicates: int

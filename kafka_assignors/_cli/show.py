@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from kafka_assignors._cli.results import Run, Step
+from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors.assignors._membership import by_topic
 from kafka_assignors.testing import ConsumerGroup, Load
 
@@ -74,7 +74,7 @@ class Screen:
         return table
 
 
-def show_step(console: Console, step: Step) -> None:
+def show_step(console: Console, step: DemoStep) -> None:
     """Print what a step did to the group."""
     generations = ", ".join(
         f"{one.generation} (led by {one.leader})" if one.leader else str(one.generation)
@@ -111,7 +111,7 @@ def show_step(console: Console, step: Step) -> None:
     console.print(table)
 
 
-def show_run(console: Console, run: Run) -> None:
+def show_run(console: Console, run: DemoRun) -> None:
     """Print what came of a whole run."""
     verdict = "[bold green]ok[/]" if run.ok else "[bold red]FAILED[/]"
     owners = (
@@ -130,7 +130,7 @@ def show_run(console: Console, run: Run) -> None:
         )
 
 
-def show_comparison(console: Console, runs: Iterable[Run]) -> None:
+def show_comparison(console: Console, runs: Iterable[DemoRun]) -> None:
     """Print one table of several runs."""
     table = Table(title="The same story by each strategy", box=None, padding=(0, 1, 0, 0))
     table.add_column("strategy", no_wrap=True)

@@ -9,7 +9,7 @@ from kafka import TopicPartition
 from rich.console import Console
 
 from kafka_assignors._cli.main import main
-from kafka_assignors._cli.results import Run, Step
+from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cli.show import show_comparison, show_run, show_step
 from kafka_assignors.testing import Overlap, Rebalance
 
@@ -18,7 +18,7 @@ def partitions(*ids: int, topic: str = "orders-ab12") -> frozenset[TopicPartitio
     return frozenset(TopicPartition(topic, partition) for partition in ids)
 
 
-def step(before: dict[str, Any], after: dict[str, Any], **fields: Any) -> Step:
+def step(before: dict[str, Any], after: dict[str, Any], **fields: Any) -> DemoStep:
     rebalance = Rebalance(generation=4, start=1.0, end=2.0, leader="m1", claims={}, assignments=after)
     settings = {
         "title": "something happens",
@@ -27,10 +27,10 @@ def step(before: dict[str, Any], after: dict[str, Any], **fields: Any) -> Step:
         "silence": {tp: 0.25 for tps in before.values() for tp in tps},
         "shared": False,
     }
-    return Step(before=before, after=after, **{**settings, **fields})
+    return DemoStep(before=before, after=after, **{**settings, **fields})
 
 
-def run(*steps: Step, **fields: Any) -> Run:
+def run(*steps: DemoStep, **fields: Any) -> DemoRun:
     settings = {
         "assignor": "sticky",
         "produced": 100,
@@ -39,7 +39,7 @@ def run(*steps: Step, **fields: Any) -> Run:
         "overlaps": (),
         "double_assigned": 0,
     }
-    return Run(steps=steps, **{**settings, **fields})
+    return DemoRun(steps=steps, **{**settings, **fields})
 
 
 JOIN = step(
