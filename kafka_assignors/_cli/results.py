@@ -7,8 +7,9 @@ from typing import Any
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.best import best_plan
-from kafka_assignors._timelines.rebalances import Holdings
-from kafka_assignors._timelines.timeline import Overlap, Rebalance, format_partitions
+from kafka_assignors._timelines.events import format_partitions
+from kafka_assignors._timelines.ownership import Overlap
+from kafka_assignors._timelines.rebalances import Holdings, Rebalance
 from kafka_assignors.assignors._membership import by_topic
 
 

@@ -1,7 +1,4 @@
-"""What a group is expected to have done, asserted on its timeline; `Timeline` has these as methods.
-
-Each raises an `AssertionError` that says what was wrong, and shows the part of the timeline in which it was.
-"""
+"""What a group is expected to have done, asserted on its timeline."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,7 +8,14 @@ from kafka import TopicPartition
 
 from kafka_assignors._timelines.best import Weights, best_plan, find_settled, unevenness
 from kafka_assignors._timelines.chart import chart
-from kafka_assignors._timelines.events import Committed, Consumed, StateReported, format_partitions, name_of
+from kafka_assignors._timelines.events import (
+    NO_GENERATION,
+    Committed,
+    Consumed,
+    StateReported,
+    format_partitions,
+    name_of,
+)
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.ownership import Reading
 from kafka_assignors._timelines.rebalances import Rebalance
@@ -29,179 +33,251 @@ _CHART_WIDTH: Final = 100
 _NOISE: Final = Consumed | StateReported | Committed
 
 
-def assert_balanced(
-    timeline: TimelineFacts,
-    *,
-    at: int | None,
-    partitions: Collection[TopicPartition] | None,
-    weights: Weights | None,
-) -> None:
-    """See `Timeline.assert_balanced`."""
-    rebalance = _generation(timeline, at)
-    # A static member that restarts in a generation is in it once.
-    holdings = {timeline.identity[name]: each for name, each in rebalance.assignments.items()}
-    topics = {timeline.identity[name]: each for name, each in rebalance.subscriptions.items()}
-    names = {timeline.identity[name]: name for name in rebalance.assignments}
-    weights = {member: (weights or {}).get(name, 1) for member, name in names.items()}
-    if partitions is None:
-        partitions = _seen_until(timeline, rebalance)
-    owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
-    for member, owned in holdings.items():
-        for partition in owned:
-            owners.setdefault(partition, []).append(names[member])
-    faults = [
-        f"{name_of(partition)} was given to {' and '.join(found) or 'nobody'}"
-        for partition, found in sorted(owners.items())
-        if len(found) != 1
-    ]
-    headline = f"generation {rebalance.generation} does not give each partition to one member"
-    if not faults:
-        plan = best_plan(owners, topics, holdings, weights=weights)
-        loads = {member: len(owned) for member, owned in holdings.items()}
-        best = dict(zip(plan.group.members.ids, plan.loads.tolist(), strict=True))
-        if unevenness(loads, weights) > unevenness(best, weights):
-            headline = (
-                f"generation {rebalance.generation} is not balanced: the subscriptions allow loads of"
-                f" {_loads(best.values())}, and it has {_loads(loads.values())}"
+class TimelineAssertions(TimelineFacts):
+    """What is expected of a group, asserted on its timeline; `Timeline` has the arguments and attributes.
+
+    Each raises an `AssertionError` that says what was wrong, and shows that part of the timeline.
+    """
+
+    def assert_balanced(
+        self,
+        *,
+        at: int | None = None,
+        partitions: Collection[TopicPartition] | None = None,
+        weights: Weights | None = None,
+    ) -> None:
+        """The loads are as even as the subscriptions allow, and every partition has one owner.
+
+        Args:
+            at: The generation; by default the newest one.
+            partitions: The partitions that there are; by default all that anybody had up to that generation,
+                of topics that somebody subscribes to.
+            weights: How much members take on beside others, by their names (1 for those that are not named).
+
+        Raises:
+            AssertionError: They are not, or there is no such generation.
+        """
+        rebalance = _generation(self, at)
+        # A static member that restarts in a generation is in it once.
+        holdings = {self.identity[name]: each for name, each in rebalance.assignments.items()}
+        topics = {self.identity[name]: each for name, each in rebalance.subscriptions.items()}
+        names = {self.identity[name]: name for name in rebalance.assignments}
+        weights = {member: (weights or {}).get(name, 1) for member, name in names.items()}
+        if partitions is None:
+            partitions = _seen_until(self, rebalance)
+        owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
+        for member, owned in holdings.items():
+            for partition in owned:
+                owners.setdefault(partition, []).append(names[member])
+        faults = [
+            f"{name_of(partition)} was given to {' and '.join(found) or 'nobody'}"
+            for partition, found in sorted(owners.items())
+            if len(found) != 1
+        ]
+        headline = f"generation {rebalance.generation} does not give each partition to one member"
+        if not faults:
+            plan = best_plan(owners, topics, holdings, weights=weights)
+            loads = {member: len(owned) for member, owned in holdings.items()}
+            best = dict(zip(plan.group.members.ids, plan.loads.tolist(), strict=True))
+            if unevenness(loads, weights) > unevenness(best, weights):
+                headline = (
+                    f"generation {rebalance.generation} is not balanced: the subscriptions allow loads of"
+                    f" {_loads(best.values())}, and it has {_loads(loads.values())}"
+                )
+                most_first = sorted(loads.items(), key=lambda item: -item[1])
+                faults = [f"{names[member]} has {load}" for member, load in most_first]
+                moved = [TopicPartition(*plan.group.name_of(number)) for number in plan.moved.tolist()]
+                faults.insert(0, f"it would be balanced if {format_partitions(moved)} went to others")
+        if faults:
+            _fail(self, headline, faults, since=rebalance.start, until=rebalance.end, partitions=owners)
+
+    def assert_sticky(self, *, after: int = NO_GENERATION, weights: Weights | None = None) -> None:
+        """No rebalance moved more partitions than the best balance wanted.
+
+        What counts is who had what before, who is there now, and their subscriptions; partitions of members
+        that are gone do not move. A rebalance lasts until every partition has an owner, so a cooperative
+        hand-over of several generations is one. One that is overtaken by the next is not judged. Racks are
+        not looked at; an assignor may move more for their sake.
+
+        Args:
+            after: Only rebalances that end in generations above this one.
+            weights: As in `assert_balanced`.
+
+        Raises:
+            AssertionError: One moved more.
+        """
+        settled = find_settled(self.rebalances, self.events, self.identity, weights)
+        wrong = [one for one in settled if one.generations[-1] > after and len(one.moves) > one.least]
+        if not wrong:
+            return
+        faults = []
+        for one in wrong:
+            moved = ", ".join(
+                f"{name_of(move.partition)} {move.source} → {move.target}" for move in one.moves
             )
-            most_first = sorted(loads.items(), key=lambda item: -item[1])
-            faults = [f"{names[member]} has {load}" for member, load in most_first]
-            moved = [TopicPartition(*plan.group.name_of(number)) for number in plan.moved.tolist()]
-            faults.insert(0, f"it would be balanced if {format_partitions(moved)} went to others")
-    if faults:
-        _fail(timeline, headline, faults, since=rebalance.start, until=rebalance.end, partitions=owners)
-
-
-def assert_sticky(timeline: TimelineFacts, *, after: int, weights: Weights | None) -> None:
-    """See `Timeline.assert_sticky`."""
-    settled = find_settled(timeline.rebalances, timeline.events, timeline.identity, weights)
-    wrong = [one for one in settled if one.generations[-1] > after and len(one.moves) > one.least]
-    if not wrong:
-        return
-    faults = []
-    for one in wrong:
-        moved = ", ".join(f"{name_of(move.partition)} {move.source} → {move.target}" for move in one.moves)
-        faults.append(
-            f"{_numbers(one.generations)}: moved {len(one.moves)}, least possible {one.least}: {moved}"
-        )
-    first = wrong[0]
-    before = [one.end for one in timeline.rebalances if one.generation < first.generations[0]]
-    _fail(
-        timeline,
-        "more partitions moved than had to",
-        faults,
-        since=before[-1] if before else first.start,
-        until=first.end,
-        partitions=[move.partition for move in first.moves],
-    )
-
-
-def assert_never_owned_twice(timeline: TimelineFacts, reading: Reading) -> None:
-    """See `Timeline.assert_never_owned_twice`."""
-    if reading == "callback":
-        overlaps = timeline.overlaps("callback")
-        headline = "two members' applications had the same partitions at once"
-        times = [(one.start, one.start + one.seconds) for one in overlaps]
-        partitions = [one.partition for one in overlaps]
-        faults = [
-            f"{name_of(one.partition)}: {' and '.join(one.members)} for {1000 * one.seconds:.0f} ms,"
-            f" from {one.start - timeline.begin:.3f} s"
-            for one in overlaps
-        ]
-    else:
-        # Not by times: if one died before the other knew, it is an assignor's error all the same.
-        twice = timeline.double_assigned()
-        wrong = [one for one in timeline.rebalances if one.generation in twice]
-        headline = "two members of a generation were given the same partitions"
-        times = [(one.start, one.end) for one in wrong]
-        partitions = [partition for found in twice.values() for partition in found]
-        faults = [
-            f"{name_of(partition)}: {' and '.join(_owners(one, partition))} in generation {one.generation}"
-            for one in wrong
-            for partition in sorted(twice[one.generation])
-        ]
-    if faults:
-        since, until = times[0]
-        _fail(timeline, headline, faults, since=since, until=until, partitions=partitions)
-
-
-def assert_paused_at_most(
-    timeline: TimelineFacts, ms: float, *, by: PauseMeasure, since: float | None, until: float | None
-) -> None:
-    """See `Timeline.assert_paused_at_most`."""
-    pauses = _without_owner if by == "ownership" else _without_records
-    long = [
-        (end - start, start, partition)
-        for partition, start, end in pauses(timeline, since, until)
-        if 1000 * (end - start) > ms
-    ]
-    if not long:
-        return
-    long.sort(key=lambda pause: (-pause[0], pause[2]))
-    seconds, start, _ = long[0]
-    _fail(
-        timeline,
-        f"partitions were without {'an owner' if by == 'ownership' else 'records'} for longer than {ms:g} ms",
-        [
-            f"{name_of(partition)}: {1000 * lasted:.0f} ms, from {begun - timeline.begin:.3f} s"
-            for lasted, begun, partition in long
-        ],
-        since=start,
-        until=start + seconds,
-        partitions=[partition for _, _, partition in long],
-    )
-
-
-def assert_all_consumed(timeline: TimelineFacts, produced: Mapping[TopicPartition, int]) -> None:
-    """See `Timeline.assert_all_consumed`."""
-    missing = timeline.missing(produced)
-    if not missing:
-        return
-    times = [report.time for partition in missing for report in timeline.deliveries.get(partition, ())]
-    count = sum(map(len, missing.values()))
-    _fail(
-        timeline,
-        f"{count} of {sum(produced.values())} records were not consumed",
-        [
-            f"{name_of(partition)}: {len(offsets)} of {produced[partition]}, offsets {_ranges(offsets)}"
-            for partition, offsets in sorted(missing.items())
-        ],
-        since=min(times, default=timeline.begin),
-        until=timeline.end,
-        partitions=missing,
-    )
-
-
-def assert_no_duplicates(timeline: TimelineFacts) -> None:
-    """See `Timeline.assert_no_duplicates`."""
-    duplicates = timeline.duplicates()
-    if duplicates:
+            faults.append(
+                f"{_numbers(one.generations)}: moved {len(one.moves)}, least possible {one.least}: {moved}"
+            )
+        first = wrong[0]
+        before = [one.end for one in self.rebalances if one.generation < first.generations[0]]
         _fail(
-            timeline,
-            f"{sum(duplicates.values())} records were consumed more than once",
-            [f"{name_of(partition)}: {count}" for partition, count in sorted(duplicates.items())],
-            since=timeline.begin,
-            until=timeline.end,
-            partitions=duplicates,
+            self,
+            "more partitions moved than had to",
+            faults,
+            since=before[-1] if before else first.start,
+            until=first.end,
+            partitions=[move.partition for move in first.moves],
         )
 
+    def assert_never_owned_twice(self, reading: Reading = "generation") -> None:
+        """No partition had two owners at once.
 
-def assert_no_rebalance(timeline: TimelineFacts, *, after: int) -> None:
-    """See `Timeline.assert_no_rebalance`."""
-    newer = [one for one in timeline.rebalances if one.generation > after]
-    if newer:
+        Args:
+            reading: "generation": no generation gave one partition to two members, which an assignor must
+                never do. "callback": no two applications had it at the same time, which may happen when a
+                member freezes or loses its connection, and then its records come twice.
+
+        Raises:
+            AssertionError: One had.
+        """
+        if reading == "callback":
+            overlaps = self.overlaps("callback")
+            headline = "two members' applications had the same partitions at once"
+            times = [(one.start, one.start + one.seconds) for one in overlaps]
+            partitions = [one.partition for one in overlaps]
+            faults = [
+                f"{name_of(one.partition)}: {' and '.join(one.members)} for {1000 * one.seconds:.0f} ms,"
+                f" from {one.start - self.begin:.3f} s"
+                for one in overlaps
+            ]
+        else:
+            # Not by times: if one died before the other knew, it is an assignor's error all the same.
+            twice = self.double_assigned()
+            wrong = [one for one in self.rebalances if one.generation in twice]
+            headline = "two members of a generation were given the same partitions"
+            times = [(one.start, one.end) for one in wrong]
+            partitions = [partition for found in twice.values() for partition in found]
+            faults = [
+                f"{name_of(partition)}: {' and '.join(_owners(one, partition))}"
+                f" in generation {one.generation}"
+                for one in wrong
+                for partition in sorted(twice[one.generation])
+            ]
+        if faults:
+            since, until = times[0]
+            _fail(self, headline, faults, since=since, until=until, partitions=partitions)
+
+    def assert_paused_at_most(
+        self,
+        ms: float,
+        *,
+        by: PauseMeasure = "ownership",
+        since: float | None = None,
+        until: float | None = None,
+    ) -> None:
+        """No partition stood still for longer than so many milliseconds.
+
+        Args:
+            ms: The longest pause that is allowed.
+            by: "ownership": without an owner, by callback, after its first one; a frozen member goes on
+                owning. "records": without records, for partitions that had any: put the group under load.
+            since: Where to begin to count, on the clock of the events; by default at each partition's first
+                owner or record.
+            until: Where to end; by default at the end of the record, and by records at the last one of the
+                partition's topic.
+
+        Raises:
+            AssertionError: One did.
+        """
+        pauses = _without_owner if by == "ownership" else _without_records
+        long = [
+            (end - start, start, partition)
+            for partition, start, end in pauses(self, since, until)
+            if 1000 * (end - start) > ms
+        ]
+        if not long:
+            return
+        long.sort(key=lambda pause: (-pause[0], pause[2]))
+        seconds, start, _ = long[0]
         _fail(
-            timeline,
-            f"the group rebalanced after generation {after}",
+            self,
+            f"partitions were without {'an owner' if by == 'ownership' else 'records'}"
+            f" for longer than {ms:g} ms",
             [
-                f"generation {one.generation}, from {one.start - timeline.begin:.3f} s:"
-                f" {', '.join(one.assignments)}"
-                for one in newer
+                f"{name_of(partition)}: {1000 * lasted:.0f} ms, from {begun - self.begin:.3f} s"
+                for lasted, begun, partition in long
             ],
-            since=newer[0].start,
-            until=newer[-1].end,
-            partitions=frozenset[TopicPartition]().union(*newer[-1].assignments.values()),
+            since=start,
+            until=start + seconds,
+            partitions=[partition for _, _, partition in long],
         )
+
+    def assert_all_consumed(self, produced: Mapping[TopicPartition, int]) -> None:
+        """Every record was reported by some member.
+
+        Args:
+            produced: Partition -> the number of its records, as `Load.stop` returns it.
+
+        Raises:
+            AssertionError: Some were not; the message counts them.
+        """
+        missing = self.missing(produced)
+        if not missing:
+            return
+        times = [report.time for partition in missing for report in self.deliveries.get(partition, ())]
+        count = sum(map(len, missing.values()))
+        _fail(
+            self,
+            f"{count} of {sum(produced.values())} records were not consumed",
+            [
+                f"{name_of(partition)}: {len(offsets)} of {produced[partition]}, offsets {_ranges(offsets)}"
+                for partition, offsets in sorted(missing.items())
+            ],
+            since=min(times, default=self.begin),
+            until=self.end,
+            partitions=missing,
+        )
+
+    def assert_no_duplicates(self) -> None:
+        """No record was reported twice.
+
+        Raises:
+            AssertionError: Some were; the message counts them.
+        """
+        duplicates = self.duplicates()
+        if duplicates:
+            _fail(
+                self,
+                f"{sum(duplicates.values())} records were consumed more than once",
+                [f"{name_of(partition)}: {count}" for partition, count in sorted(duplicates.items())],
+                since=self.begin,
+                until=self.end,
+                partitions=duplicates,
+            )
+
+    def assert_no_rebalance(self, *, after: int) -> None:
+        """No member came to a newer generation, as when a static member restarts in time.
+
+        Args:
+            after: The generation that was to be the last, as `wait_stable` returns it.
+
+        Raises:
+            AssertionError: One did.
+        """
+        newer = [one for one in self.rebalances if one.generation > after]
+        if newer:
+            _fail(
+                self,
+                f"the group rebalanced after generation {after}",
+                [
+                    f"generation {one.generation}, from {one.start - self.begin:.3f} s:"
+                    f" {', '.join(one.assignments)}"
+                    for one in newer
+                ],
+                since=newer[0].start,
+                until=newer[-1].end,
+                partitions=frozenset[TopicPartition]().union(*newer[-1].assignments.values()),
+            )
 
 
 def _generation(timeline: TimelineFacts, number: int | None) -> Rebalance:

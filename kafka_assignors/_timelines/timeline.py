@@ -7,37 +7,17 @@ what members' applications were told, and by "generation", the group's word.
 Times are seconds on the clock of the events (`time.monotonic()` where `group` records them).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines import assertions
-from kafka_assignors._timelines.assertions import PauseMeasure
-from kafka_assignors._timelines.best import Weights
+from kafka_assignors._timelines.assertions import TimelineAssertions
 from kafka_assignors._timelines.chart import chart
-from kafka_assignors._timelines.events import NO_GENERATION, Event, format_partitions
-from kafka_assignors._timelines.facts import TimelineFacts
-from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership, Reading
-from kafka_assignors._timelines.rebalances import Move, Rebalance
-
-__all__ = [
-    "NO_GENERATION",
-    "Event",
-    "Gap",
-    "Move",
-    "Overlap",
-    "Ownership",
-    "PauseMeasure",
-    "Reading",
-    "Rebalance",
-    "Timeline",
-    "Weights",
-    "format_partitions",
-]
+from kafka_assignors._timelines.ownership import Reading
 
 
-class Timeline(TimelineFacts):
+class Timeline(TimelineAssertions):
     """All events of a group in the order of time, what follows from them, asserted and drawn.
 
     Args:
@@ -50,114 +30,6 @@ class Timeline(TimelineFacts):
         end: When the record ends.
         identity: Who each member is to the group: the first member with its static instance id, or itself.
     """
-
-    # Assertions
-
-    def assert_balanced(
-        self,
-        *,
-        at: int | None = None,
-        partitions: Collection[TopicPartition] | None = None,
-        weights: Weights | None = None,
-    ) -> None:
-        """The loads are as even as the subscriptions allow, and every partition has one owner.
-
-        Args:
-            at: The generation; by default the newest one.
-            partitions: The partitions that there are; by default all that anybody had up to that generation,
-                of topics that somebody subscribes to.
-            weights: How much members take on beside others, by their names (1 for those that are not named).
-
-        Raises:
-            AssertionError: They are not, or there is no such generation.
-        """
-        assertions.assert_balanced(self, at=at, partitions=partitions, weights=weights)
-
-    def assert_sticky(self, *, after: int = NO_GENERATION, weights: Weights | None = None) -> None:
-        """No rebalance moved more partitions than the best balance wanted.
-
-        What counts is who had what before, who is there now, and their subscriptions; partitions of members
-        that are gone do not move. A rebalance lasts until every partition has an owner, so a cooperative
-        hand-over of several generations is one. One that is overtaken by the next is not judged. Racks are
-        not looked at; an assignor may move more for their sake.
-
-        Args:
-            after: Only rebalances that end in generations above this one.
-            weights: As in `assert_balanced`.
-
-        Raises:
-            AssertionError: One moved more.
-        """
-        assertions.assert_sticky(self, after=after, weights=weights)
-
-    def assert_never_owned_twice(self, reading: Reading = "generation") -> None:
-        """No partition had two owners at once.
-
-        Args:
-            reading: "generation": no generation gave one partition to two members, which an assignor must
-                never do. "callback": no two applications had it at the same time, which may happen when a
-                member freezes or loses its connection, and then its records come twice.
-
-        Raises:
-            AssertionError: One had.
-        """
-        assertions.assert_never_owned_twice(self, reading)
-
-    def assert_paused_at_most(
-        self,
-        ms: float,
-        *,
-        by: PauseMeasure = "ownership",
-        since: float | None = None,
-        until: float | None = None,
-    ) -> None:
-        """No partition stood still for longer than so many milliseconds.
-
-        Args:
-            ms: The longest pause that is allowed.
-            by: "ownership": without an owner, by callback, after its first one; a frozen member goes on
-                owning. "records": without records, for partitions that had any: put the group under load.
-            since: Where to begin to count, on the clock of the events; by default at each partition's first
-                owner or record.
-            until: Where to end; by default at the end of the record, and by records at the last one of the
-                partition's topic.
-
-        Raises:
-            AssertionError: One did.
-        """
-        assertions.assert_paused_at_most(self, ms, by=by, since=since, until=until)
-
-    def assert_all_consumed(self, produced: Mapping[TopicPartition, int]) -> None:
-        """Every record was reported by some member.
-
-        Args:
-            produced: Partition -> the number of its records, as `Load.stop` returns it.
-
-        Raises:
-            AssertionError: Some were not; the message counts them.
-        """
-        assertions.assert_all_consumed(self, produced)
-
-    def assert_no_duplicates(self) -> None:
-        """No record was reported twice.
-
-        Raises:
-            AssertionError: Some were; the message counts them.
-        """
-        assertions.assert_no_duplicates(self)
-
-    def assert_no_rebalance(self, *, after: int) -> None:
-        """No member came to a newer generation, as when a static member restarts in time.
-
-        Args:
-            after: The generation that was to be the last, as `wait_stable` returns it.
-
-        Raises:
-            AssertionError: One did.
-        """
-        assertions.assert_no_rebalance(self, after=after)
-
-    # For people
 
     def chart(
         self,

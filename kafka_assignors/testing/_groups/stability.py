@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException
 from kafka import TopicPartition
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors._timelines.timeline import NO_GENERATION, format_partitions
+from kafka_assignors._timelines.events import NO_GENERATION, format_partitions
 from kafka_assignors.testing._groups.specs import subscribes
 from kafka_assignors.testing._topics import REQUEST_SECONDS
 

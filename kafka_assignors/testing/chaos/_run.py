@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from kafka_assignors._timelines.events import Committed, Consumed, StateReported, name_of
-from kafka_assignors._timelines.timeline import NO_GENERATION
+from kafka_assignors._timelines.events import NO_GENERATION, Committed, Consumed, StateReported, name_of
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.imports import imported

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.timeline import Event, Timeline
+from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing.chaos import (
     EXCLUSIVE,
     PROMISES,
@@ -32,6 +32,8 @@ from tests.support.timelines import P0, P1, event, history, start, told
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from kafka_assignors._timelines.events import Event
 
 LIMITS = st.builds(
     lambda fewest, more, partitions, nodes, slow: Limits(

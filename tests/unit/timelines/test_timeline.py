@@ -5,15 +5,10 @@ import json
 import pytest
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Started, read_event
-from kafka_assignors._timelines.timeline import (
-    Gap,
-    Move,
-    Overlap,
-    Ownership,
-    Timeline,
-    format_partitions,
-)
+from kafka_assignors._timelines.events import Started, format_partitions, read_event
+from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership
+from kafka_assignors._timelines.rebalances import Move
+from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, joined, records
 
 

@@ -12,12 +12,13 @@ from kafka_assignors._timelines.events import (
     Assigned,
     AssignmentReceived,
     Crashed,
+    Event,
     Lost,
     Revoked,
     Unsubscribed,
 )
-from kafka_assignors._timelines.ownership import Ownership
-from kafka_assignors._timelines.timeline import Event, Reading, Timeline
+from kafka_assignors._timelines.ownership import Ownership, Reading
+from kafka_assignors._timelines.timeline import Timeline
 from tests.support.scale import examples
 from tests.support.timelines import event, history
 

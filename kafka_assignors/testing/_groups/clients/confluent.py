@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import Consumer, KafkaException
 
-from kafka_assignors._timelines.timeline import NO_GENERATION
+from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups.clients import (
     CommitError,
     Gate,
