@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -193,7 +193,7 @@ class PlanOutcome:
                 }
                 for number, share in enumerate(self.shares)
             },
-            "first_round": _round_to_json(self.first_round) if cooperative else None,
+            "first_round": asdict(self.first_round) if cooperative else None,
             "certificate": self.certificate.as_json() if self.certificate else None,
             "notes": list(notes),
         }
@@ -231,7 +231,3 @@ def _by_member(group: Group, partitions: IntArray, members: IntArray) -> dict[st
         topic, number = group.name_of(partition)
         found.setdefault(group.members[member].member_id, {}).setdefault(topic, []).append(number)
     return found
-
-
-def _round_to_json(one: Round) -> dict[str, Any]:
-    return {"loads": one.loads, "let_go": one.let_go, "awaited": one.awaited}
