@@ -5,7 +5,7 @@ from importlib import import_module
 
 from kafka_assignors import leader
 
-COMPILED = ("_wire._codec", "planners._exact._flow", "history._tables._decode")
+COMPILED = ("_wire._codec", "planners._exact._flow")
 MEMBER = bytes.fromhex("0000 00000001 0001 74 ffffffff")
 ASSIGNMENT = bytes.fromhex("0003 00000001 0001 74 00000001 00000000 00000000")
 

@@ -6,12 +6,12 @@ writes; so a member in whose bytes it finds anything unusual is decoded as stric
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.claims_of import claims_of
-from kafka_assignors._wire.codec import read_partition_lists, read_subscriptions
+from kafka_assignors._wire.codec import read_assignments, read_subscriptions
 from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment, decode_subscription
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions
     from kafka_assignors._model.claims import ClaimTable
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
-
-_INT16: Final = 2
-_INT32: Final = 4
-_NO_LIST: Final = bytes(4)
 
 
 def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataValue) -> Snapshot:
@@ -88,20 +84,16 @@ def _read(value: GroupMetadataValue) -> list[_Said]:
     return [one._replace(assignment=had) for one, had in zip(said, assigned, strict=True)]
 
 
-def _read_assignments(blobs: Sequence[bytes]) -> list[Partitions]:
+def _read_assignments(blobs: list[bytes]) -> list[Partitions]:
     """The partitions in each assignment; none in one that cannot be read."""
-    # Behind the version. Without one it is no assignment, and has no partitions either.
-    lists = read_partition_lists([blob[_INT16:] or _NO_LIST for blob in blobs])
-    assigned = [_flat(partitions) for partitions in _by_topic(lists.table)]
-    ends, user_data = (lists.lengths + _INT16).tolist(), lists.tails[:, 0].tolist()
-    for number, (blob, end, size) in enumerate(zip(blobs, ends, user_data, strict=True)):
-        fits = end > _INT16 and end + _INT32 + max(0, size) <= len(blob)
-        if blob and (not fits or size < -1 or blob[0] & 0x80):
-            try:
-                strict = decode_assignment(blob)
-            except RecordError:
-                strict = None
-            assigned[number] = frozenset() if strict is None else _flat(strict.assigned_partitions)
+    table, unreadable = read_assignments(blobs)
+    assigned = [_flat(partitions) for partitions in _by_topic(table)]
+    for number in unreadable:
+        try:
+            strict = decode_assignment(blobs[number])
+        except RecordError:
+            strict = None
+        assigned[number] = frozenset() if strict is None else _flat(strict.assigned_partitions)
     return assigned
 
 

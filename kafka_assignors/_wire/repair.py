@@ -20,12 +20,10 @@ from typing import Final, NamedTuple
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors._wire.codec import NOT_SAID, Subscriptions, read_subscriptions
+from kafka_assignors._wire.reader import OWNED_SINCE, RACK_SINCE
 
 _LEGAL: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 """The names that topics can have (Kafka's class `Topic`)."""
-
-_WITHOUT_GENERATION: Final = 1
-_WITH_RACK: Final = 3
 
 
 class Repair(NamedTuple):
@@ -80,7 +78,7 @@ def _rewritten(read: Subscriptions, number: int, illegal: Collection[str]) -> by
     generation = int(read.generations[number])
     entry = ConsumerProtocolSubscription.TopicPartition
     encoded: bytes = ConsumerProtocolSubscription(
-        version=_WITHOUT_GENERATION if generation == NOT_SAID else _WITH_RACK,
+        version=OWNED_SINCE if generation == NOT_SAID else RACK_SINCE,
         topics=sorted(read.topics[int(read.topics_of[number])].difference(illegal)),
         user_data=read.user_data[number],
         owned_partitions=[

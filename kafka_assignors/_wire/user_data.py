@@ -3,7 +3,7 @@
 Written in Java's layout; read in all layouts that are in use. The bytes come from other members, so reading
 trusts nothing: every count is checked against the bytes that are there before anything is made of it.
 
-    Java v1 (KIP-341)      int32 topics, each: int16 length + name, int32 n, n x int32; then int32 generation
+    Java v1 (KIP-341)      partition list, int32 generation
     Java v0                the same without the generation
     kafka-python 3         int16 version 1, then Java v1
     cooperative (Java)     int32 generation alone; the partitions stand in the subscription itself
@@ -12,7 +12,6 @@ A member whose weight is not 1 appends it as an int32. Java and librdkafka do no
 All integers are big-endian.
 """
 
-import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -22,16 +21,16 @@ import numpy as np
 from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.claims import ClaimTable
 from kafka_assignors._model.members import MAX_WEIGHT, NO_GENERATION
-from kafka_assignors._wire.codec import Reader, UnreadableError, read_partition_lists
+from kafka_assignors._wire.codec import encode_partition_list, read_partition_lists
+from kafka_assignors._wire.reader import INT16, INT32, Reader, UnreadableError
 
-_INT32: Final = struct.Struct(">i")
-_WEIGHTED: Final = 2 * _INT32.size
+_WEIGHTED: Final = 2 * INT32.size
 """Bytes of a generation and a weight."""
 
 UNFINISHED: Final = b"unfinished"
 """The user data of an assignment that another round is to follow. Other clients do not read it."""
 
-_KAFKA_PYTHON_PREFIX: Final = struct.pack(">h", 1)
+_KAFKA_PYTHON_PREFIX: Final = INT16.pack(1)
 
 Layout = Literal["Java v1", "Java v0", "with a weight", "kafka-python"]
 """The layouts of a prior assignment."""
@@ -60,20 +59,13 @@ def _valid_weight(weight: int) -> int:
 
 
 def _tail(generation: int, weight: int) -> bytes:
-    return _INT32.pack(generation) + (_INT32.pack(weight) if weight != 1 else b"")
+    return INT32.pack(generation) + (INT32.pack(weight) if weight != 1 else b"")
 
 
 def encode_sticky(claims: Mapping[str, Collection[int]], generation: int, weight: int = 1) -> bytes:
     """Write a prior assignment as Java's StickyAssignor does (v1), topics and partitions sorted."""
-    names = sorted(claims)
-    sizes = [len(claims[name]) for name in names]
-    parts = [_INT32.pack(len(claims))]
-    for name, size in zip(names, sizes, strict=True):
-        raw = name.encode()
-        parts += [struct.pack(">h", len(raw)), raw, _INT32.pack(size)]
-        parts.append(np.sort(np.fromiter(claims[name], dtype=">i4")).tobytes())
-    parts.append(_tail(generation, weight))
-    return b"".join(parts)
+    listed = [(name, np.sort(np.fromiter(claims[name], dtype=">i4")).tobytes()) for name in sorted(claims)]
+    return encode_partition_list(listed) + _tail(generation, weight)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,7 +92,7 @@ def decode_all(data: Sequence[bytes]) -> AllUserData:
     left = np.where(lists.lengths >= 0, sizes - lists.lengths, -1)
     told, weight = lists.tails[:, 0], lists.tails[:, 1]
     is_weighted = left == _WEIGHTED
-    has_generation = (left == _INT32.size) | is_weighted
+    has_generation = (left == INT32.size) | is_weighted
     weights = np.where(is_weighted & (weight >= 1) & (weight <= MAX_WEIGHT), weight, 1)
     generations = np.where(has_generation, told, NO_GENERATION)
     table, faults = lists.table, {}
@@ -160,10 +152,10 @@ def decode_generation(data: bytes) -> tuple[int, int] | None:
     Eight bytes that begin with 0 are a prior assignment without topics, as librdkafka sends it: there is no
     generation 0.
     """
-    if len(data) == _INT32.size:
-        return int(_INT32.unpack(data)[0]), 1
-    if len(data) == 2 * _INT32.size:
-        generation, weight = struct.unpack(">2i", data)
+    if len(data) == INT32.size:
+        return int(INT32.unpack(data)[0]), 1
+    if len(data) == 2 * INT32.size:
+        (generation,), (weight,) = INT32.iter_unpack(data)
         if generation != 0:
             return generation, _valid_weight(weight)
     return None

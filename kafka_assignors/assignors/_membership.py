@@ -15,14 +15,14 @@ from kafka_assignors._model.plan import Plan
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import Names, TopicSets
 from kafka_assignors._wire.codec import NOT_SAID, Subscriptions, write_partition_lists
+from kafka_assignors._wire.reader import GENERATION_SINCE, INT16, INT32
 
 VERSION: Final = 3
 """The newest version of subscription and assignment: owned partitions, generation and rack (KIP-881)."""
 
-_GENERATION_SINCE: Final = 2
 _FIXED: Final = 24  # version, counts, lengths, generation and a rack of a few letters
-_HEAD: Final = VERSION.to_bytes(2, "big")
-_NO_USER_DATA: Final = (0).to_bytes(4, "big")
+_HEAD: Final = INT16.pack(VERSION)
+_NO_USER_DATA: Final = INT32.pack(0)
 
 
 def make_subscription(
@@ -88,7 +88,7 @@ def encode_assignments(
         tail=_NO_USER_DATA,
     )
     for number, data in user_data.items():
-        encoded[number] = encoded[number][: -len(_NO_USER_DATA)] + len(data).to_bytes(4, "big") + data
+        encoded[number] = encoded[number][: -len(_NO_USER_DATA)] + INT32.pack(len(data)) + data
     return dict(zip(group.members.ids, map(EncodedAssignment, encoded), strict=True))
 
 
@@ -152,6 +152,6 @@ def _owned_in(subscription: Any) -> Iterator[tuple[str, Collection[int]]]:
 
 
 def _generation_in(subscription: Any) -> int:
-    if subscription.version < _GENERATION_SINCE:
+    if subscription.version < GENERATION_SINCE:
         return NOT_SAID
     return int(getattr(subscription, "generation_id", NO_GENERATION))

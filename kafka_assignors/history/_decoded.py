@@ -1,8 +1,8 @@
 """Records of an archive's batch as snapshots, all at once: what every command but the tables reads.
 
-The compiled decoder (`_tables/_decode.c`) turns the records of consumers' classic groups into columns; here
-these become snapshots. What it leaves, and everything where it was not compiled, `decode_record` reads, one
-record at a time. Each record of a batch is decoded once, by the one or the other.
+The compiled codec turns the records of consumers' classic groups into columns; here these become snapshots.
+What it leaves, and everything where it was not compiled, `decode_record` reads, one record at a time. Each
+record of a batch is decoded once, by the one or the other.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ import pyarrow as pa
 
 from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, SnapshotMember
 from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors._wire.codec import compiled
+from kafka_assignors._wire.reader import GENERATION_SINCE
 from kafka_assignors.history._tables.garbage import no_garbage_collection
-from kafka_assignors.history._tables.native import compiled
+from kafka_assignors.history._tables.native import decode, numbers, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 ROWS: Final = 256
 """How many records are decoded at once: of 20 members each, about 2 MB of Python's objects."""
 
 COLUMNS: Final = ("key", "value", "partition", "offset", "time_us", "leader_epoch")
 """The columns that are read of a batch."""
-
-_GENERATION_SINCE: Final = 2
-"""The version of subscriptions from which on they tell a generation."""
 
 _GENERATION_ALONE: Final = 4
 """The size of user data that is a generation."""
@@ -65,53 +64,51 @@ def read_batch(batch: Any) -> list[ArchivedRecord]:
 
 def _decode(key: Any, value: Any, places: Sequence[_Place]) -> dict[int, Snapshot]:
     """The snapshots of those records that the compiled decoder takes, by number in the batch."""
-    raw, dictionaries = compiled().decode(
-        len(key), (key.offset, *key.buffers()), (value.offset, *value.buffers())
-    )
-    groups, protocols, member_ids, instances, clients, hosts, racks, topics = map(_texts, dictionaries)
-    (record, generation, _version, group, protocol, leader, _count, state_time, _bounds, _owners) = raw[:10]
-    (of_record, member, instance, client, host, rack, session, rebalance) = raw[10:18]
-    version, topics_bounds, topics_of, _data_bounds, _data, data_size = raw[18:24]
-    assigned, claimed, source, claimed_generation = raw[24:28], raw[28:32], raw[32], raw[33]
+    columns, dictionaries = decode(key, value)
+    of = {name: _texts(dictionary) for name, dictionary in dictionaries.items()}
 
-    members = _numbers(member)
-    strategies = np.array(protocols, dtype=object)[_array(protocol)]
-    bounds = np.searchsorted(_array(of_record), np.arange(len(strategies) + 1))
+    def strings(column: str, dictionary: str) -> list[Any]:
+        known = of[dictionary]
+        return [known[number] for number in _numbers(columns[column])]
+
+    of_record, topics = numbers(columns["member_record"]), of["topics"]
+    count = len(of_record)
+    strategies = strings("protocol", "protocols")
+    bounds = np.searchsorted(of_record, np.arange(len(strategies) + 1))
     said = _Said(
-        _Lists(claimed, topics),
-        strategy=np.repeat(strategies, np.diff(bounds)),
-        version=_array(version),
-        data_size=_array(data_size),
-        source=_array(source),
-        generation=_array(claimed_generation),
+        _Lists(columns, "claimed", topics),
+        strategy=np.repeat(np.array(strategies, dtype=object), np.diff(bounds)),
+        version=numbers(columns["subscription_version"]),
+        data_size=numbers(columns["user_data_size"]),
+        source=numbers(columns["claim_source"]),
+        generation=numbers(columns["claim_generation"]),
     )
     rows = zip(
-        [member_ids[one] for one in members],
-        [instances[one] for one in _numbers(instance)],
-        [clients[one] for one in _numbers(client)],
-        [hosts[one] for one in _numbers(host)],
-        [racks[one] for one in _numbers(rack)],
-        _topic_sets(topics_bounds, topics_of, topics),
+        strings("member_id", "members"),
+        strings("instance_id", "instances"),
+        strings("client_id", "clients"),
+        strings("host", "hosts"),
+        strings("rack", "racks"),
+        _topic_sets(columns["topics_bounds"], columns["topics"], topics),
         said.claims(),
         said.generations.tolist(),
-        _assignments(assigned, len(members), topics),
-        _numbers(session),
-        _numbers(rebalance),
+        _assignments(_Lists(columns, "assigned", topics), count),
+        _numbers(columns["session_timeout_ms"]),
+        _numbers(columns["rebalance_timeout_ms"]),
         strict=True,
     )
     each = [SnapshotMember._make(row) for row in rows]
-    numbers = _numbers(record)
-    odd = np.bincount(_array(of_record), weights=said.odd, minlength=len(numbers)).tolist()
+    odd = np.bincount(of_record, weights=said.odd, minlength=len(strategies)).tolist()
     bounds = bounds.tolist()
-    state_times = np.frombuffer(state_time, dtype=np.int64).tolist()
+    state_times = np.frombuffer(columns["state_time"], dtype=np.int64).tolist()
     found = {}
-    for place, (number, its_generation, its_group, its_protocol, its_leader, state_ms) in enumerate(
+    for place, (number, generation, group, strategy, leader, state_ms) in enumerate(
         zip(
-            numbers,
-            _numbers(generation),
-            _numbers(group),
-            _numbers(protocol),
-            _numbers(leader),
+            _numbers(columns["record"]),
+            _numbers(columns["generation"]),
+            strings("group", "groups"),
+            strategies,
+            strings("leader", "members"),
             state_times,
             strict=True,
         )
@@ -120,16 +117,16 @@ def _decode(key: Any, value: Any, places: Sequence[_Place]) -> dict[int, Snapsho
             continue
         partition, offset, time_us, leader_epoch = places[number]
         found[number] = Snapshot(
-            group=groups[its_group],
-            generation=its_generation,
+            group=group,
+            generation=generation,
             time_us=time_us,
             state_time_us=state_ms * 1000 if state_ms >= 0 else None,
             partition=partition,
             offset=offset,
             leader_epoch=leader_epoch,
             protocol_type="consumer",
-            strategy=protocols[its_protocol],
-            leader=member_ids[its_leader],
+            strategy=strategy,
+            leader=leader,
             members=tuple(sorted(each[bounds[place] : bounds[place + 1]], key=_order)),
         )
     return found
@@ -139,34 +136,26 @@ def _order(member: SnapshotMember) -> tuple[str, str]:
     return member.instance_id or member.member_id, member.member_id
 
 
-def _array(raw: bytes) -> Any:
-    return np.frombuffer(raw, dtype=np.int32)
-
-
 def _numbers(raw: bytes) -> list[int]:
-    return _array(raw).tolist()  # type: ignore[no-any-return]
+    return numbers(raw).tolist()  # type: ignore[no-any-return]
 
 
 def _texts(dictionary: tuple[bytes, bytes]) -> list[Any]:
     """The strings of a dictionary, and None behind them: the number -1 stands for null."""
-    bounds, texts = dictionary
-    array = pa.Array.from_buffers(
-        pa.string(), len(bounds) // 4 - 1, [None, pa.py_buffer(bounds), pa.py_buffer(texts)]
-    )
-    return [*array.to_pylist(), None]
+    return [*texts(dictionary).to_pylist(), None]
 
 
 # What a member had in one record it has, most often, in the next: the same bytes of the columns are the same
 # object, which costs a fifth of making it anew, and makes comparing two snapshots a matter of `is`.
 
 
-def _topic_sets(bounds: bytes, numbers: bytes, topics: Sequence[str]) -> list[frozenset[str]]:
+def _topic_sets(bounds: bytes, of_members: bytes, topics: Sequence[str]) -> list[frozenset[str]]:
     """What each member subscribes to."""
     made: dict[bytes, frozenset[str]] = {}
     found = []
-    ends = (4 * _array(bounds)).tolist()
+    ends = (4 * numbers(bounds)).tolist()
     for begin, end in pairwise(ends):
-        said = numbers[begin:end]
+        said = of_members[begin:end]
         known = made.get(said)
         if known is None:
             known = made[said] = frozenset(topics[number] for number in _numbers(said))
@@ -179,10 +168,11 @@ _Key = tuple[bytes, bytes, bytes]
 
 
 class _Lists:
-    """Partition lists of members, by columns: whose, topic, where its partitions end, partitions.
+    """Partition lists of members, by columns: whose, topic, how many partitions, partitions.
 
     Args:
-        columns: These.
+        columns: These and others, by name.
+        prefix: What their names begin with.
         topics: The names of the topics; -1 is none.
 
     Attributes:
@@ -190,16 +180,17 @@ class _Lists:
         has_topic: Whether each row has a topic.
     """
 
-    def __init__(self, columns: Sequence[bytes], topics: Sequence[str | None]) -> None:
-        self.whose, self._topic, bounds, self._ids = columns
+    def __init__(self, columns: Mapping[str, bytes], prefix: str, topics: Sequence[str | None]) -> None:
+        self.whose, self._topic, self._sizes, self._ids = (
+            columns[f"{prefix}_{name}"] for name in ("member", "topic", "sizes", "ids")
+        )
         self._topics = topics
-        self.has_topic = _array(self._topic) >= 0
-        self._bounds = _array(bounds)
-        self._sizes = np.diff(self._bounds).tobytes()
+        self.has_topic = numbers(self._topic) >= 0
+        self._bounds = np.concatenate(([0], np.cumsum(numbers(self._sizes))))
 
     def rows_of(self, members: int) -> Any:
         """(members + 1,) where the rows of each member begin, and those of the last end."""
-        return np.searchsorted(_array(self.whose), np.arange(members + 1))
+        return np.searchsorted(numbers(self.whose), np.arange(members + 1))
 
     def keys(self, begins: Any, ends: Any) -> list[_Key]:
         """What is in stretches of rows, to compare.
@@ -218,9 +209,9 @@ class _Lists:
 
     def read(self, key: _Key) -> list[tuple[str, tuple[int, ...]]]:
         """The same as topics and partition ids."""
-        numbers, ids, sizes = map(_numbers, key)
+        topics, ids, sizes = map(_numbers, key)
         found, begin = [], 0
-        for number, size in zip(numbers, sizes, strict=True):
+        for number, size in zip(topics, sizes, strict=True):
             topic = self._topics[number]
             if topic is not None:
                 found.append((topic, tuple(ids[begin : begin + size])))
@@ -228,9 +219,8 @@ class _Lists:
         return found
 
 
-def _assignments(columns: Sequence[bytes], members: int, topics: Sequence[str]) -> list[Partitions]:
+def _assignments(lists: _Lists, members: int) -> list[Partitions]:
     """What each member was given."""
-    lists = _Lists(columns, topics)
     rows = lists.rows_of(members)
     keys = lists.keys(rows[:-1], rows[1:])
     made = {
@@ -279,7 +269,7 @@ class _Said:
         sticky, cooperative = strategy == "sticky", strategy == "cooperative-sticky"
         has_data = data_size > 0
         by_data = (sticky & has_data) | (cooperative & ~owns & remembers)
-        before_generations = cooperative & has_data & (version < _GENERATION_SINCE)
+        before_generations = cooperative & has_data & (version < GENERATION_SINCE)
         self.generations = np.where(by_data | before_generations, remembered, owned)
         self.odd = (
             cooperative

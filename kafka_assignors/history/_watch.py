@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from kafka import TopicPartition
 
 from kafka_assignors._groups.rebalances import RebalanceFinder
+from kafka_assignors._wire.offsets_topic import record_type
+from kafka_assignors._wire.reader import encode_string
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 from kafka_assignors.coordinator._live import archived, find_coordinator, open_log, read_backwards, read_log
 from kafka_assignors.history._log import read_topics
@@ -139,12 +141,11 @@ class _Watcher:
 
 def kind_of(key: bytes) -> int:
     """The number of a record's type; -1 of no proper key."""
-    return int.from_bytes(key[:2], signed=True) if len(key) > 1 else -1
+    return record_type(key) if len(key) > 1 else -1
 
 
 def belongs_to(key: bytes | None, group_id: str) -> bool:
     """Whether a record tells of a group's members: all such keys begin with its type and the group's id."""
     if key is None or kind_of(key) not in _TYPES:
         return False
-    group = group_id.encode()
-    return key[2 : 4 + len(group)] == len(group).to_bytes(2) + group
+    return key.startswith(encode_string(group_id), 2)

@@ -26,6 +26,7 @@ NAMES: Final = (
     "partition-lists",
     "subscriptions",
     "user-data",
+    "read-assignments",
     "assignments",
     "leader",
     "group-file",

@@ -21,11 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-SOURCES: Final = {
-    "_codec": Path("kafka_assignors/_wire/_codec.c"),
-    "_decode": Path("kafka_assignors/history/_tables/_decode.c"),
-    "_flow": Path("kafka_assignors/planners/_exact/_flow.c"),
-}
+FOLDERS: Final = {"_codec": Path("kafka_assignors/_wire"), "_flow": Path("kafka_assignors/planners/_exact")}
 _ROOM: Final = 2**20
 _FEW: Final = (
     b"",
@@ -55,8 +51,8 @@ def run(name: str, seconds: int, corpus: Path, reproduce: bytes | None) -> int:
     """
     with tempfile.TemporaryDirectory() as folder:
         last = Path(folder) / "last"
-        for module, source in SOURCES.items():
-            _build(source, Path(folder) / f"{module}.so")
+        for module, sources in FOLDERS.items():
+            _build(sorted(sources.glob("*.c")), Path(folder) / f"{module}.so")
         given = reproduce or b""
         last.write_bytes((struct.pack(">i", len(given)) + given).ljust(_ROOM, b"\0"))
         preload = subprocess.run(
@@ -87,14 +83,14 @@ def _compiler() -> str:
     return compiler
 
 
-def _build(source: Path, library: Path) -> None:
+def _build(sources: list[Path], library: Path) -> None:
     subprocess.run(
         [
             _compiler(),
             *("-shared", "-fPIC", "-std=c11", "-O1", "-g", "-DPy_LIMITED_API=0x030B0000"),
             *("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
             f"-I{sysconfig.get_paths()['include']}",
-            source,
+            *sources,
             *("-o", library),
         ],
         check=True,
@@ -136,13 +132,11 @@ def _sanitized(module: str, folder: str) -> Any:
 
 def _child(name: str, seconds: int, corpus: str, folder: str, last: str) -> None:
     from kafka_assignors._wire import codec  # noqa: PLC0415
-    from kafka_assignors.history._tables import native  # noqa: PLC0415
     from kafka_assignors.planners._exact import flow  # noqa: PLC0415
     from tests.fuzz.targets import TARGETS  # noqa: PLC0415
 
     logging.disable(logging.WARNING)
     codec._compiled = _sanitized("_codec", folder)
-    native._compiled = _sanitized("_decode", folder)
     flow._compiled = _sanitized("_flow", folder)
     target = TARGETS[name]
     inputs = [*target.seeds(), *(path.read_bytes() for path in sorted(Path(corpus).iterdir()))]

@@ -18,7 +18,6 @@ from kafka_assignors._cli.group_file import read_group
 from kafka_assignors._cli.tree import FileError
 from kafka_assignors._model.members import MAX_WEIGHT
 from kafka_assignors._wire import codec
-from kafka_assignors._wire.codec import Reader, UnreadableError
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
     GroupMetadataValue,
@@ -31,6 +30,7 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
+from kafka_assignors._wire.reader import Reader, UnreadableError
 from kafka_assignors._wire.repair import repairs
 from kafka_assignors._wire.user_data import (
     UserDataError,
@@ -40,7 +40,7 @@ from kafka_assignors._wire.user_data import (
     encode_generation,
     encode_sticky,
 )
-from kafka_assignors.history._tables import fast, native, one_by_one
+from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED
 from kafka_assignors.history._tables.moves import find_moves
 from kafka_assignors.history._tables.owners import (
@@ -83,7 +83,7 @@ class Target(NamedTuple):
 
 def compiled() -> bool:
     """Whether the codec's C part is there, so that the two can be compared."""
-    return codec._compiled is not None
+    return codec.compiled() is not None
 
 
 @contextmanager
@@ -127,6 +127,11 @@ def _subscriptions(blobs: list[bytes]) -> list[Any]:
         list(read.unreadable),
         list(read.strange),
     ]
+
+
+def _assignments(blobs: list[bytes]) -> list[Any]:
+    given, unreadable = codec.read_assignments(blobs)
+    return [*([*claim.items()] for claim in given.claims()), unreadable]
 
 
 def _user_data(blobs: list[bytes]) -> list[Any]:
@@ -196,6 +201,19 @@ def check_user_data(data: bytes) -> None:
         raw = encode_sticky(prior.claims, prior.generation, prior.weight)
         sorted_claims = {topic: sorted(ids) for topic, ids in prior.claims.items()}
         assert decode_sticky(raw) == replace(prior, claims=sorted_claims)
+
+
+def check_read_assignments(data: bytes) -> None:
+    """Both ways read the same; all at once as one by one."""
+    blobs = data.split(SEPARATOR)
+    *claims, unreadable = _both_ways(lambda: _assignments(blobs))
+    for number, (blob, claim) in enumerate(zip(blobs, claims, strict=True)):
+        alone = None
+        with suppress(RecordError):
+            alone = decode_assignment(blob)
+        assert (number in unreadable) == (alone is None and blob != b"")
+        given = {} if alone is None else alone.assigned_partitions
+        assert {topic: tuple(ids) for topic, ids in claim} == given
 
 
 def check_assignments(data: bytes) -> None:
@@ -305,9 +323,9 @@ def check_moves(data: bytes) -> None:
                 members.append((identity.decode(errors="replace"), encode_list(dict(listed))))
         told.append(encode_owners(Owners(members)))
     _same_moves([told[0]], [told[1]])
-    if native.compiled() is not None:
+    if compiled():
         with suppress(ValueError):
-            native.compiled().moves([before], [after])
+            codec.compiled().moves([before], [after])
 
 
 def _same_moves(before: list[bytes], after: list[bytes]) -> None:
@@ -351,6 +369,15 @@ def seed_user_data() -> list[bytes]:
         partition_list([(b"\xff", [1])]),
     ]
     return [*layouts, SEPARATOR.join(layouts)]
+
+
+def seed_read_assignments() -> list[bytes]:
+    lists = [
+        partition_list(entries) for entries in ([], [("t", [0, 1]), ("u", [5])], [("t", [0]), ("t", [1])])
+    ]
+    whole = [b"", *(b"\0\3" + listed + user_data for listed in lists for user_data in (NULL, bytes(4)))]
+    strange = [b"\0\1" + partition_list([(b"\xff", [1])]) + NULL, b"\0\7" + lists[1] + b"\0\0\0\1u" + b"more"]
+    return [*whole, *strange, SEPARATOR.join([*whole, *strange, whole[3][:-1]])]
 
 
 def seed_leaders() -> list[bytes]:
@@ -433,6 +460,7 @@ TARGETS: Final = {
     "partition-lists": Target(check_partition_lists, seed_user_data),
     "subscriptions": Target(check_subscriptions, seed_subscriptions),
     "user-data": Target(check_user_data, seed_user_data),
+    "read-assignments": Target(check_read_assignments, seed_read_assignments),
     "assignments": Target(check_assignments, seed_assignments),
     "leader": Target(check_leader, seed_leaders),
     "group-file": Target(check_group_file, seed_group_files),

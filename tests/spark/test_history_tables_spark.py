@@ -404,7 +404,7 @@ def test_what_is_not_there_is_told(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_without_a_compiler_the_plain_decoder_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_assignors.history._tables.native._compiled", None)
+    monkeypatch.setattr("kafka_assignors._wire.codec._compiled", None)
     assert not fast.is_compiled()
     assert sink.choose("auto") == "plain"
     with pytest.raises(ValueError, match="the fast decoder was not compiled"):

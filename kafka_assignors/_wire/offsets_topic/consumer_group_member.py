@@ -174,14 +174,14 @@ class ConsumerGroupCurrentMemberAssignment:
 
 def read_member(reader: RecordReader, _: int) -> ConsumerGroupMemberMetadataValue:
     """The fields of a `ConsumerGroupMemberMetadataValue`."""
-    instance_id = reader.text_or_null("the instance id")
-    rack_id = reader.text_or_null("the rack")
+    instance_id = reader.string("the instance id")
+    rack_id = reader.string("the rack")
     client_id = reader.text("the client id")
     client_host = reader.text("the client host")
     names = reader.texts("topic names", "a topic's name")
-    regex = reader.text_or_null("the regular expression")
+    regex = reader.string("the regular expression")
     rebalance_timeout_ms = reader.int32("the rebalance timeout")
-    server_assignor = reader.text_or_null("the server assignor")
+    server_assignor = reader.string("the server assignor")
     return ConsumerGroupMemberMetadataValue(
         instance_id=instance_id,
         rack_id=rack_id,

@@ -1,23 +1,19 @@
 """What consumers say and get inside a group's record (KIP-429's `ConsumerProtocol`), one member at a time.
 
 The coordinator does not look into it: it is whatever members sent. What follows the known fields is ignored,
-as newer versions only append. Where many are to be read, `codec` reads them in bulk.
+as newer versions only append. Where many are to be read, `codec` reads them at once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from kafka_assignors._model.members import NO_GENERATION
-from kafka_assignors._wire.codec import Reader, UnreadableError
 from kafka_assignors._wire.offsets_topic.wire import RecordError
+from kafka_assignors._wire.reader import Reader, UnreadableError
 from kafka_assignors._wire.user_data import StickyUserData, decode_generation, decode_sticky
 
 _T = TypeVar("_T")
-
-_OWNED_SINCE: Final = 1
-_GENERATION_SINCE: Final = 2
-_RACK_SINCE: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,37 +110,27 @@ def _read(data: bytes, name: str, read: Callable[[Reader], _T]) -> _T:
 
 
 def _subscription(reader: Reader) -> Subscription:
-    version = reader.version()
-    topics = []
-    for _ in range(reader.count(2, "topics")):
-        topic = reader.string("a topic's name")
-        if topic is None:
-            raise UnreadableError("a topic's name is null")
-        topics.append(topic)
+    read = reader.subscription(reader.text, reader.partition_list)
     return Subscription(
-        version=version,
-        topics=tuple(topics),
-        user_data=_user_data(reader),
-        owned_partitions=_partitions(reader) if version >= _OWNED_SINCE else {},
-        generation_id=reader.int32("the generation") if version >= _GENERATION_SINCE else NO_GENERATION,
-        rack_id=reader.string("the rack") if version >= _RACK_SINCE else None,
+        version=read.version,
+        topics=read.topics,
+        user_data=read.user_data,
+        owned_partitions=_by_topic(read.owned or []),
+        generation_id=NO_GENERATION if read.generation is None else read.generation,
+        rack_id=read.rack,
     )
 
 
 def _assignment(reader: Reader) -> Assignment:
+    read = reader.assignment()
     return Assignment(
-        version=reader.version(), assigned_partitions=_partitions(reader), user_data=_user_data(reader)
+        version=read.version, assigned_partitions=_by_topic(read.partitions), user_data=read.user_data
     )
 
 
-def _user_data(reader: Reader) -> bytes | None:
-    size = reader.int32("the length of the user data")
-    return None if size == -1 else reader.take(size, "the user data")
-
-
-def _partitions(reader: Reader) -> dict[str, tuple[int, ...]]:
+def _by_topic(listed: Iterable[tuple[str, list[int]]]) -> dict[str, tuple[int, ...]]:
     """Topics in the order in which they come; one that comes twice has the partitions of both."""
     found: dict[str, list[int]] = {}
-    for topic, ids in reader.partition_list():
+    for topic, ids in listed:
         found.setdefault(topic, []).extend(ids)
     return {topic: tuple(ids) for topic, ids in found.items()}

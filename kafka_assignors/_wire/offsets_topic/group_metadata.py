@@ -99,7 +99,7 @@ def _value(reader: RecordReader, version: int) -> GroupMetadataValue:
         read = MemberMetadata(
             member_id=reader.text("a member id"),
             group_instance_id=(
-                reader.text_or_null("a group instance id") if version >= _INSTANCE_ID_SINCE else None
+                reader.string("a group instance id") if version >= _INSTANCE_ID_SINCE else None
             ),
             client_id=reader.text("a client id"),
             client_host=reader.text("a client host"),
@@ -117,8 +117,8 @@ def _value(reader: RecordReader, version: int) -> GroupMetadataValue:
         version=version,
         protocol_type=reader.text("the protocol type"),
         generation=reader.int32("the generation"),
-        protocol=reader.text_or_null("the protocol"),
-        leader=reader.text_or_null("the leader"),
+        protocol=reader.string("the protocol"),
+        leader=reader.string("the leader"),
         current_state_timestamp=(
             reader.int64("the state timestamp") if version >= _STATE_TIMESTAMP_SINCE else -1
         ),

@@ -13,18 +13,20 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from kafka_assignors._wire.codec import Reader, UnreadableError
+from kafka_assignors._wire.reader import (
+    INT16,
+    INT32,
+    LONGEST_TEXT,
+    Reader,
+    UnreadableError,
+    encode_string,
+)
 
 _T = TypeVar("_T")
 
-_INT16: Final = struct.Struct(">h")
-_INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
 _VARINT_BYTES: Final = 5
 _VARINT_LIMIT: Final = 2**32
-LONGEST_TEXT: Final = 2**15 - 1
-"""Bytes that a string of Kafka's has at most."""
-
 NEVER: Final = 2**15
 """The first flexible version of what has none."""
 
@@ -52,13 +54,7 @@ class RecordError(ValueError):
 
 
 class RecordReader(Reader):
-    """Reads a message's fields from the front, never past the end, and never more than is there.
-
-    Each method's `what` is what it reads, for the error.
-
-    Raises:
-        UnreadableError: From every method, for what cannot be.
-    """
+    """Reads a message's fields, of flexible versions as well."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
@@ -90,7 +86,11 @@ class RecordReader(Reader):
             raise UnreadableError(f"{what} ({number}) takes more than 32 bits")
         return number
 
-    def text_or_null(self, what: str) -> str | None:
+    def length(self, what: str) -> int:
+        """The length of bytes or of an array; -1 for null."""
+        return self.unsigned(what) - 1 if self.flexible else self.int32(what)
+
+    def string(self, what: str) -> str | None:
         """A string; None for null."""
         length = f"the length of {what}"
         size = self.unsigned(length) - 1 if self.flexible else self.int16(length)
@@ -103,31 +103,24 @@ class RecordReader(Reader):
         except UnicodeDecodeError as fault:
             raise UnreadableError(f"{what} is not UTF-8 ({fault.reason})") from fault
 
-    def text(self, what: str) -> str:
-        """A string that cannot be null."""
-        text = self.text_or_null(what)
-        if text is None:
-            raise UnreadableError(f"{what} is null")
-        return text
-
     def blob(self, what: str) -> bytes:
         """Bytes that cannot be null."""
-        size = self._length(f"the length of {what}")
-        if size == -1:
+        blob = self.blob_or_null(what)
+        if blob is None:
             raise UnreadableError(f"{what} is null")
-        return self.take(size, what)
+        return blob
 
     def each(self, least: int, what: str, read: Callable[[], _T]) -> tuple[_T, ...]:
         """An array that cannot be null, of things of so many bytes each at the least."""
-        return tuple(read() for _ in range(self._count(least, what)))
+        return tuple(read() for _ in range(self.count(least, what)))
 
     def int32s(self, what: str) -> tuple[int, ...]:
         """An array of int32 that cannot be null."""
-        return self._int32s(self._count(4, what), what)
+        return self._int32s(self.count(4, what), what)
 
     def int32s_or_null(self, what: str) -> tuple[int, ...] | None:
         """An array of int32; None for null."""
-        count = self._count_or_null(4, what)
+        count = self.count_or_null(4, what)
         return None if count is None else self._int32s(count, what)
 
     def texts(self, what: str, one: str) -> tuple[str, ...]:
@@ -163,24 +156,6 @@ class RecordReader(Reader):
         if self.left:
             raise UnreadableError(f"{self.left} bytes are left over")
 
-    def _length(self, what: str) -> int:
-        """-1 for null."""
-        return self.unsigned(what) - 1 if self.flexible else self.int32(what)
-
-    def _count(self, least: int, what: str) -> int:
-        count = self._count_or_null(least, what)
-        if count is None:
-            raise UnreadableError(f"the array of {what} is null")
-        return count
-
-    def _count_or_null(self, least: int, what: str) -> int | None:
-        count = self._length(f"the number of {what}")
-        if count == -1:
-            return None
-        if count < 0 or count * least > self.left:
-            raise UnreadableError(f"{count} {what} do not fit into {self.left} bytes")
-        return count
-
     def _int32s(self, count: int, what: str) -> tuple[int, ...]:
         return struct.unpack(f">{count}i", self.take(4 * count, what))
 
@@ -198,11 +173,11 @@ class RecordWriter:
 
     def int16(self, number: int) -> None:
         """Two bytes."""
-        self._parts.append(_INT16.pack(number))
+        self._parts.append(INT16.pack(number))
 
     def int32(self, number: int) -> None:
         """Four bytes."""
-        self._parts.append(_INT32.pack(number))
+        self._parts.append(INT32.pack(number))
 
     def int64(self, number: int) -> None:
         """Eight bytes."""
@@ -214,15 +189,14 @@ class RecordWriter:
         Raises:
             ValueError: It has more than 32,767 bytes.
         """
-        raw = None if text is None else text.encode()
-        size = -1 if raw is None else len(raw)
-        if size > LONGEST_TEXT:
-            raise ValueError(f"a string of {size} bytes is too long: Kafka's have no more than 32767")
+        if text is None:
+            self._parts.append(b"\0" if self.flexible else b"\xff\xff")
+            return
+        encoded = encode_string(text)
         if self.flexible:
-            self._unsigned(size + 1)
-        else:
-            self.int16(size)
-        self._parts.append(raw or b"")
+            encoded = encoded[INT16.size :]
+            self._unsigned(len(encoded) + 1)
+        self._parts.append(encoded)
 
     def blob(self, data: bytes) -> None:
         """Bytes."""

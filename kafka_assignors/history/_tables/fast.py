@@ -1,4 +1,4 @@
-"""The tables' rows of a batch of the archive, by `_decode.c`: nearly all of its records in one call.
+"""The tables' rows of a batch of the archive, by the compiled codec: nearly all of its records in one call.
 
 That takes the records of consumers' classic groups in versions 0 to 3, as nearly all are. Whatever else there
 is, `one_by_one` decodes, so that both give the same rows in the same order.
@@ -6,15 +6,15 @@ is, `one_by_one` decodes, so that both give the same rows in the same order.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_assignors.history._tables import one_by_one
+from kafka_assignors._wire.codec import compiled
+from kafka_assignors.history._tables import native, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED, Decoded, all_microseconds, kept, table
-from kafka_assignors.history._tables.native import compiled, int32s, strings
+from kafka_assignors.history._tables.native import int32s, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,61 +97,56 @@ def take(batch: Any) -> Taken:
     Raises:
         ImportError: It was not compiled.
     """
-    module = compiled()
-    if module is None:
-        raise ImportError("kafka_assignors.history._tables._decode was not compiled; use the plain decoder")
-    key, value = batch["key"], batch["value"]
-    columns, dictionaries = module.decode(
-        batch.num_rows, (key.offset, *key.buffers()), (value.offset, *value.buffers())
-    )
-    found = iter(columns)
-    groups, protocols, members, instances, clients, hosts, racks, topics = dictionaries
+    if not is_compiled():
+        raise ImportError("kafka_assignors._wire._codec was not compiled; use the plain decoder")
+    columns, texts = native.decode(batch["key"], batch["value"])
 
-    record, generation, version, group, protocol, leader, count, state_time, *owners = islice(found, 10)
+    def strings(column: str, dictionary: str) -> Any:
+        return native.strings(columns[column], texts[dictionary])
+
+    def int16s(column: str) -> Any:
+        return pa.array(numbers(columns[column]), pa.int16())
+
+    def rows_of_lists(prefix: str) -> Rows:
+        sizes, ids = numbers(columns[f"{prefix}_sizes"]), int32s(columns[f"{prefix}_ids"])
+        bounds = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
+        lists = {"topic": strings(f"{prefix}_topic", "topics"), "partitions": lists_of(bounds, ids)}
+        return Rows(numbers(columns[f"{prefix}_member"]), lists)
+
     records = Rows(
-        _numbers(record),
+        numbers(columns["record"]),
         {
-            "group": strings(group, groups),
-            "generation": int32s(generation),
-            "version": pa.array(_numbers(version), pa.int16()),
-            "protocol": strings(protocol, protocols),
-            "leader": strings(leader, members),
-            "members": int32s(count),
-            "state_time": all_microseconds(np.frombuffer(state_time, dtype=np.int64)),
+            "group": strings("group", "groups"),
+            "generation": int32s(columns["generation"]),
+            "version": int16s("version"),
+            "protocol": strings("protocol", "protocols"),
+            "leader": strings("leader", "members"),
+            "members": int32s(columns["members"]),
+            "state_time": all_microseconds(np.frombuffer(columns["state_time"], dtype=np.int64)),
         },
     )
-    of_record, member, instance, client, host, rack, session, rebalance = islice(found, 8)
-    subscription_version, *subscribed, data_bounds, data, data_size = islice(found, 6)
-    of_members = Rows(
-        _numbers(of_record),
+    members = Rows(
+        numbers(columns["member_record"]),
         {
-            "member_id": strings(member, members),
-            "instance_id": strings(instance, instances),
-            "client_id": strings(client, clients),
-            "host": strings(host, hosts),
-            "rack": strings(rack, racks),
-            "topics": lists_of(subscribed[0], strings(subscribed[1], topics)),
-            "session_timeout_ms": int32s(session),
-            "rebalance_timeout_ms": int32s(rebalance),
-            "subscription_version": pa.array(_numbers(subscription_version), pa.int16()),
-            "user_data": _binary(data_bounds, data, _numbers(data_size) >= 0),
+            "member_id": strings("member_id", "members"),
+            "instance_id": strings("instance_id", "instances"),
+            "client_id": strings("client_id", "clients"),
+            "host": strings("host", "hosts"),
+            "rack": strings("rack", "racks"),
+            "topics": lists_of(columns["topics_bounds"], strings("topics", "topics")),
+            "session_timeout_ms": int32s(columns["session_timeout_ms"]),
+            "rebalance_timeout_ms": int32s(columns["rebalance_timeout_ms"]),
+            "subscription_version": int16s("subscription_version"),
+            "user_data": _binary(
+                columns["user_data_bounds"], columns["user_data"], numbers(columns["user_data_size"]) >= 0
+            ),
         },
     )
-    assignments, claims = (
-        Rows(
-            _numbers(whose),
-            {"topic": strings(topic, topics), "partitions": lists_of(bounds, int32s(ids))},
-        )
-        for whose, topic, bounds, ids in (islice(found, 4), islice(found, 4))
-    )
-    source, claimed_generation = found
-    claims.columns["source"] = dictionary_of(_numbers(source), SOURCES)
-    claims.columns["claimed_generation"] = int32s(claimed_generation)
-    return Taken(records, of_members, assignments, claims, _binary(*owners).to_pylist())
-
-
-def _numbers(raw: bytes) -> Any:
-    return np.frombuffer(raw, dtype=np.int32)
+    assignments, claims = rows_of_lists("assigned"), rows_of_lists("claimed")
+    claims.columns["source"] = dictionary_of(numbers(columns["claim_source"]), SOURCES)
+    claims.columns["claimed_generation"] = int32s(columns["claim_generation"])
+    owners = _binary(columns["owners_bounds"], columns["owners"]).to_pylist()
+    return Taken(records, members, assignments, claims, owners)
 
 
 def _binary(bounds: bytes, data: bytes, valid: Any = None) -> Any:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from kafka_assignors._wire.codec import compiled
 from kafka_assignors.history._tables.garbage import no_garbage_collection
-from kafka_assignors.history._tables.native import compiled, int32s, strings
+from kafka_assignors.history._tables.native import int32s, strings
 from kafka_assignors.history._tables.owners import Owners, Place, as_bytes, decode_owners, list_of, settled
 
 if TYPE_CHECKING:
@@ -75,12 +76,18 @@ def find_moves(before: Sequence[Told], after: Sequence[Told], *, fast: bool = Tr
 
 
 def _at_once(before: list[bytes], after: list[bytes]) -> Moves:
-    pair, partition, *references, topics, members = compiled().moves(before, after)
-    topic, source, target = (
-        strings(numbers, dictionary).cast(pa.string())
-        for numbers, dictionary in zip(references, (topics, members, members), strict=True)
+    found = compiled().moves(before, after)
+
+    def texts(column: str, dictionary: str) -> Any:
+        return strings(found[column], found[dictionary]).cast(pa.string())
+
+    return Moves(
+        int32s(found["pair"]),
+        texts("topic", "topics"),
+        int32s(found["partition"]),
+        texts("source", "members"),
+        texts("target", "members"),
     )
-    return Moves(int32s(pair), topic, int32s(partition), source, target)
 
 
 def _moved(before: Owners, after: Owners) -> list[_Move]:

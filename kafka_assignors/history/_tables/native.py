@@ -1,36 +1,52 @@
-"""The compiled part, `_decode.c`, and what it gives as arrays of Arrow."""
+"""What the compiled codec gives of records and of moves, as arrays of Arrow."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-try:
-    _compiled: Any = import_module("kafka_assignors.history._tables._decode")
-except ImportError:  # installed without a compiler
-    _compiled = None
+from kafka_assignors._wire.codec import compiled
 
 
-def compiled() -> Any:
-    """The compiled part; None if there is none."""
-    return _compiled
+def decode(key: Any, value: Any) -> tuple[dict[str, bytes], dict[str, tuple[bytes, bytes]]]:
+    """Decode those of some records that are as most are; the columns are listed in `_wire/_records.c`.
+
+    Args:
+        key: An array of the keys, as bytes.
+        value: The same of the values.
+
+    Returns:
+        Columns by name; and, also by name, the strings that some columns have the numbers of.
+    """
+    sides = ((side.offset, *side.buffers()) for side in (key, value))
+    columns, texts = compiled().decode(len(key), *sides)
+    return columns, texts
+
+
+def numbers(raw: bytes) -> Any:
+    """The compiled codec's numbers."""
+    return np.frombuffer(raw, dtype=np.int32)
 
 
 def int32s(raw: bytes) -> Any:
-    """An array of the compiled part's numbers."""
+    """An array of the compiled codec's numbers."""
     return pa.Array.from_buffers(pa.int32(), len(raw) // 4, [None, pa.py_buffer(raw)])
 
 
-def strings(numbers: bytes, dictionary: tuple[bytes, bytes]) -> Any:
-    """A dictionary-encoded array of the compiled part's strings; those numbered -1 are null."""
-    bounds, texts = dictionary
-    values = pa.Array.from_buffers(
-        pa.string(), len(bounds) // 4 - 1, [None, pa.py_buffer(bounds), pa.py_buffer(texts)]
+def texts(dictionary: tuple[bytes, bytes]) -> Any:
+    """An array of the compiled codec's strings, by number."""
+    bounds, joined = dictionary
+    return pa.Array.from_buffers(
+        pa.string(), len(bounds) // 4 - 1, [None, pa.py_buffer(bounds), pa.py_buffer(joined)]
     )
-    references = np.frombuffer(numbers, dtype=np.int32)
-    is_null = references < 0
-    indices = pa.array(references, mask=is_null) if is_null.any() else pa.array(references)
-    return pa.DictionaryArray.from_arrays(indices, values)
+
+
+def strings(references: bytes, dictionary: tuple[bytes, bytes]) -> Any:
+    """A dictionary-encoded array of the compiled codec's strings; those numbered -1 are null."""
+    indices = numbers(references)
+    is_null = indices < 0
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, mask=is_null) if is_null.any() else pa.array(indices), texts(dictionary)
+    )

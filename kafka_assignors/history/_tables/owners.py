@@ -3,11 +3,10 @@
 The owners of a record are:
 
     int32 members, for each int32 size; then each member that was given something:
-    int16 length + identity, then its partition list:
-    int32 topics, each: int16 length + name, int32 n, n x int32
+    its identity as a string, its partition list
 
-where the identity is the instance id of a static member, and the member id of others. Of two members that
-were given the same partition the last by identity counts. All integers are big-endian.
+in the layouts of `kafka_assignors._wire.reader`. The identity is the instance id of a static member, and the
+member id of others. Of two members that were given the same partition the last by identity counts.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ import struct
 from itertools import repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafka_assignors._wire.codec import encode_partition_list
+from kafka_assignors._wire.reader import Reader, encode_string
 from kafka_assignors.history._tables.bounded import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-_UINT16: Final = struct.Struct(">H")
-_INT32: Final = struct.Struct(">i")
 
 _MEMBER_BYTES: Final = 200
 """Bytes that a member takes in memory, beside its list."""
@@ -61,10 +59,9 @@ class Owners:
 
 def encode_list(partitions: Mapping[str, Sequence[int]]) -> bytes:
     """Partitions by topic as a partition list."""
-    parts = [_INT32.pack(len(partitions))]
-    for topic, ids in partitions.items():
-        parts += [_string(topic), struct.pack(f">i{len(ids)}i", len(ids), *ids)]
-    return b"".join(parts)
+    return encode_partition_list(
+        [(topic, struct.pack(f">{len(ids)}i", *ids)) for topic, ids in partitions.items()]
+    )
 
 
 def _put_together(members: list[tuple[str, bytes]]) -> dict[str, bytes]:
@@ -111,39 +108,25 @@ def list_of(listed: bytes) -> _List:
 
 def _each(listed: bytes) -> list[Place]:
     """Topic and partition of each that is in a partition list."""
-    (topics,) = _INT32.unpack_from(listed)
-    at = 4
-    found: list[Place] = []
-    for _ in range(topics):
-        (size,) = _UINT16.unpack_from(listed, at)
-        place = at + 2 + size
-        (count,) = _INT32.unpack_from(listed, place)
-        topic = listed[at + 2 : place].decode()
-        at = place + 4 + 4 * count
-        found += [(topic, one) for one in struct.unpack_from(f">{count}i", listed, place + 4)]
-    return found
+    return [(topic, one) for topic, ids in Reader(listed).partition_list() for one in ids]
 
 
 def encode_owners(owners: Owners) -> bytes:
     """The bytes of a record's owners."""
-    parts = [_string(identity) + listed for identity, listed in owners.given.items()]
+    parts = [encode_string(identity) + listed for identity, listed in owners.given.items()]
     return struct.pack(f">i{len(parts)}i", len(parts), *map(len, parts)) + b"".join(parts)
-
-
-def _string(text: str) -> bytes:
-    raw = text.encode()
-    return _UINT16.pack(len(raw)) + raw
 
 
 def decode_owners(raw: bytes) -> Owners:
     """The owners of a record, of its bytes."""
-    (count,) = _INT32.unpack_from(raw)
-    sizes = struct.unpack_from(f">{count}i", raw, 4)
-    members, at = [], 4 + 4 * count
+    reader = Reader(raw)
+    count = reader.count(4, "members")
+    sizes = [reader.int32("the size of a member") for _ in range(count)]
+    members = []
     for size in sizes:
-        place = at + 2 + _UINT16.unpack_from(raw, at)[0]
-        members.append((raw[at + 2 : place].decode(), raw[place : at + size]))
-        at += size
+        end = reader.place + size
+        identity = reader.text("an identity")
+        members.append((identity, reader.take(end - reader.place, "a partition list")))
     return Owners(members)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import (
     MemberMetadata,
     encode_group_metadata,
@@ -17,7 +18,7 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.user_data import encode_generation, encode_sticky
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
-from kafka_assignors.history._tables import fast, native, one_by_one
+from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED
 from kafka_assignors.history._tables.owners import Owners, Told, decode_owners, owner_of_each
 from tests.support.archives import archived, batch_of, counted, group, member, random_records, row, time_of
@@ -30,7 +31,7 @@ KEY = group_metadata_key("g")
 
 AT_ONCE = [fast] if fast.is_compiled() else []
 
-compiled = pytest.mark.skipif(not fast.is_compiled(), reason="_decode was not compiled")
+compiled = pytest.mark.skipif(not fast.is_compiled(), reason="_codec was not compiled")
 
 
 @pytest.fixture(
@@ -596,7 +597,7 @@ class TestEveryWay:
 
     @compiled
     def test_buffers_that_do_not_fit_are_refused(self) -> None:
-        module = native.compiled()
+        module = codec.compiled()
         bounds = np.array([0, 9], dtype=np.int32)
         column = (0, None, bounds, b"123")
         with pytest.raises(ValueError, match="the buffers are no Arrow array"):

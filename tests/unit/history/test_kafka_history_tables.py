@@ -67,7 +67,7 @@ def _write_package(folder: Path) -> None:
     params=[
         pytest.param(
             fast.decode,
-            marks=pytest.mark.skipif(not fast.is_compiled(), reason="_decode was not compiled"),
+            marks=pytest.mark.skipif(not fast.is_compiled(), reason="_codec was not compiled"),
             id="fast",
         ),
         pytest.param(one_by_one.decode, id="one by one"),

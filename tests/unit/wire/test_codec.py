@@ -14,10 +14,12 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.codec import NOT_SAID, UNREADABLE
+from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment
 from tests.support.wire import (
     ENTRIES,
     INT32,
     NAMES,
+    NULL,
     SUBSCRIPTIONS,
     TOPICS,
     Entries,
@@ -305,7 +307,7 @@ class TestWritingPartitionLists:
     def test_a_name_has_up_to_32767_bytes(self, way: Any) -> None:
         longest = "ä" * 16383 + "x"
         assert write_lists([[(longest, [1])]], way) == [partition_list([(longest, [1])])]
-        with pytest.raises(ValueError, match="a topic's name has more than 32767 bytes"):
+        with pytest.raises(ValueError, match="a string of 32768 bytes is too long"):
             write_lists([[("ä" * 16384, [1])]], way)
 
     @needs_compiler
@@ -336,11 +338,68 @@ class TestWritingPartitionLists:
             codec._compiled.write_partitions(["t"], nothing, nothing, bounds, b"", b"")
         with pytest.raises(TypeError):
             codec._compiled.write_partitions([], nothing, None, bounds, b"", b"")
-        for read in (codec._compiled.read_partitions, codec._compiled.read_subscriptions):
+        for read in (
+            codec._compiled.read_partitions,
+            codec._compiled.read_subscriptions,
+            codec._compiled.read_assignments,
+        ):
             with pytest.raises(TypeError, match="blobs must be a list of bytes"):
                 read((b"",))
             with pytest.raises(TypeError):
                 read([b"\0\0\0\0", "text"])
+
+
+ASSIGNMENTS = st.builds(
+    lambda version, entries, user_data, more: (
+        struct.pack(">h", version) + partition_list(entries) + user_data + more
+    ),
+    st.integers(-1, 4),
+    ENTRIES,
+    st.just(NULL) | st.binary(max_size=5).map(lambda data: struct.pack(">i", len(data)) + data),
+    st.just(b"") | st.binary(max_size=5),
+)
+
+
+def read_assignments(blobs: list[bytes], way: Any) -> list[Entries | None]:
+    """What each assignment gives, None for one that cannot be read."""
+    with using(way):
+        given, unreadable = codec.read_assignments(blobs)
+    assert given.claimants == len(blobs)
+    return [
+        None if number in unreadable else list(claim.items()) for number, claim in enumerate(given.claims())
+    ]
+
+
+class TestReadingAssignments:
+    @each_way
+    @given(st.lists(ENTRIES, max_size=4), st.integers(0, 3), st.none() | st.binary(max_size=9))
+    def test_what_kafka_python_writes_is_read(
+        self, way: Any, lists: list[Entries], version: int, user_data: bytes | None
+    ) -> None:
+        entry = ConsumerProtocolAssignment.TopicPartition
+        blobs = [
+            ConsumerProtocolAssignment(
+                version=version,
+                assigned_partitions=[entry(topic=topic, partitions=ids) for topic, ids in entries],
+                user_data=user_data,
+            ).encode()
+            for entries in lists
+        ]
+        assert read_assignments([*blobs, b""], way) == [*map(merged, lists), []]
+
+    @each_way
+    @given(any_of(ASSIGNMENTS))
+    def test_any_bytes_are_read_as_one_by_one(self, way: Any, blobs: list[bytes]) -> None:
+        one_by_one: list[Entries | None] = []
+        for blob in blobs:
+            try:
+                given = decode_assignment(blob)
+            except RecordError:
+                one_by_one.append(None)
+                continue
+            partitions = {} if given is None else given.assigned_partitions
+            one_by_one.append([(topic, list(ids)) for topic, ids in partitions.items()])
+        assert read_assignments(blobs, way) == one_by_one
 
 
 class TestReadingSubscriptions:
