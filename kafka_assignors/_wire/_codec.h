@@ -61,11 +61,16 @@ static inline bool read_int16(Reader *r, int16_t *value)
     return true;
 }
 
+static inline int32_t big32(const unsigned char *at)
+{
+    return (int32_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
+}
+
 static inline bool read_int32(Reader *r, int32_t *value)
 {
     if (left(r) < 4)
         return false;
-    *value = (int32_t)((uint32_t)r->at[0] << 24 | (uint32_t)r->at[1] << 16 | (uint32_t)r->at[2] << 8 | r->at[3]);
+    *value = big32(r->at);
     r->at += 4;
     return true;
 }
@@ -163,10 +168,37 @@ typedef struct {
     int64_t lists; /* how many partition lists were read: each marks its topics */
 } Names;
 
-int64_t number_of(Names *n, Reader string);
-int64_t number_of_text(Names *n, Reader string);
+int64_t find_number(Names *n, Reader string, bool is_text);
+
+static inline bool is_seen(const Names *n, int64_t number, Reader string)
+{
+    return n->seen[number].size == left(&string) &&
+           memcmp(n->seen[number].bytes, string.at, (size_t)left(&string)) == 0;
+}
+
+/* The number of a string, or -1 with a Python exception. Where it came for the first time, it is the last. */
+static inline int64_t number_of(Names *n, Reader string, bool is_text)
+{
+    if (n->count > 0) {
+        int64_t guess = n->seen[n->last].next;
+        if (guess < n->count && is_seen(n, guess, string))
+            return n->last = guess;
+    }
+    return find_number(n, string, is_text);
+}
+
+/* Whether a number is that of text: what is not UTF-8 has one as well. */
 static inline bool is_text(const Names *n, int64_t number) { return n->seen[number].mark >= 0; }
-int put_text(Column *c, Names *n, Reader string);
+
+/* Put a text's number into a column: TAKEN, LEFT if it is not UTF-8, or FAILED. */
+static inline int put_text(Column *c, Names *n, Reader string)
+{
+    int64_t number = number_of(n, string, true);
+    PUT(number >= 0);
+    NEED(is_text(n, number));
+    return put32(c, number) ? TAKEN : FAILED;
+}
+
 bool add_texts(PyObject *dict, const char *name, const Names *n);
 bool add_arrow_texts(PyObject *dict, const char *name, const Names *n);
 void forget(Names *n);
@@ -183,8 +215,9 @@ static inline bool read_topic(Reader *r, int32_t least, Reader *name, int32_t *i
     return read_string(r, name) && read_int32(r, ids) && *ids >= least && *ids <= left(r) / 4;
 }
 
-/* Columns of partition lists, int32, one row a topic: whose it is, the topic, how many ids it has; and all ids. */
-enum { WHOSE, TOPIC, SIZE, IDS, LIST_COLUMNS };
+/* Columns of partition lists, int32, one row a topic: whose it is, the topic, where its ids end, which is after a
+ * zero; and the ids. They are no more than 2^29, as a response of Kafka's has less than 2 GB. */
+enum { WHOSE, TOPIC, BOUNDS, IDS, LIST_COLUMNS };
 
 int read_partition_list(Reader *r, int64_t whose, Names *topics, Column *list, bool *has_twice);
 bool pass_partition_list(Reader *r);
@@ -202,7 +235,7 @@ typedef struct {
 } Subscription;
 
 bool read_subscription(Reader r, Reader known, Subscription *s);
-int read_assignment(Reader r, int64_t whose, Names *topics, Column *list, Reader *listed, bool *has_twice);
+int read_assignment(Reader *r, int64_t whose, Names *topics, Column *list, Reader *listed, bool *has_twice);
 int read_user_data(Reader r, bool cooperative, int64_t whose, Names *topics, Column *list, int32_t *generation);
 
 /* What Python calls. */

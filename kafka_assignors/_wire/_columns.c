@@ -85,12 +85,6 @@ static uint64_t hash_of(const unsigned char *bytes, Py_ssize_t size)
     return hash ^ hash >> 29;
 }
 
-static bool is_seen(const Names *n, int64_t number, Reader string)
-{
-    return n->seen[number].size == left(&string) &&
-           memcmp(n->seen[number].bytes, string.at, (size_t)left(&string)) == 0;
-}
-
 static bool make_room(Names *n)
 {
     if (n->count < n->room)
@@ -121,33 +115,6 @@ static bool make_room(Names *n)
     return true;
 }
 
-/* The number of a string, or -1 with a Python exception. Where it came for the first time, it is the last. */
-int64_t number_of(Names *n, Reader string)
-{
-    if (n->count > 0) {
-        int64_t guess = n->seen[n->last].next;
-        if (guess < n->count && is_seen(n, guess, string))
-            return n->last = guess;
-    }
-    if (!make_room(n))
-        return -1;
-    uint64_t hash = hash_of(string.at, left(&string));
-    int64_t at = (int64_t)hash & n->mask;
-    for (; n->table[at]; at = (at + 1) & n->mask) {
-        int64_t number = n->table[at] - 1;
-        if (n->seen[number].hash == hash && is_seen(n, number, string)) {
-            n->seen[n->last].next = number;
-            return n->last = number;
-        }
-    }
-    int64_t number = n->count++;
-    n->table[at] = n->count;
-    n->seen[number] = (struct Seen){string.at, left(&string), hash, number + 1, 0};
-    if (number > 0)
-        n->seen[n->last].next = number;
-    return n->last = number;
-}
-
 /* A str; None for what is not UTF-8; NULL with a Python exception. */
 static PyObject *text_or_none(const unsigned char *bytes, Py_ssize_t size)
 {
@@ -173,26 +140,33 @@ static int check_utf8(Reader string)
     return outcome;
 }
 
-/* The same for text. What is not UTF-8 has a number as well; see `is_text`. */
-int64_t number_of_text(Names *n, Reader string)
+/* `number_of` a string that is not the one that came after the last before. */
+int64_t find_number(Names *n, Reader string, bool is_text)
 {
-    int64_t known = n->count, number = number_of(n, string);
-    if (number == known) {
+    if (!make_room(n))
+        return -1;
+    uint64_t hash = hash_of(string.at, left(&string));
+    int64_t at = (int64_t)hash & n->mask;
+    for (; n->table[at]; at = (at + 1) & n->mask) {
+        int64_t number = n->table[at] - 1;
+        if (n->seen[number].hash == hash && is_seen(n, number, string)) {
+            n->seen[n->last].next = number;
+            return n->last = number;
+        }
+    }
+    int64_t mark = 0;
+    if (is_text) {
         int outcome = check_utf8(string);
         if (outcome == FAILED)
             return -1;
-        n->seen[number].mark = outcome == TAKEN ? 0 : -1;
+        mark = outcome == TAKEN ? 0 : -1;
     }
-    return number;
-}
-
-/* Put a text's number into a column: TAKEN, LEFT if it is not UTF-8, or FAILED. */
-int put_text(Column *c, Names *n, Reader string)
-{
-    int64_t number = number_of_text(n, string);
-    PUT(number >= 0);
-    NEED(is_text(n, number));
-    return put32(c, number) ? TAKEN : FAILED;
+    int64_t number = n->count++;
+    n->table[at] = n->count;
+    n->seen[number] = (struct Seen){string.at, left(&string), hash, number + 1, mark};
+    if (number > 0)
+        n->seen[n->last].next = number;
+    return n->last = number;
 }
 
 /* A list of str; None for what is not UTF-8. */

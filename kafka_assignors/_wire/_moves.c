@@ -54,7 +54,7 @@ static bool is_later(const Names *names, int64_t one, int64_t other)
 
 static int number_of_owner(Names *names, Reader text, int64_t *number)
 {
-    *number = number_of_text(names, text);
+    *number = number_of(names, text, true);
     PUT(*number >= 0);
     return is_text(names, *number) ? TAKEN : LEFT;
 }
@@ -62,7 +62,7 @@ static int number_of_owner(Names *names, Reader text, int64_t *number)
 /* Note the owners that the bytes tell: TAKEN, LEFT if they are none, or FAILED. */
 static int read_owners(Table *t, Names *topics, Names *members, Reader r, int side)
 {
-    int32_t member_count, topic_count, ids, partition = 0;
+    int32_t member_count, topic_count, ids;
     int64_t member, topic;
     Reader name;
     NEED(read_int32(&r, &member_count) && member_count >= 0 && member_count <= left(&r) / 4);
@@ -74,8 +74,8 @@ static int read_owners(Table *t, Names *topics, Names *members, Reader r, int si
         for (int32_t i = 0; i < topic_count; i++) {
             NEED(read_topic(&r, 0, &name, &ids));
             CHECK(number_of_owner(topics, name, &topic));
-            for (int32_t j = 0; j < ids; j++) {
-                read_int32(&r, &partition);
+            for (; ids > 0; ids--, r.at += 4) {
+                int32_t partition = big32(r.at);
                 struct Place *place = find_place(t, topic, partition);
                 if (place->topic < 0)
                     *place = (struct Place){(int32_t)topic, partition, {-1, -1}};

@@ -22,14 +22,16 @@ int read_partition_list(Reader *r, int64_t whose, Names *topics, Column *list, b
         struct Seen *seen = &topics->seen[topics->last];
         *has_twice = *has_twice || seen->mark == mark;
         seen->mark = mark;
-        PUT(put32(&list[WHOSE], whose) && put32(&list[SIZE], ids) && room_for(&list[IDS], (size_t)ids * 4));
+        PUT(room_for(&list[IDS], (size_t)ids * 4));
+        const unsigned char *from = r->at; /* not `r` in the loop: for all that the compiler knows it is in `to` */
         unsigned char *to = list[IDS].bytes + list[IDS].size;
-        for (int32_t j = 0; j < ids; j++, to += 4) {
-            int32_t id = 0;
-            read_int32(r, &id);
-            memcpy(to, &id, 4);
+        for (int32_t j = 0; j < ids; j++) {
+            int32_t id = big32(from + 4 * (size_t)j);
+            memcpy(to + 4 * (size_t)j, &id, 4);
         }
+        r->at += 4 * (Py_ssize_t)ids;
         list[IDS].size += (size_t)ids * 4;
+        PUT(put32(&list[WHOSE], whose) && put32(&list[BOUNDS], count32(&list[IDS])));
         outcome = LEFT;
     }
     return TAKEN;
@@ -53,23 +55,32 @@ bool pass_partition_list(Reader *r)
     return true;
 }
 
-PyObject *read_partitions(PyObject *module, PyObject *blobs)
+/* Of each list its columns and length (int64, -1 if it cannot be read), and the two int32 behind it. */
+static PyObject *read_lists(PyObject *blobs, bool in_assignments)
 {
-    (void)module;
     enum { LENGTH = LIST_COLUMNS, TAIL, COLUMNS };
-    static const char *const column_names[COLUMNS] = {"claimant", "topic", "sizes", "ids", "lengths", "tails"};
+    static const char *const column_names[COLUMNS] = {"claimant", "topic", "bounds", "ids", "lengths", "tails"};
+    Py_ssize_t count = count_blobs(blobs);
+    if (count < 0)
+        return NULL;
     Names names = {0};
     Column column[COLUMNS] = {{0}};
     PyObject *result = NULL;
-    Py_ssize_t count = count_blobs(blobs);
+    if (!put32(&column[BOUNDS], 0))
+        goto done;
     for (Py_ssize_t i = 0; i < count; i++) {
         Reader r;
         bool has_twice;
+        size_t before[COLUMNS];
         if (!get_blob(blobs, i, &r))
             goto done;
-        const unsigned char *from = r.at;
-        int outcome = read_partition_list(&r, i, &names, column, &has_twice);
-        int64_t length = outcome == TAKEN ? r.at - from : -1;
+        Reader listed = r;
+        note_sizes(column, LIST_COLUMNS, before);
+        int outcome = in_assignments ? read_assignment(&r, i, &names, column, &listed, &has_twice)
+                                     : read_partition_list(&r, i, &names, column, &has_twice);
+        if (outcome == LEFT)
+            cut_columns(column, LIST_COLUMNS, before);
+        int64_t length = outcome == TAKEN ? r.at - listed.at : -1;
         if (outcome == FAILED || !put(&column[LENGTH], &length, sizeof length))
             goto done;
         for (int j = 0; j < 2; j++) {
@@ -80,13 +91,25 @@ PyObject *read_partitions(PyObject *module, PyObject *blobs)
                 goto done;
         }
     }
-    result = count < 0 ? NULL : PyDict_New();
+    result = PyDict_New();
     if (result != NULL && !(add_texts(result, "names", &names) && add_columns(result, column_names, column, COLUMNS)))
         Py_CLEAR(result);
 done:
     forget(&names);
     free_columns(column, COLUMNS);
     return result;
+}
+
+PyObject *read_partitions(PyObject *module, PyObject *blobs)
+{
+    (void)module;
+    return read_lists(blobs, false);
+}
+
+PyObject *read_assignments(PyObject *module, PyObject *blobs)
+{
+    (void)module;
+    return read_lists(blobs, true);
 }
 
 static unsigned char *set(unsigned char *at, const char *bytes, Py_ssize_t size)

@@ -35,12 +35,12 @@
     /* of topics that are assigned: which of the members above; see LIST_COLUMNS */                                    \
     COLUMN(ASSIGNED, "assigned_member")                                                                                \
     COLUMN(ASSIGNED_TOPIC, "assigned_topic")                                                                           \
-    COLUMN(ASSIGNED_SIZE, "assigned_sizes")                                                                            \
+    COLUMN(ASSIGNED_BOUNDS, "assigned_bounds")                                                                         \
     COLUMN(ASSIGNED_IDS, "assigned_ids")                                                                               \
     /* of topics that are claimed; -1 is no topic */                                                                   \
     COLUMN(CLAIMED, "claimed_member")                                                                                  \
     COLUMN(CLAIMED_TOPIC, "claimed_topic")                                                                             \
-    COLUMN(CLAIMED_SIZE, "claimed_sizes")                                                                              \
+    COLUMN(CLAIMED_BOUNDS, "claimed_bounds")                                                                           \
     COLUMN(CLAIMED_IDS, "claimed_ids")                                                                                 \
     COLUMN(CLAIM_SOURCE, "claim_source") /* 0 owned, 1 sticky */                                                       \
     COLUMN(CLAIM_GENERATION, "claim_generation")
@@ -70,7 +70,7 @@ static int end_claim(Decoder *d, int64_t member, int source, int32_t generation)
     Column *source_column = &d->column[CLAIM_SOURCE];
     if (d->column[CLAIMED].size == source_column->size && generation != -1)
         PUT(put32(&d->column[CLAIMED], member) && put32(&d->column[CLAIMED_TOPIC], -1) &&
-            put32(&d->column[CLAIMED_SIZE], 0));
+            put32(&d->column[CLAIMED_BOUNDS], count32(&d->column[CLAIMED_IDS])));
     while (source_column->size < d->column[CLAIMED].size)
         PUT(put32(source_column, source) && put32(&d->column[CLAIM_GENERATION], generation));
     return TAKEN;
@@ -87,10 +87,8 @@ static int put_topics(Decoder *d, const Subscription *s)
         Reader topics = {s->topics.at + 4, s->topics.end}, name;
         d->topics = (Reader){NULL, NULL};
         d->topics_from = column->size;
-        while (left(&topics) > 0) {
-            read_string(&topics, &name);
+        while (read_string(&topics, &name))
             CHECK(put_text(column, &d->names[TOPIC_NAMES], name));
-        }
         d->topics = s->topics;
         d->topics_to = column->size;
     }
@@ -135,7 +133,7 @@ static int put_assignment(Decoder *d, Reader bytes, int64_t member, Reader ident
     Reader listed;
     bool has_twice;
     size_t before = d->owners.size, rows = d->column[ASSIGNED].size;
-    CHECK(read_assignment(bytes, member, &d->names[TOPIC_NAMES], &d->column[ASSIGNED], &listed, &has_twice));
+    CHECK(read_assignment(&bytes, member, &d->names[TOPIC_NAMES], &d->column[ASSIGNED], &listed, &has_twice));
     NEED(!has_twice);
     if (d->column[ASSIGNED].size > rows) {
         unsigned char number[4];
@@ -285,9 +283,10 @@ PyObject *decode(PyObject *module, PyObject *arguments)
     if (!acquire(&keys, buffers[0], buffers[1], buffers[2], from[0], count) ||
         !acquire(&values, buffers[3], buffers[4], buffers[5], from[1], count))
         goto done;
-    if (!put32(&d->column[OWNERS_BOUNDS], 0) || !put32(&d->column[TOPICS_BOUNDS], 0) ||
-        !put32(&d->column[USER_DATA_BOUNDS], 0))
-        goto done;
+    static const int bounds[] = {OWNERS_BOUNDS, TOPICS_BOUNDS, USER_DATA_BOUNDS, ASSIGNED_BOUNDS, CLAIMED_BOUNDS};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        if (!put32(&d->column[bounds[i]], 0))
+            goto done;
     for (Py_ssize_t i = 0; i < count; i++) {
         Reader key, value;
         if (!row(&keys, from[0] + i, &key) || !row(&values, from[1] + i, &value))

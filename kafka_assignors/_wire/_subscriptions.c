@@ -39,20 +39,20 @@ bool read_subscription(Reader r, Reader known, Subscription *s)
 }
 
 /* A ConsumerProtocolAssignment; `listed` are the bytes of its partition list. No bytes give nothing. */
-int read_assignment(Reader r, int64_t whose, Names *topics, Column *list, Reader *listed, bool *has_twice)
+int read_assignment(Reader *r, int64_t whose, Names *topics, Column *list, Reader *listed, bool *has_twice)
 {
     int16_t version;
     int32_t size;
     Reader user_data;
-    *listed = r;
+    *listed = *r;
     *has_twice = false;
-    if (left(&r) == 0)
+    if (left(r) == 0)
         return TAKEN;
-    NEED(read_int16(&r, &version) && version >= 0);
-    listed->at = r.at;
-    CHECK(read_partition_list(&r, whose, topics, list, has_twice));
-    listed->end = r.at;
-    NEED(read_int32(&r, &size) && size >= -1 && take(&r, size, &user_data));
+    NEED(read_int16(r, &version) && version >= 0);
+    listed->at = r->at;
+    CHECK(read_partition_list(r, whose, topics, list, has_twice));
+    listed->end = r->at;
+    NEED(read_int32(r, &size) && size >= -1 && take(r, size, &user_data));
     return TAKEN;
 }
 
@@ -98,8 +98,8 @@ PyObject *read_subscriptions(PyObject *module, PyObject *blobs)
     (void)module;
     /* What is owned; what the different lists of topics have, and where each of these ends; and of each subscription
      * its list (-1 if it cannot be read), its version, its generation, and whether what it owns cannot be read. */
-    enum { BOUNDS = LIST_COLUMNS, ENTRIES, TOPICS_OF, VERSION, GENERATION, STRANGE, COLUMNS };
-    static const char *const column_names[COLUMNS] = {"claimant", "topic",     "sizes",   "ids",        "bounds",
+    enum { TOPICS_BOUNDS = LIST_COLUMNS, ENTRIES, TOPICS_OF, VERSION, GENERATION, STRANGE, COLUMNS };
+    static const char *const column_names[COLUMNS] = {"claimant", "topic",     "bounds",  "ids",        "topics_bounds",
                                                       "entries",  "topics_of", "version", "generation", "strange"};
     Py_ssize_t count = count_blobs(blobs);
     if (count < 0)
@@ -107,7 +107,8 @@ PyObject *read_subscriptions(PyObject *module, PyObject *blobs)
     Names sections = {0}, names = {0}, owned_names = {0};
     Column column[COLUMNS] = {{0}};
     PyObject *result = NULL, *user_data = PyList_New(count), *racks = PyList_New(count);
-    if (user_data == NULL || racks == NULL || !put32(&column[BOUNDS], 0))
+    if (user_data == NULL || racks == NULL || !put32(&column[BOUNDS], 0) ||
+        !put32(&column[TOPICS_BOUNDS], 0))
         goto done;
     Reader known = {NULL, NULL};
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -123,18 +124,17 @@ PyObject *read_subscriptions(PyObject *module, PyObject *blobs)
             bool has_twice;
             int64_t seen = sections.count;
             known = s.topics;
-            section = s.topics_are_known ? sections.last : number_of(&sections, s.topics);
+            section = s.topics_are_known ? sections.last : number_of(&sections, s.topics, false);
             if (section < 0)
                 goto done;
             if (section == seen) {
                 Reader topics = {s.topics.at + 4, s.topics.end}, name;
-                while (left(&topics) > 0) {
-                    read_string(&topics, &name);
-                    int64_t number = number_of_text(&names, name);
+                while (read_string(&topics, &name)) {
+                    int64_t number = number_of(&names, name, true);
                     if (number < 0 || !put32(&column[ENTRIES], number))
                         goto done;
                 }
-                if (!put32(&column[BOUNDS], count32(&column[ENTRIES])))
+                if (!put32(&column[TOPICS_BOUNDS], count32(&column[ENTRIES])))
                     goto done;
             }
             if (left(&s.owned) > 0) {
@@ -161,37 +161,6 @@ done:
     forget(&sections);
     forget(&names);
     forget(&owned_names);
-    free_columns(column, COLUMNS);
-    return result;
-}
-
-PyObject *read_assignments(PyObject *module, PyObject *blobs)
-{
-    (void)module;
-    enum { UNREADABLE = LIST_COLUMNS, COLUMNS };
-    static const char *const column_names[COLUMNS] = {"claimant", "topic", "sizes", "ids", "unreadable"};
-    Names names = {0};
-    Column column[COLUMNS] = {{0}};
-    PyObject *result = NULL;
-    Py_ssize_t count = count_blobs(blobs);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        Reader r, listed;
-        bool has_twice;
-        size_t before[LIST_COLUMNS];
-        if (!get_blob(blobs, i, &r))
-            goto done;
-        note_sizes(column, LIST_COLUMNS, before);
-        int outcome = read_assignment(r, i, &names, column, &listed, &has_twice);
-        if (outcome == LEFT)
-            cut_columns(column, LIST_COLUMNS, before);
-        if (outcome == FAILED || !put32(&column[UNREADABLE], outcome == LEFT))
-            goto done;
-    }
-    result = count < 0 ? NULL : PyDict_New();
-    if (result != NULL && !(add_texts(result, "names", &names) && add_columns(result, column_names, column, COLUMNS)))
-        Py_CLEAR(result);
-done:
-    forget(&names);
     free_columns(column, COLUMNS);
     return result;
 }

@@ -59,12 +59,7 @@ class PartitionLists:
 def read_partition_lists(blobs: list[bytes]) -> PartitionLists:
     """Read many partition lists, each from the beginning of its bytes."""
     if _compiled is not None:
-        read = _compiled.read_partitions(blobs)
-        return PartitionLists(
-            table=_table(read, read["names"], len(blobs)),
-            lengths=np.frombuffer(read["lengths"], dtype=np.int64),
-            tails=_column(read["tails"]).reshape(-1, 2),
-        )
+        return _lists(_compiled.read_partitions(blobs), len(blobs))
     lists: list[list[tuple[str, list[int]]]] = []
     ends = np.full(len(blobs), UNREADABLE)
     tails = np.zeros((len(blobs), 2), dtype=np.int64)
@@ -82,9 +77,17 @@ def read_partition_lists(blobs: list[bytes]) -> PartitionLists:
     return PartitionLists(table=ClaimTable.of_rows(lists), lengths=ends, tails=tails)
 
 
-def _table(read: dict[str, bytes], names: list[str], claimants: int) -> ClaimTable:
-    columns = {name: _column(read[name]) for name in ("claimant", "topic", "sizes", "ids")}
-    return ClaimTable(claimants=claimants, names=names, **columns)
+def _lists(read: dict[str, Any], count: int) -> PartitionLists:
+    return PartitionLists(
+        table=_table(read, read["names"], count),
+        lengths=np.frombuffer(read["lengths"], dtype=np.int64),
+        tails=_column(read["tails"]).reshape(-1, 2),
+    )
+
+
+def _table(read: dict[str, Any], names: list[str], claimants: int) -> ClaimTable:
+    columns = {name: _column(read[name]) for name in ("claimant", "topic", "ids")}
+    return ClaimTable(claimants=claimants, names=names, sizes=np.diff(_column(read["bounds"])), **columns)
 
 
 def _column(raw: bytes) -> IntArray:
@@ -98,8 +101,8 @@ def read_assignments(blobs: list[bytes]) -> tuple[ClaimTable, list[int]]:
         What each gives, nothing in no bytes; and the numbers of those that cannot be read.
     """
     if _compiled is not None:
-        read = _compiled.read_assignments(blobs)
-        return _table(read, read["names"], len(blobs)), np.flatnonzero(_column(read["unreadable"])).tolist()
+        read = _lists(_compiled.read_assignments(blobs), len(blobs))
+        return read.table, np.flatnonzero(read.lengths == UNREADABLE).tolist()
     lists: list[list[tuple[str, list[int]]]] = []
     unreadable = []
     for number, blob in enumerate(blobs):
@@ -227,7 +230,7 @@ def _read_compiled(blobs: list[bytes]) -> Subscriptions | list[int]:
     """Read them by the compiled codec; or the numbers of those in which something is odd."""
     read = _compiled.read_subscriptions(blobs)
     names, racks = read["names"], read["racks"]
-    bounds, entries, topics_of = (_column(read[name]) for name in ("bounds", "entries", "topics_of"))
+    bounds, entries, topics_of = (_column(read[name]) for name in ("topics_bounds", "entries", "topics_of"))
     odd = topics_of < 0
     if None in names:  # it is not UTF-8
         nameless = np.array([name is None for name in names])[entries]

@@ -98,11 +98,21 @@ class Reader:
 
     def int16(self, what: str) -> int:
         """The next two bytes."""
-        return int(INT16.unpack(self.take(INT16.size, what))[0])
+        return self.number(INT16, what)
 
     def int32(self, what: str) -> int:
         """The next four bytes."""
-        return int(INT32.unpack(self.take(INT32.size, what))[0])
+        return self.number(INT32, what)
+
+    def number(self, kind: struct.Struct, what: str) -> int:
+        """The next number of some kind."""
+        try:
+            number: int = kind.unpack_from(self.data, self.place)[0]
+        except struct.error:
+            self.take(kind.size, what)  # which says how many bytes are missing
+            raise
+        self.place += kind.size
+        return number
 
     def length(self, what: str) -> int:
         """The length of bytes or of an array; -1 for null."""

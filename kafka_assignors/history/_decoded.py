@@ -168,7 +168,7 @@ _Key = tuple[bytes, bytes, bytes]
 
 
 class _Lists:
-    """Partition lists of members, by columns: whose, topic, how many partitions, partitions.
+    """Partition lists of members, by columns: whose, topic, where its partitions end, partitions.
 
     Args:
         columns: These and others, by name.
@@ -181,12 +181,13 @@ class _Lists:
     """
 
     def __init__(self, columns: Mapping[str, bytes], prefix: str, topics: Sequence[str | None]) -> None:
-        self.whose, self._topic, self._sizes, self._ids = (
-            columns[f"{prefix}_{name}"] for name in ("member", "topic", "sizes", "ids")
+        self.whose, self._topic, bounds, self._ids = (
+            columns[f"{prefix}_{name}"] for name in ("member", "topic", "bounds", "ids")
         )
         self._topics = topics
         self.has_topic = numbers(self._topic) >= 0
-        self._bounds = np.concatenate(([0], np.cumsum(numbers(self._sizes))))
+        self._bounds = numbers(bounds)
+        self._sizes = np.diff(self._bounds).tobytes()
 
     def rows_of(self, members: int) -> Any:
         """(members + 1,) where the rows of each member begin, and those of the last end."""

@@ -108,9 +108,8 @@ def take(batch: Any) -> Taken:
         return pa.array(numbers(columns[column]), pa.int16())
 
     def rows_of_lists(prefix: str) -> Rows:
-        sizes, ids = numbers(columns[f"{prefix}_sizes"]), int32s(columns[f"{prefix}_ids"])
-        bounds = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
-        lists = {"topic": strings(f"{prefix}_topic", "topics"), "partitions": lists_of(bounds, ids)}
+        partitions = lists_of(columns[f"{prefix}_bounds"], int32s(columns[f"{prefix}_ids"]))
+        lists = {"topic": strings(f"{prefix}_topic", "topics"), "partitions": partitions}
         return Rows(numbers(columns[f"{prefix}_member"]), lists)
 
     records = Rows(
