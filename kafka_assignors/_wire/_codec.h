@@ -22,7 +22,7 @@
 enum { TAKEN = 1, LEFT = 0, FAILED = -1 };
 
 /* These return from the function that they stand in, unless the step was taken, the condition holds, or there was
- * memory. Written out, they would take up two thirds of the lines of every reader. */
+ * memory. Without them each field of a layout takes three lines. */
 #define CHECK(step)                                                                                                    \
     do {                                                                                                               \
         int outcome_ = (step);                                                                                         \
@@ -215,8 +215,8 @@ static inline bool read_topic(Reader *r, int32_t least, Reader *name, int32_t *i
     return read_string(r, name) && read_int32(r, ids) && *ids >= least && *ids <= left(r) / 4;
 }
 
-/* Columns of partition lists, int32, one row a topic: whose it is, the topic, where its ids end, which is after a
- * zero; and the ids. They are no more than 2^29, as a response of Kafka's has less than 2 GB. */
+/* Columns of partition lists, int32: of each topic whose it is, its number, and where its ids end, behind a first 0;
+ * and all ids. An int32 counts them, as neither a response of Kafka's nor a batch of Arrow's has 2 GB. */
 enum { WHOSE, TOPIC, BOUNDS, IDS, LIST_COLUMNS };
 
 int read_partition_list(Reader *r, int64_t whose, Names *topics, Column *list, bool *has_twice);

@@ -1,6 +1,6 @@
 """The tables' rows of a batch of the archive, record by record: what the tables mean.
 
-`fast` and `plain` make the same of most records at a fraction of the time, and leave the others to this.
+`fast` makes the same of most records at a fraction of the time, and leaves the others to this.
 """
 
 from __future__ import annotations
