@@ -22,7 +22,6 @@ FLAPPING_US: Final = 3_600_000_000
 """An hour."""
 
 _DAY_US: Final = 86_400_000_000
-_NOBODY: Final = frozenset[str]()
 
 
 class MemberTraffic(NamedTuple):
@@ -210,14 +209,25 @@ def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:
     ids, new_ids = last.by_member_id, snapshot.by_member_id
     if ids.keys() == new_ids.keys():
         return
-    old, new = last.by_name, snapshot.by_name
     differ = [ids[one] for one in ids.keys() - new_ids.keys()]
     differ += [new_ids[one] for one in new_ids.keys() - ids.keys()]
-    for name in sorted({member.instance_id or member.client_id for member in differ}):
-        before, now = old.get(name, _NOBODY), new.get(name, _NOBODY)
+    names = sorted({member.instance_id or member.client_id for member in differ})
+    old, new = _ids_of(last, names), _ids_of(snapshot, names)
+    for name in names:
+        before, now = old[name], new[name]
         yield MemberTraffic(
             snapshot.time_us, name, len(now - before), len(before - now), max(len(before), len(now))
         )
+
+
+def _ids_of(snapshot: Snapshot, names: Iterable[str]) -> dict[str, set[str]]:
+    """The member ids by instance id, or by client id of dynamic members, of those who are called so."""
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for member in snapshot.members:
+        name = member.instance_id or member.client_id
+        if name in found:
+            found[name].add(member.member_id)
+    return found
 
 
 def _flaps(traffic: list[MemberTraffic]) -> bool:

@@ -64,7 +64,7 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
     wanted, had_all = _wanted(before, end, topics)
     if not _can_be_told(end):
         return Best(partitions=len(wanted), moved=None, imbalance=None)
-    if not end.members or all(member.topics == end.topics for member in end.members):
+    if len(end.subscriptions) <= 1:
         loads, owned = _loads(before, end, None if had_all else wanted)
         return best_of_equals(loads, owned, len(wanted))
     return _best_by_plan(before, end, wanted)
@@ -85,8 +85,8 @@ def best_of_equals(loads: Sequence[int], owned: int, partitions: int) -> Best:
     if not loads:
         return Best(partitions=partitions, moved=0, imbalance=0)
     low, high = divmod(partitions, len(loads))
-    above = sum(load > low for load in loads)
-    kept = sum(min(low, load) for load in loads) + min(high, above)
+    above = sum([load > low for load in loads])
+    kept = sum([load if load < low else low for load in loads]) + min(high, above)
     return Best(partitions=partitions, moved=owned - kept, imbalance=int(high > 0))
 
 
@@ -99,7 +99,7 @@ def _wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> tuple[Abstra
     counts = [(topic, topics.count(topic, end.time_us)) for topic in end.topics]
     seen = _all_of(tuple([one for one in counts if one[1] > 0]))
     had, has = before.owned, end.owned
-    owned: AbstractSet[Partition] = has if had == has else had | has
+    owned: AbstractSet[Partition] = has if had is has or had == has else had | has
     # A topic of which nobody has a partition any more was deleted.
     there = end.topics & end.owned_topics
     had_all = before.owned_topics <= there
@@ -123,12 +123,11 @@ def _loads(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition] | Non
         end: The group after.
         wanted: Which partitions count; None for all.
     """
-    loads = dict.fromkeys(end.by_identity, 0)
     if wanted is None and before.exclusive:
-        for identity, member in before.by_identity.items():
-            if identity in loads:
-                loads[identity] = len(member.assignment)
-        return list(loads.values()), len(before.owned)
+        old = before.by_identity
+        known = [len(old[identity].assignment) if identity in old else 0 for identity in end.by_identity]
+        return known, len(before.owned)
+    loads = dict.fromkeys(end.by_identity, 0)
     owned = 0
     for one, identity in before.owners.items():
         if wanted is None or one in wanted:
@@ -169,6 +168,6 @@ def _can_be_told(end: Snapshot) -> bool:
         return False
     if not end.exclusive:
         return False
-    if all(end.owned_topics <= member.topics for member in end.members):
+    if all(end.owned_topics <= topics for topics in end.subscriptions):
         return True
     return all(topic in member.topics for member in end.members for topic, _ in member.assignment)

@@ -233,6 +233,8 @@ def _strategy(before: Snapshot, after: Snapshot) -> Iterator[Change]:
 
 def _subscriptions(before: Snapshot, after: Snapshot) -> Iterator[Change]:
     """Of members that are in both, static ones by their instance id."""
+    if len(after.subscriptions) == 1 and before.subscriptions == after.subscriptions:
+        return
     old = before.by_identity
     for identity, member in after.by_identity.items():
         other = old.get(identity)
@@ -259,7 +261,7 @@ def _topics(before: Snapshot, after: Snapshot, *, alone: bool) -> Iterator[Chang
     """
     if not (before.members and after.members and before.settled and after.settled):
         return
-    if before.owned == after.owned:
+    if before.owned is after.owned or before.owned == after.owned:
         return
     both = before.topics & after.topics
     more = {one for one in after.owned - before.owned if one[0] in both}

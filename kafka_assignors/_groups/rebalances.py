@@ -68,7 +68,10 @@ class Rebalance:
         values["reasons"] = [
             {"kind": reason.kind, "member": reason.member, "text": reason.text} for reason in self.reasons
         ]
-        values["moves"] = [dict(zip(OwnerMove._fields, move, strict=True)) for move in self.moves]
+        values["moves"] = [
+            {"topic": topic, "partition": partition, "source": source, "target": target}
+            for topic, partition, source, target in self.moves
+        ]
         return values
 
     @classmethod
@@ -162,7 +165,7 @@ class Span:
         owned = self.end.owned
         has_owner = owned.__contains__
         return sum(
-            us * (len(partitions) if partitions == owned else sum(map(has_owner, partitions)))
+            us * (len(partitions) if partitions is owned else sum(map(has_owner, partitions)))
             for partitions, us in self.unowned
         )
 
@@ -196,11 +199,12 @@ class Span:
         at_once = not cooperative and last.exclusive  # most often: one set instead of one for each member
         if at_once:
             self.add_unowned(last.owned, snapshot.time_us - began)
-        for identity, member in _each(last):
-            gone = identity not in here
-            if (gone or not cooperative) and not at_once:
+        gone = [member for identity, member in _each(last) if identity not in here]
+        if not at_once:
+            for member in gone if cooperative else last.members:
                 self.add_unowned(member.assignment, snapshot.time_us - began)
-            if gone and member.instance_id and not cannot_be_lost(member, last, snapshot):
+        for member in gone:
+            if member.instance_id and not cannot_be_lost(member, last, snapshot):
                 silent_us = min(member.session_timeout_ms * 1000, began - last.time_us)
                 self.add_unowned(member.assignment, silent_us)
 
@@ -367,6 +371,7 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
     before, end, changes = span.before, span.end, span.changes
     reasons = [*span.reasons, *(one for one in changes if one.kind == "topics changed")]
     old, new = before.by_identity, end.by_identity
+    stayed = old.keys() & new.keys()
     moves = find_owner_moves(before, end)
     loads = [len(member.assignment) for member in end.members]
     best = find_best(before, end, topics)
@@ -380,9 +385,9 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
         strategy=end.strategy,
         reasons=tuple(dict.fromkeys(reasons)) or changes,
         members=len(end.members),
-        joined=len(new.keys() - old.keys()),
-        gone=len(old.keys() - new.keys()),
-        returned=sum(old[one].member_id != new[one].member_id for one in old.keys() & new.keys()),
+        joined=len(new) - len(stayed),
+        gone=len(old) - len(stayed),
+        returned=sum([old[one].member_id != new[one].member_id for one in stayed]),
         partitions=best.partitions,
         moved=count_moved(moves),
         least_moved=best.moved,

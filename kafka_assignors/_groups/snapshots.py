@@ -124,14 +124,6 @@ class Snapshot:
         return {member.member_id: member for member in self.members}
 
     @cached_property
-    def by_name(self) -> dict[str, set[str]]:
-        """The member ids by instance id, or by client id of dynamic members."""
-        named: dict[str, set[str]] = {}
-        for member in self.members:
-            named.setdefault(member.instance_id or member.client_id, set()).add(member.member_id)
-        return named
-
-    @cached_property
     def owners(self) -> dict[tuple[str, int], str]:
         """The owner of each partition that has one, by identity; of two, the last by identity."""
         found: dict[tuple[str, int], str] = {}
@@ -141,9 +133,9 @@ class Snapshot:
 
     @cached_property
     def owned(self) -> Partitions:
-        """The partitions that have an owner."""
+        """The partitions that have an owner; most often the same object as of the snapshot before."""
         # A set of sets knows their hashes: comparing two takes a quarter of what the keys of `owners` do.
-        return frozenset[tuple[str, int]]().union(*[member.assignment for member in self.members])
+        return _known(frozenset[tuple[str, int]]().union(*[member.assignment for member in self.members]))
 
     @cached_property
     def exclusive(self) -> bool:
@@ -154,13 +146,17 @@ class Snapshot:
     @cached_property
     def owned_topics(self) -> frozenset[str]:
         """The topics of which somebody owns a partition."""
-        return frozenset[str]().union(*[_topics_of(member.assignment) for member in self.members])
+        return _topics_of(self.owned)
+
+    @cached_property
+    def subscriptions(self) -> frozenset[frozenset[str]]:
+        """The different sets of topics that members subscribe to."""
+        return frozenset([member.topics for member in self.members])
 
     @cached_property
     def topics(self) -> frozenset[str]:
         """All topics that members subscribe to."""
-        # Most often all members' topics are one and the same object, which is hashed once.
-        return frozenset[str]().union(*{member.topics for member in self.members})
+        return frozenset[str]().union(*self.subscriptions)
 
     @cached_property
     def claimed(self) -> Partitions:
@@ -201,6 +197,12 @@ class Snapshot:
         )
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8)
+def _known(partitions: Partitions) -> Partitions:
+    """Equal sets as one object: who asks several times whether two are equal need not compare them again."""
+    return partitions
+
+
+@lru_cache(maxsize=8)
 def _topics_of(partitions: Partitions) -> frozenset[str]:
     return frozenset({topic for topic, _ in partitions})

@@ -7,7 +7,7 @@ record of a batch is decoded once, by the one or the other.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -163,10 +163,6 @@ def _topic_sets(bounds: bytes, of_members: bytes, topics: Sequence[str]) -> list
     return found
 
 
-_Key = tuple[bytes, bytes, bytes]
-"""Partition lists as they are in the columns: topics, partitions, how many of each topic."""
-
-
 class _Lists:
     """Partition lists of members, by columns: whose, topic, where its partitions end, partitions.
 
@@ -181,42 +177,44 @@ class _Lists:
     """
 
     def __init__(self, columns: Mapping[str, bytes], prefix: str, topics: Sequence[str | None]) -> None:
-        self.whose, self._topic, bounds, self._ids = (
+        self.whose, topic, bounds, ids = (
             columns[f"{prefix}_{name}"] for name in ("member", "topic", "bounds", "ids")
         )
         self._topics = topics
-        self.has_topic = numbers(self._topic) >= 0
-        self._bounds = numbers(bounds)
-        self._sizes = np.diff(self._bounds).tobytes()
+        self.has_topic = numbers(topic) >= 0
+        # Of each row its topic, the number of its partitions, and these; so that rows in a row are one slice.
+        self._begins = numbers(bounds) + 2 * np.arange(len(bounds) // 4)
+        heads = self._begins[:-1]
+        flat = np.empty(self._begins[-1], dtype=np.int32)
+        is_partition = np.ones(flat.size, dtype=np.bool_)
+        is_partition[heads] = is_partition[heads + 1] = False
+        flat[heads], flat[heads + 1] = numbers(topic), np.diff(numbers(bounds))
+        flat[is_partition] = numbers(ids)
+        self._flat = flat.tobytes()
 
     def rows_of(self, members: int) -> Any:
         """(members + 1,) where the rows of each member begin, and those of the last end."""
         return np.searchsorted(numbers(self.whose), np.arange(members + 1))
 
-    def keys(self, begins: Any, ends: Any) -> list[_Key]:
+    def keys(self, begins: Any, ends: Any) -> list[bytes]:
         """What is in stretches of rows, to compare.
 
         Args:
             begins: (K,) the first row of each.
             ends: (K,) the row after its last.
         """
-        topic, ids, sizes = self._topic, self._ids, self._sizes
-        rows = (4 * begins).tolist(), (4 * ends).tolist()
-        places = (4 * self._bounds[begins]).tolist(), (4 * self._bounds[ends]).tolist()
-        return [
-            (topic[begin:end], ids[first:last], sizes[begin:end])
-            for begin, end, first, last in zip(*rows, *places, strict=True)
-        ]
+        flat = self._flat
+        places = (4 * self._begins[begins]).tolist(), (4 * self._begins[ends]).tolist()
+        return [flat[begin:end] for begin, end in zip(*places, strict=True)]
 
-    def read(self, key: _Key) -> list[tuple[str, tuple[int, ...]]]:
+    def read(self, key: bytes) -> list[tuple[str, tuple[int, ...]]]:
         """The same as topics and partition ids."""
-        topics, ids, sizes = map(_numbers, key)
-        found, begin = [], 0
-        for number, size in zip(topics, sizes, strict=True):
-            topic = self._topics[number]
+        entries, found, begin = _numbers(key), [], 0
+        while begin < len(entries):
+            topic, end = self._topics[entries[begin]], begin + 2 + entries[begin + 1]
             if topic is not None:
-                found.append((topic, tuple(ids[begin : begin + size])))
-            begin += size
+                found.append((topic, tuple(entries[begin + 2 : end])))
+            begin = end
         return found
 
 
@@ -224,8 +222,11 @@ def _assignments(lists: _Lists, members: int) -> list[Partitions]:
     """What each member was given."""
     rows = lists.rows_of(members)
     keys = lists.keys(rows[:-1], rows[1:])
+    known: dict[tuple[str, int], tuple[str, int]] = {}  # sets of the same tuples are compared by `is`
+    one_of = known.setdefault
     made = {
-        key: frozenset((topic, one) for topic, ids in lists.read(key) for one in ids) for key in set(keys)
+        key: frozenset([one_of(one, one) for topic, ids in lists.read(key) for one in zip(repeat(topic), ids)])
+        for key in set(keys)
     }
     return [made[key] for key in keys]
 

@@ -16,6 +16,7 @@ from kafka_assignors._groups.activity import Activity, GroupFollower, MemberTraf
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER
 from kafka_assignors.history._schemas import REBALANCES, TIME
 from kafka_assignors.history._snapshots import SnapshotReader, read_safely
+from kafka_assignors.history._tables.garbage import no_garbage_collection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -109,7 +110,24 @@ def measure_part(
     Yields:
         One piece after the other.
     """
-    reader = SnapshotReader(topic_names) if reader is None else reader
+    pieces = _pieces(
+        records, part, topics, SnapshotReader(topic_names) if reader is None else reader, also
+    )
+    while True:
+        with no_garbage_collection():
+            piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece
+
+
+def _pieces(
+    records: Iterable[ArchivedRecord],
+    part: HistoryPart,
+    topics: TopicsSeen | None,
+    reader: SnapshotReader,
+    also: Callable[[Snapshot], object],
+) -> Iterator[tuple[Activity, list[Rebalance]]]:
     follower, piece = GroupFollower(topics), _Piece()
     for number, record in enumerate(records):
         snapshots = read_safely(reader, record)
