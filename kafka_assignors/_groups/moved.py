@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -19,12 +20,15 @@ class OwnerMove(NamedTuple):
     target: str | None
 
 
+_new_move = partial(tuple.__new__, OwnerMove)  # in a third of the time: of all objects here most are moves
+
+
 def find_owner_moves(before: Snapshot, after: Snapshot) -> tuple[OwnerMove, ...]:
     """The partitions whose owners differ, by topic and id; those that nobody had or has are among them."""
     had, has = _owners_that_differ(before, after)
     return tuple(
         [
-            OwnerMove(*one, source, target)
+            _new_move((*one, source, target))
             for one in sorted(had.keys() | has.keys())
             if (source := had.get(one)) != (target := has.get(one))
         ]
@@ -33,7 +37,7 @@ def find_owner_moves(before: Snapshot, after: Snapshot) -> tuple[OwnerMove, ...]
 
 def count_moved(moves: Iterable[OwnerMove]) -> int:
     """How many partitions moved: they had an owner, and have another. The source may be gone."""
-    return sum(None not in (move.source, move.target) for move in moves)
+    return sum([move.source is not None and move.target is not None for move in moves])
 
 
 _Owners = dict[tuple[str, int], str]

@@ -158,6 +158,7 @@ def tell_group(
 
 
 _NO_CLAIMS: Final[dict[str, tuple[int, ...]]] = {}
+_CLAIMS: Final = SnapshotMember._fields.index("claims")
 
 
 def _pickled(rebalances: Sequence[Rebalance], states: Iterable[Snapshot]) -> bytes:
@@ -165,7 +166,7 @@ def _pickled(rebalances: Sequence[Rebalance], states: Iterable[Snapshot]) -> byt
     drawn = [
         (
             (state.group, state.generation, state.time_us, state.offset),
-            [tuple(member._replace(claims=_NO_CLAIMS)) for member in state.members],
+            [(*member[:_CLAIMS], _NO_CLAIMS, *member[_CLAIMS + 1 :]) for member in state.members],
         )
         for state in states
     ]

@@ -7,7 +7,10 @@ which evens out the subscribers of one topic at a time.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from uuid import UUID
+
+import numpy as np
 
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group
@@ -55,7 +58,7 @@ def plan_kip848_uniform(
         ValueError: There are ids, but not for all topics of the group.
     """
     if topic_ids is None:
-        topic_ids = {topic: UUID(int=number) for number, topic in enumerate(group.topics)}
+        topic_ids = _ascending_ids(group.topics)
     missing = sorted(set(group.topics) - topic_ids.keys())
     if missing:
         raise ValueError(f"topic_ids has none for {missing}: give the id of every topic, or no topic_ids")
@@ -63,6 +66,12 @@ def plan_kip848_uniform(
     for partition, member in uniform_steps(group, topic_ids, _walked(group.members.ids, listed)):
         owner[partition] = member
     return Plan.from_owner(group, owner)
+
+
+@lru_cache(maxsize=8)
+def _ascending_ids(topics: Iterable[str]) -> Mapping[str, UUID]:
+    """Ids in the order of the names. A group is often planned for again with the same topics."""
+    return {topic: UUID(int=number) for number, topic in enumerate(topics)}
 
 
 def uniform_steps(
@@ -123,9 +132,8 @@ class _Order:
     def common_topics(self) -> list[int]:
         """The numbers of the topics, where all members name the same."""
         (names,) = self.named
-        listed = hash_order(sorted(names, key=string_order), string_hash)
-        existing = [topic for topic in listed if topic in self.number]
-        return [self.number[topic] for topic in hash_order(existing, self.topic_hash, room=len(names))]
+        hashes = tuple(map(self.topic_hash, self.group.topics))
+        return [self.number[topic] for topic in _walked_topics(names, self.group.topics, hashes)]
 
     def sorted_topics(self) -> list[int]:
         """The numbers of the topics, those with the most partitions a subscriber first."""
@@ -149,6 +157,14 @@ class _Order:
         ]
 
 
+@lru_cache(maxsize=8)
+def _walked_topics(names: frozenset[str], topics: tuple[str, ...], hashes: tuple[int, ...]) -> list[str]:
+    """The topics that exist, as the coordinator walks them, of those that members name."""
+    hash_of = dict(zip(topics, hashes, strict=True))
+    listed = hash_order(sorted(names, key=string_order), string_hash)
+    return hash_order([topic for topic in listed if topic in hash_of], hash_of.__getitem__, room=len(names))
+
+
 def _homogeneous(group: Group, order: _Order) -> list[tuple[int, int]]:
     """Equal subscriptions: every member gets the minimum quota, `extras` members one more.
 
@@ -156,19 +172,19 @@ def _homogeneous(group: Group, order: _Order) -> list[tuple[int, int]]:
        use for the extra leaves it to those behind, unless they are too few to use up all extras.
     2. Partitions that nobody had, then those let go of, fill up the members in their order.
     """
-    owner: list[int] = group.owner.tolist()
-    owned: list[list[int]] = [[] for _ in group.members]
-    for partition, member in enumerate(owner):
-        if member != NOBODY:
-            owned[member].append(partition)
-    free = [p for topic in order.common_topics() for p in group.partitions_of(topic) if owner[p] == NOBODY]
+    owner, free = group.owner, []
+    loads = np.bincount(owner[owner != NOBODY], minlength=len(group.members)).tolist()
+    for topic in order.common_topics():
+        partitions = group.partitions_of(topic)
+        unowned = np.flatnonzero(owner[partitions.start : partitions.stop] == NOBODY)
+        free += (partitions.start + unowned).tolist()
     quota, extras = divmod(group.size, len(group.members))
     vacancies: list[int] = []
     for place, member in enumerate(order.members):
         extra = extras > 0
-        room = quota + extra - len(owned[member])
+        room = quota + extra - loads[member]
         if room < 0:
-            free += order.in_order(member, owned[member])[room:]
+            free += order.in_order(member, np.flatnonzero(owner == member).tolist())[room:]
         elif room > 0:
             if extra and len(group.members) - place > extras:
                 extra = False

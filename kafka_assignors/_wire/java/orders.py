@@ -86,6 +86,7 @@ class HashKeys(Generic[Key]):
     def __init__(self, keys: Iterable[Key], hash_of: Callable[[Key], int], *, room: int = 0) -> None:
         self._hash_of = hash_of
         self._hashes: dict[Key, int] = {}
+        self._in_first = [0] * _FIRST_TABLE  # keys in each bin of the first table: none of a later one has more
         self._first: dict[Key, None] = {}
         self._table = _FIRST_TABLE
         while 4 * room > 3 * self._table:
@@ -114,15 +115,19 @@ class HashKeys(Generic[Key]):
 
     def _insert(self, key: Key) -> None:
         spread = spread_hash(self._hash_of(key))
-        if self._table < _SMALL_TABLE:
+        first_bin = spread & _FIRST_TABLE - 1
+        if self._in_first[first_bin] >= _FULL_BIN and self._table < _SMALL_TABLE:
             in_bin = sum((other ^ spread) & (self._table - 1) == 0 for other in self._hashes.values())
             if in_bin >= _FULL_BIN:
                 self._table *= 2
         self._hashes[key] = spread
+        self._in_first[first_bin] += 1
 
     def discard(self, key: Key) -> None:
         """Remove a key, if it is there."""
-        self._hashes.pop(key, None)
+        spread = self._hashes.pop(key, None)
+        if spread is not None:
+            self._in_first[spread & _FIRST_TABLE - 1] -= 1
         self._first.pop(key, None)
 
     def __contains__(self, key: object) -> bool:
@@ -134,7 +139,8 @@ class HashKeys(Generic[Key]):
     def __iter__(self) -> Iterator[Key]:
         # A bin keeps its keys in the order they came, also when the table grows; so does a stable sort.
         keys = [*reversed(self._first), *(key for key in self._hashes if key not in self._first)]
-        return iter(sorted(keys, key=lambda key: self._hashes[key] & (self._table - 1)))
+        bins = {key: spread & self._table - 1 for key, spread in self._hashes.items()}
+        return iter(sorted(keys, key=bins.__getitem__))
 
 
 def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], *, room: int = 0) -> list[Key]:

@@ -23,7 +23,7 @@ import numpy as np
 from kafka_assignors._model.arrays import NOBODY, IntArray, ranges
 from kafka_assignors._model.claims import Claims, ClaimTable
 from kafka_assignors._model.group import Group
-from kafka_assignors._model.members import NO_GENERATION, Member
+from kafka_assignors._model.members import NO_GENERATION, Member, Members
 from kafka_assignors._wire.java.orders import hash_order, string_hash
 from kafka_assignors.planners import (
     plan_exact,
@@ -70,18 +70,18 @@ class Situation:
     def of(cls, course: Course, step: CourseStep) -> Situation:
         """What the members of a step see."""
         counts = dict(zip(course.topics, step.sizes, strict=True))
-        group = Group.of(
-            {topic: range(count) for topic, count in counts.items()},
-            [
-                Member(
-                    member_id=member.member_id,
-                    instance_id=member.instance_id,
-                    topics=member.topics,
-                    rack=member.rack,
-                )
-                for member in step.members
-            ],
-        )
+        members = Members.of(
+            Member(
+                member_id=member.member_id,
+                instance_id=member.instance_id,
+                topics=member.topics,
+                rack=member.rack,
+            )
+            for member in step.members
+        ).in_order()
+        topics = tuple(members.topics)
+        subscriptions = tuple(topics[number] for number in members.topics_of.tolist())
+        group = replace(_nameless(tuple(counts.items()), subscriptions), members=members)
         identities = {member.member_id: course.numbers[member.identity] for member in step.members}
         who = np.array([identities[member_id] for member_id in group.members.ids], dtype=np.int64)
         member_of = np.full(len(course.identities), NOBODY, dtype=np.int64)
@@ -143,6 +143,18 @@ class Situation:
         holds = np.full(len(members), held, dtype=np.bool_)
         members = replace(members, claims=table, generations=generations, holds=holds)
         return replace(group, members=members, claims=claims, owner=owner)
+
+
+@lru_cache(maxsize=8)
+def _nameless(counts: tuple[tuple[str, int], ...], subscriptions: tuple[frozenset[str], ...]) -> Group:
+    """A group but for who its members are, which most often is all that changes in a rebalance.
+
+    Args:
+        counts: How many partitions each topic has.
+        subscriptions: What the members subscribe to, in their order.
+    """
+    members = [Member(member_id=f"{n:09}", topics=topics) for n, topics in enumerate(subscriptions)]
+    return Group.of({topic: range(count) for topic, count in counts}, members)
 
 
 class Leader(Protocol):

@@ -273,13 +273,11 @@ class CourseBuilder:
             self._steps.append(seen)
 
     def _seen(self, snapshot: Snapshot) -> _Seen:
-        given: list[IntArray] = []
-        to: list[int] = []
-        for member in snapshot.members:
-            to.append(self._identities.setdefault(member.identity, len(self._identities)))
-            for topic in member.topics - self._topics.keys():
-                self._topics[topic] = len(self._topics) << _ID_BITS
-            given.append(self._codes(member.assignment))
+        identities = self._identities
+        for topic in snapshot.topics - self._topics.keys():
+            self._topics[topic] = len(self._topics) << _ID_BITS
+        given = [self._codes(member.assignment) for member in snapshot.members]
+        to = [identities.setdefault(member.identity, len(identities)) for member in snapshot.members]
         columns = self._columns(given, to)
         return _Seen(
             time_us=snapshot.time_us,
@@ -312,8 +310,8 @@ class CourseBuilder:
         known = self._participants.get(member.member_id)
         if (
             known is not None
-            and known.topics == member.topics
             and known.host == member.host
+            and known.topics == member.topics
             and known.rack == member.rack
             and known.client_id == member.client_id
             and known.instance_id == member.instance_id

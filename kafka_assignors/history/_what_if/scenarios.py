@@ -240,11 +240,11 @@ def _stays_of(
     stays: defaultdict[str, list[_Stay]] = defaultdict(list)
     present: set[str] = set()
     for time, step in zip(times, steps, strict=True):
-        now = {name_of(member) for member in step.members}
+        names = [name_of(member) for member in step.members]
+        now = set(names)
         for name in present - now:
             stays[name][-1] = stays[name][-1]._replace(end=time)
-        for member in step.members:
-            name = name_of(member)
+        for name in names:
             if name not in present:
                 stays[name].append(_Stay(time, None))
                 present.add(name)
@@ -295,9 +295,10 @@ def _identities(step: CourseStep) -> set[str]:
 
 
 def _alike(some: tuple[Participant, ...], others: tuple[Participant, ...]) -> bool:
-    return [(one.identity, one.topics, one.rack) for one in some] == [
-        (one.identity, one.topics, one.rack) for one in others
-    ]
+    return len(some) == len(others) and all(
+        one is other or (one.identity, one.topics, one.rack) == (other.identity, other.topics, other.rack)
+        for one, other in zip(some, others, strict=True)
+    )
 
 
 def _by_step(
