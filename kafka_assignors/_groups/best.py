@@ -85,8 +85,8 @@ def best_of_equals(loads: Sequence[int], owned: int, partitions: int) -> Best:
     if not loads:
         return Best(partitions=partitions, moved=0, imbalance=0)
     low, high = divmod(partitions, len(loads))
-    above = sum([load > low for load in loads])
-    kept = sum([load if load < low else low for load in loads]) + min(high, above)
+    above = [load - low for load in loads if load > low]
+    kept = sum(loads) - sum(above) + min(high, len(above))
     return Best(partitions=partitions, moved=owned - kept, imbalance=int(high > 0))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka_assignors._model.members import NO_GENERATION
@@ -79,6 +80,9 @@ class SnapshotMember(NamedTuple):
         return self.instance_id or self.member_id
 
 
+_INSTANCE_ID: Final = attrgetter("instance_id")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """A group after one of its records.
@@ -116,6 +120,8 @@ class Snapshot:
     @cached_property
     def by_identity(self) -> dict[str, SnapshotMember]:
         """The members by identity; of two of one identity the last by member id."""
+        if not any(map(_INSTANCE_ID, self.members)):
+            return self.by_member_id
         return {member.instance_id or member.member_id: member for member in self.members}
 
     @cached_property

@@ -8,6 +8,7 @@ record of a batch is decoded once, by the one or the other.
 from __future__ import annotations
 
 from itertools import pairwise, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -68,8 +69,9 @@ def _decode(key: Any, value: Any, places: Sequence[_Place]) -> dict[int, Snapsho
     of = {name: _texts(dictionary) for name, dictionary in dictionaries.items()}
 
     def strings(column: str, dictionary: str) -> list[Any]:
-        known = of[dictionary]
-        return [known[number] for number in _numbers(columns[column])]
+        # By way of numpy, in a quarter of the time.
+        known = np.array(of[dictionary], dtype=object)
+        return known[numbers(columns[column])].tolist()  # type: ignore[no-any-return]
 
     of_record, topics = numbers(columns["member_record"]), of["topics"]
     count = len(of_record)
@@ -101,6 +103,7 @@ def _decode(key: Any, value: Any, places: Sequence[_Place]) -> dict[int, Snapsho
     odd = np.bincount(of_record, weights=said.odd, minlength=len(strategies)).tolist()
     bounds = bounds.tolist()
     state_times = np.frombuffer(columns["state_time"], dtype=np.int64).tolist()
+    order = _order if any(of["instances"]) else itemgetter(0)  # no member is static: by member id
     found = {}
     for place, (number, generation, group, strategy, leader, state_ms) in enumerate(
         zip(
@@ -127,7 +130,7 @@ def _decode(key: Any, value: Any, places: Sequence[_Place]) -> dict[int, Snapsho
             protocol_type="consumer",
             strategy=strategy,
             leader=leader,
-            members=tuple(sorted(each[bounds[place] : bounds[place + 1]], key=_order)),
+            members=tuple(sorted(each[bounds[place] : bounds[place + 1]], key=order)),
         )
     return found
 
@@ -222,12 +225,11 @@ def _assignments(lists: _Lists, members: int) -> list[Partitions]:
     """What each member was given."""
     rows = lists.rows_of(members)
     keys = lists.keys(rows[:-1], rows[1:])
-    known: dict[tuple[str, int], tuple[str, int]] = {}  # sets of the same tuples are compared by `is`
-    one_of = known.setdefault
-    made = {
-        key: frozenset([one_of(one, one) for topic, ids in lists.read(key) for one in zip(repeat(topic), ids)])
-        for key in set(keys)
-    }
+    one_of = dict[tuple[str, int], tuple[str, int]]().setdefault  # sets of the same tuples compare by `is`
+    made = {}
+    for key in set(keys):
+        partitions = (one for topic, ids in lists.read(key) for one in zip(repeat(topic), ids))
+        made[key] = frozenset([one_of(one, one) for one in partitions])
     return [made[key] for key in keys]
 
 

@@ -110,9 +110,7 @@ def measure_part(
     Yields:
         One piece after the other.
     """
-    pieces = _pieces(
-        records, part, topics, SnapshotReader(topic_names) if reader is None else reader, also
-    )
+    pieces = _pieces(records, part, topics, SnapshotReader(topic_names) if reader is None else reader, also)
     while True:
         with no_garbage_collection():
             piece = next(pieces, None)

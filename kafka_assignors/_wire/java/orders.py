@@ -86,7 +86,9 @@ class HashKeys(Generic[Key]):
     def __init__(self, keys: Iterable[Key], hash_of: Callable[[Key], int], *, room: int = 0) -> None:
         self._hash_of = hash_of
         self._hashes: dict[Key, int] = {}
-        self._in_first = [0] * _FIRST_TABLE  # keys in each bin of the first table: none of a later one has more
+        self._in_first = [
+            0
+        ] * _FIRST_TABLE  # keys by bin of the first table; those of later ones have no more
         self._first: dict[Key, None] = {}
         self._table = _FIRST_TABLE
         while 4 * room > 3 * self._table:

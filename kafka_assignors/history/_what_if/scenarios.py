@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafka_assignors._groups import saving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kafka_assignors.history._what_if.course import Course, CourseStep, Participant
 
@@ -124,6 +124,10 @@ class _Retold:
             # the brokers' clocks say.
             self._times.append(max([step.began_us, *(time + 1 for time in self._times[-1:])]))
         self._names = _client_names(course, self._times) if scenario.static else {}
+        name_of = self._names.get
+        self._named = [
+            [name_of(member.identity, member.identity) for member in step.members] for step in course.steps
+        ]
 
     def course(self) -> Course:
         """The other course."""
@@ -144,18 +148,15 @@ class _Retold:
             away=tuple((numbers[identity], seconds) for identity, seconds in away[len(steps)]),
         )
 
-    def _name(self, member: Participant) -> str:
-        return self._names.get(member.identity, member.identity)
-
     def _stays(self) -> tuple[dict[str, list[_Stay]], dict[str, list[_Away]], dict[int, CourseStep]]:
         """When each member is in the group, and when it is away; rebalances at times that had none."""
         last: dict[str, Participant] = {}
         stays: dict[str, list[_Stay]] = {}
         aways: dict[str, list[_Away]] = {}
         late: dict[int, CourseStep] = {}
-        found = _stays_of(self._told.steps, self._times, self._name)
-        for step in self._told.steps:
-            last.update({self._name(member): member for member in step.members})
+        found = _stays_of(self._named, self._times)
+        for names, step in zip(self._named, self._told.steps, strict=True):
+            last.update(zip(names, step.members, strict=True))
         step_at = dict(zip(self._times, self._told.steps, strict=True))
         for name, was in found.items():
             stays[name], aways[name] = [], []
@@ -189,8 +190,11 @@ class _Retold:
         return went, gone if member.instance_id is not None else gone + own
 
     def _steps(self, stays: Mapping[str, list[_Stay]], late: Mapping[int, CourseStep]) -> list[CourseStep]:
-        events = [(time, 0, step) for time, step in zip(self._times, self._told.steps, strict=True)]
-        events += [(time, 1, step) for time, step in late.items()]
+        events = [
+            (time, 0, step, names)
+            for time, step, names in zip(self._times, self._told.steps, self._named, strict=True)
+        ]
+        events += [(time, 1, step, []) for time, step in late.items()]
         events.sort(key=lambda event: event[:2])
         starts = sorted((stay.start, name) for name, each in stays.items() for stay in each)
         ends = sorted(
@@ -201,7 +205,7 @@ class _Retold:
         steps: list[CourseStep] = []
         before: CourseStep | None = None
         sizes: tuple[int, ...] = ()
-        for number, (time, is_late, told) in enumerate(events):
+        for number, (time, is_late, told, names) in enumerate(events):
             while ends and ends[0][0] <= time:
                 present.discard(ends.pop(0)[1])
             while starts and starts[0][0] <= time:
@@ -210,8 +214,7 @@ class _Retold:
             if not is_late:
                 other_cause = before is not None and _identities(before) == _identities(told)
                 before, sizes = told, told.sizes
-                for member in told.members:
-                    name = self._name(member)
+                for name, member in zip(names, told.members, strict=True):
                     if name not in latest or latest[name].member_id != member.member_id:
                         latest[name] = member if name == member.identity else member._replace(identity=name)
                     elif latest[name].topics != member.topics or latest[name].rack != member.rack:
@@ -233,14 +236,11 @@ class _Retold:
         return steps
 
 
-def _stays_of(
-    steps: Iterable[CourseStep], times: Iterable[int], name_of: Callable[[Participant], str]
-) -> dict[str, list[_Stay]]:
-    """When each member was in the group."""
+def _stays_of(named: Iterable[Sequence[str]], times: Iterable[int]) -> dict[str, list[_Stay]]:
+    """When each member was in the group, by the names of those in each step."""
     stays: defaultdict[str, list[_Stay]] = defaultdict(list)
     present: set[str] = set()
-    for time, step in zip(times, steps, strict=True):
-        names = [name_of(member) for member in step.members]
+    for time, names in zip(times, named, strict=True):
         now = set(names)
         for name in present - now:
             stays[name][-1] = stays[name][-1]._replace(end=time)
@@ -254,7 +254,7 @@ def _stays_of(
 
 def _client_names(course: Course, times: list[int]) -> dict[str, str]:
     """The names of members without an instance id, by identity, as far as they can be told apart."""
-    stays = _stays_of(course.steps, times, lambda member: member.identity)
+    stays = _stays_of(([member.identity for member in step.members] for step in course.steps), times)
     members = {member.identity: member for step in course.steps for member in step.members}
     names: dict[str, str] = {}
     unnamed = [member for member in members.values() if member.instance_id is None]
