@@ -82,7 +82,8 @@ class Activity:
 
     def count(self, rebalance: Rebalance) -> None:
         """Take a rebalance; of a quiet one only the reasons and the time without owners count."""
-        self.reasons.update(reason.kind for reason in rebalance.reasons)
+        for reason in rebalance.reasons:
+            self.reasons[reason.kind] += 1
         self.unowned_seconds += rebalance.unowned_seconds
         if not rebalance.quiet:
             self.rebalances += 1
@@ -209,8 +210,7 @@ def _traffic(last: Snapshot, snapshot: Snapshot) -> Iterator[MemberTraffic]:
     ids, new_ids = last.by_member_id, snapshot.by_member_id
     if ids.keys() == new_ids.keys():
         return
-    differ = [ids[one] for one in ids.keys() - new_ids.keys()]
-    differ += [new_ids[one] for one in new_ids.keys() - ids.keys()]
+    differ = [ids.get(one) or new_ids[one] for one in ids.keys() ^ new_ids.keys()]
     names = sorted({member.instance_id or member.client_id for member in differ})
     old, new = _ids_of(last, names), _ids_of(snapshot, names)
     for name in names:

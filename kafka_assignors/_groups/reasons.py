@@ -55,7 +55,7 @@ HAND_OVER: Final = "hand-over of a cooperative rebalance"
 """The second round of a rebalance, whose reason is that of the first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # with slots it is pickled by Python: see `Rebalance`
 class Change:
     """Something that differs between two generations.
 

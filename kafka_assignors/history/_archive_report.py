@@ -12,7 +12,7 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from kafka_assignors._groups.saving import WhatIf
-from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember, make_member
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._chain import of_each_group
 from kafka_assignors.history._metrics import WINDOW, groups_of
@@ -195,7 +195,7 @@ def read_states(pickled: bytes) -> tuple[list[Rebalance], list[Snapshot]]:
             generation=generation,
             time_us=time_us,
             offset=offset,
-            members=tuple(map(SnapshotMember._make, members)),
+            members=tuple(map(make_member, members)),
         )
         for (group, generation, time_us, offset), members in drawn
     ]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, SnapshotMember
+from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, make_member
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.codec import compiled
 from kafka_assignors._wire.reader import GENERATION_SINCE
@@ -23,6 +23,8 @@ from kafka_assignors.history._tables.native import decode, numbers, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kafka_assignors._groups.snapshots import SnapshotMember
 
 ROWS: Final = 256
 """How many records are decoded at once: of 20 members each, about 2 MB of Python's objects."""
@@ -99,7 +101,7 @@ def _decode(key: Any, value: Any, places: Sequence[_Place]) -> dict[int, Snapsho
         _numbers(columns["rebalance_timeout_ms"]),
         strict=True,
     )
-    each = [SnapshotMember._make(row) for row in rows]
+    each = list(map(make_member, rows))
     odd = np.bincount(of_record, weights=said.odd, minlength=len(strategies)).tolist()
     bounds = bounds.tolist()
     state_times = np.frombuffer(columns["state_time"], dtype=np.int64).tolist()

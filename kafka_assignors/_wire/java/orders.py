@@ -86,9 +86,8 @@ class HashKeys(Generic[Key]):
     def __init__(self, keys: Iterable[Key], hash_of: Callable[[Key], int], *, room: int = 0) -> None:
         self._hash_of = hash_of
         self._hashes: dict[Key, int] = {}
-        self._in_first = [
-            0
-        ] * _FIRST_TABLE  # keys by bin of the first table; those of later ones have no more
+        # How many keys there are in each bin of the first table: in none of a later table there are more.
+        self._in_first = [0] * _FIRST_TABLE
         self._first: dict[Key, None] = {}
         self._table = _FIRST_TABLE
         while 4 * room > 3 * self._table:

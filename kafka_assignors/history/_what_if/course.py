@@ -66,7 +66,7 @@ class Participant(NamedTuple):
     session_timeout_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: see `Rebalance`
 class CourseStep:
     """A membership of a rebalance, or where the history begins.
 
