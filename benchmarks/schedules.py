@@ -91,6 +91,21 @@ class Row:
     broken: tuple[tuple[int, str], ...] = ()
     revisions: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, search: Search, tally: Tally, seconds: float, revision: str) -> Row:
+        """A search that was run."""
+        return cls(
+            search=search,
+            schedules=tally.schedules,
+            generations=tally.generations,
+            by_others=tally.by_others,
+            longest_ms=tally.longest_ms,
+            most_rounds=tally.most_rounds,
+            seconds=seconds,
+            broken=tuple((schedule.seed, fault) for schedule, fault in tally.broken),
+            revisions=(revision,),
+        )
+
     def joined(self, other: Row) -> Row:
         """One of both, of the same strategy and clients."""
         return Row(
@@ -142,17 +157,7 @@ def run(one: Search, revision: str) -> Row:
 
         began = time.monotonic()
         tally = search(one.schedules(), stop_at_first=False, watch=watch)
-    return Row(
-        search=one,
-        schedules=tally.schedules,
-        generations=tally.generations,
-        by_others=tally.by_others,
-        longest_ms=tally.longest_ms,
-        most_rounds=tally.most_rounds,
-        seconds=time.monotonic() - began,
-        broken=tuple((schedule.seed, fault) for schedule, fault in tally.broken),
-        revisions=(revision,),
-    )
+    return Row.of(one, tally, time.monotonic() - began, revision)
 
 
 def read(file: Path) -> tuple[dict[str, int], list[Row]]:

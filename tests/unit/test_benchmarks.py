@@ -315,17 +315,52 @@ def test_the_page_of_schedules_says_what_was_run_and_what_broke() -> None:
     tally = Tally(schedules=3, generations=1200, longest_ms=4500, most_rounds=2)
     tally.broken.append((draw(7, 10), "t-0 has two owners"))
     rows = [
-        schedules.Row(search=shown, tally=tally, seconds=90.0),
-        schedules.Row(search=schedules.Search(depth=2), tally=Tally(schedules=208), seconds=3.0),
+        schedules.Row.of(shown, tally, 90.0, "first"),
+        schedules.Row.of(schedules.Search(depth=2), Tally(schedules=208), 3.0, "first"),
+        schedules.Row.of(replace(shown, first=1_000_003), Tally(schedules=3), 30.0, "second"),
     ]
     planted = dict.fromkeys([fault.__name__ for fault in FAULTS], 0) | {"forgets_joins": 12}
     page = schedules.page(rows, planted, {"cores": "2"})
-    assert "**211 schedules, 3 of them drawn for cooperative groups: 1 broken.**" in page
-    assert "| cooperative-sticky | ours java | 3 | 1,200 | 1 | 0 | 4.5 | 2 | 1.5 |\n" in page
+    assert "**214 schedules, 6 of them drawn for cooperative groups: 1 broken.**" in page
+    assert "| cooperative-sticky | ours java | 6 | 1,200 | 1 | 0 | 4.5 | 2 | 2.0 |\n" in page
     assert "| cooperative-sticky | ours | all 208 of up to 2 steps | 0 | 0 | 0 | 0 | 0 | 0.1 |\n" in page
     assert "| forgets joins | ours | 12 |\n" in page
     assert "| throws joins away | ours | not in 20,000 |\n" in page
-    assert "- cores: 2\n\n## Broken: seed 7\n\n```\nt-0 has two owners\n```\n" in page
+    assert (
+        "- cores: 2\n- revision: first, second\n\n## Broken: seed 7\n\n```\nt-0 has two owners\n```\n" in page
+    )
+
+
+def test_a_search_that_was_ended_goes_on_with_its_next_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedules, "PART", 2)
+    monkeypatch.setattr(schedules, "plant", dict)
+    monkeypatch.setattr(
+        schedules, "searches", lambda _: [schedules.Search(count=5), schedules.Search(depth=1)]
+    )
+    page = tmp_path / "page.md"
+    ran: list[schedules.Search | None] = []
+
+    def run(part: schedules.Search, revision: str) -> schedules.Row:
+        if len(ran) == 2:
+            ran.append(None)
+            raise KeyboardInterrupt
+        ran.append(part)
+        return schedules.Row.of(part, Tally(schedules=part.count or 18), 1.0, revision)
+
+    monkeypatch.setattr(schedules, "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        schedules.main(["--output", str(page)])
+    assert "**4 schedules" in page.read_text(encoding="utf-8")
+    schedules.main(["--output", str(page)])
+    assert [(one.first, one.count, one.depth) for one in ran if one] == [
+        (1_000_000, 2, 0),
+        (1_000_002, 2, 0),
+        (1_000_004, 1, 0),
+        (1_000_000, 0, 1),
+    ]
+    assert "**23 schedules, 5 of them drawn" in page.read_text(encoding="utf-8")
 
 
 def test_a_stored_search_runs_the_schedules_that_it_names() -> None:
