@@ -12,7 +12,10 @@ What a leader believes of members' claims:
    and that plan gave the partition to another member: whoever took that plan cannot hold it.
 3. *A static member that has not taken this leader's last plan yet* may do so at any moment: the coordinator
    keeps its old subscription for it. What the plan gave it counts as held.
-4. *A member that never lets go keeps what it says it holds.* A claim can be false for ever, and then no
+4. *A static member that says an older generation than the last* may have taken the last plan, if that was
+   another leader's, and hang: what nobody claims of its topics counts as held. The next round shows whether
+   it has missed that plan. One that says no generation is taken for new.
+5. *A member that never lets go keeps what it says it holds.* A claim can be false for ever, and then no
    round follows by itself. So the leader begins one after 2 heartbeats, and again after 4 and 8. What is
    claimed all the same is given to the claimant, and an error says so: each partition has an owner, and none
    has two. Partitions of topics to which the claimant does not subscribe cannot be given to it: others get
@@ -20,6 +23,7 @@ What a leader believes of members' claims:
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -47,6 +51,7 @@ class _Given:
         topics, partition_ids, topic_bounds: As in `Group`.
         owner: (N,) the member that each partition was given to, `NOBODY` if it was held back.
         waits: Whether something was held back.
+        unheard: By member id, what generation each member said that may have taken another leader's plan.
     """
 
     members: tuple[str, ...]
@@ -55,9 +60,10 @@ class _Given:
     topic_bounds: IntArray
     owner: IntArray
     waits: bool
+    unheard: Mapping[str, int]
 
     @classmethod
-    def by(cls, plan: Plan, *, waits: bool) -> Self:
+    def by(cls, plan: Plan, *, waits: bool, unheard: Mapping[str, int]) -> Self:
         """What a plan gives."""
         group = plan.group
         return cls(
@@ -67,6 +73,7 @@ class _Given:
             topic_bounds=group.topic_bounds,
             owner=plan.owner,
             waits=waits,
+            unheard=unheard,
         )
 
     def told(self, group: Group) -> IntArray:
@@ -98,6 +105,7 @@ class HandOver:
         self._making: _Given | None = None  # in the present rebalance, which may not reach the group
         self._given: _Given | None = None  # by the plan that was this leader's and the group's last
         self._generation = NO_GENERATION  # in which that was
+        self._unheard: Mapping[str, int] = {}  # in the present rebalance, as in `_Given`
         self._rounds = 0  # that this leader began since then because nobody let go
         self._counted = NO_GENERATION  # the generation in which that was counted
         self._is_own = False  # whether it has begun the present round for that reason
@@ -121,6 +129,7 @@ class HandOver:
 
     def settle(self, group: Group, host: Host | None) -> Group:
         """The group with the claims that count as what they say, by rules 2 and 3."""
+        self._unheard = self._may_hold_more(group, host)
         claims, told = group.claims, None
         generation = claims.generation
         if host is not None and host.generation >= 0:
@@ -134,6 +143,33 @@ class HandOver:
         if not np.array_equal(generation, claims.generation):
             group = group.with_claims(replace(claims, generation=generation))
         return group if told is None else self._with_silent(group, told)
+
+    def _may_hold_more(self, group: Group, host: Host | None) -> Mapping[str, int]:
+        """By member id, what generation the members say that rule 4 is about."""
+        members = group.members
+        said = members.generations.tolist()
+        newest = (
+            max(said, default=NO_GENERATION) if host is None or host.generation < 0 else host.generation - 1
+        )
+        found = {
+            member: one
+            for member, instance, one in zip(members.ids, members.instance_ids, said, strict=True)
+            if instance is not None and 0 <= one < newest
+        }
+        if self._given is None or self._generation < newest:
+            return found
+        return {member: one for member, one in found.items() if self._given.unheard.get(member) == one}
+
+    def _unclaimed(self, plan: Plan) -> IntArray:
+        """The partitions that rule 4 keeps from those that the plan gives them to."""
+        group = plan.group
+        free = plan.owner != NOBODY
+        free[group.holders[:, 0]] = False
+        wanted = np.zeros(group.size, dtype=np.bool_)
+        for number, member in enumerate(group.members.ids):
+            if member in self._unheard:
+                wanted |= group.subscribes(np.full(group.size, number), group.topic_of)
+        return np.flatnonzero(free & wanted)
 
     def _with_silent(self, group: Group, told: IntArray) -> Group:
         """The group in which static members that have not taken the last plan hold what it gave them."""
@@ -168,15 +204,18 @@ class HandOver:
         self._count(group, host)
         awaited = awaited_holders(plan)
         owner, held_back = plan.owner, awaited[:0, 0]
-        if awaited.size:
+        if self._rounds < PATIENCE:
+            held_back = awaited[:, 0]
+            if self._unheard:
+                held_back = np.concatenate((held_back, self._unclaimed(plan)))
+        if held_back.size:
             owner = plan.owner.copy()
-            if self._rounds < PATIENCE:
-                held_back = awaited[:, 0]
-                owner[held_back] = NOBODY
-            else:
-                self._leave(group, awaited, owner)
+            owner[held_back] = NOBODY
+        elif awaited.size:
+            owner = plan.owner.copy()
+            self._leave(group, awaited, owner)
         sent = plan if owner is plan.owner else Plan.from_owner(group, owner)
-        self._making = _Given.by(sent, waits=bool(held_back.size))
+        self._making = _Given.by(sent, waits=bool(held_back.size), unheard=self._unheard)
         return sent, held_back
 
     def _count(self, group: Group, host: Host | None) -> None:

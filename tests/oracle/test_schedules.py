@@ -144,6 +144,26 @@ def test_a_slow_static_leader_that_restarts_between_two_rounds_loses_nothing() -
     assert {*told.owners.values()} == {"m1.2", "m2"}
 
 
+def test_what_another_leader_gave_to_a_static_member_that_hangs_is_not_given_away() -> None:
+    """Found by chaos, then by search: the coordinator keeps what it sent before that plan."""
+    told = run(
+        Schedule(
+            strategy="cooperative-sticky",
+            topics={"t": 2},
+            seed=1_000_278,
+            steps=(
+                Step(kind="join", target="m1", topics=("t",), static=True),
+                Step(kind="join", target="m2", topics=("t",)),
+                Step(after_ms=3, kind="cut", target="m2"),
+                Step(after_ms=8000, kind="pause", target="m1"),
+                Step(kind="join", target="m3", topics=("t",)),
+                Step(after_ms=10_100, kind="resume", target="m1"),
+            ),
+        )
+    )
+    assert sorted(told.owners) == ["t-0", "t-1"]
+
+
 @pytest.mark.parametrize(
     ("options", "fault"),
     [({"client": "nobody's"}, 'no client "nobody\'s"'), ({"strategy": "none"}, "no strategy 'none'")],

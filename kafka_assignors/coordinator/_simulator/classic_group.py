@@ -19,7 +19,7 @@ from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synce
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
     from kafka_assignors.coordinator._simulator.messages import Join, JoinReply, Sync, SyncReply
@@ -83,8 +83,9 @@ class ClassicGroup:
         strategy: The strategy of that; empty if there is none.
         leader: The leader's member id, None if there are no members.
         causes: Why each rebalance began, in order.
-        removed: Called with the id of each member that is removed, and of each static one that a generation
-            begins without: it is still in the group, but what it has may be given to others.
+        removed: Called with the id of each member that is removed.
+        passed_over: Called with the id of each static member that a generation begins without, and with what
+            it sent for an earlier one, by strategy: with that it is still in the group.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class ClassicGroup:
         self.leader: str | None = None
         self.causes: list[Cause] = []
         self.removed: Callable[[str], None] = lambda _: None
+        self.passed_over: Callable[[str, Mapping[str, bytes]], None] = lambda *_: None
         self._clock = clock
         self._new_id = new_id
         self._settings = settings or BrokerSettings()
@@ -411,7 +413,7 @@ class ClassicGroup:
                 if member.instance_id is None:
                     self._remove(member.member_id)
                 else:
-                    self.removed(member.member_id)
+                    self.passed_over(member.member_id, member.protocols)
         elected = elect_leader(self._members.order, leader=self.leader, joined=self._held.joins)
         if elected is None and self._members:  # static members that may yet come back
             self._round = self._clock.after(self._members.rebalance_timeout_ms, self._complete)

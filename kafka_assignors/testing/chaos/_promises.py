@@ -40,9 +40,9 @@ class Promise:
         sharing: Whether a partition has one owner, or all subscribers as owners.
         balance: How even loads are once the group has settled.
         sticky: Whether no more moves than the best balance wants.
-        keeps_silent: Whether nobody else gets what a static member has that does not join again. The
-            coordinator keeps such a member in the group until its session ends, and a leader of an eager
-            strategy gives its partitions away.
+        keeps_silent: Whether nobody else gets what a static member has that does not join again, unless it
+            claimed nothing when it joined: another leader takes it for new. The coordinator keeps a silent
+            member until its session ends, and a leader of an eager strategy gives its partitions away.
     """
 
     sharing: Sharing = "exclusive"
@@ -106,9 +106,9 @@ def without_excuse(timeline: Timeline, *, keeps_silent: bool = True) -> Iterator
         keeps_silent: See `Promise`. If not, a static member is excused that has not begun to join again.
     """
     static = {event.member for event in timeline.of(Started) if event.instance_id is not None}
-    joining: dict[str, list[float]] = defaultdict(list)
+    joining: dict[str, list[Joining]] = defaultdict(list)
     for joined in timeline.of(Joining):
-        joining[joined.member].append(joined.time)
+        joining[joined.member].append(joined)
     newest = _newest_generations(timeline)
     given: dict[str, list[OfPartitions]] = defaultdict(list)
     for event in timeline.of(AssignmentReceived, Assigned):
@@ -118,8 +118,10 @@ def without_excuse(timeline: Timeline, *, keeps_silent: bool = True) -> Iterator
         first, second = overlap.members
         generation = got[overlap.partition, second, overlap.start]
         had = _last_given(given[first], overlap.partition, overlap.start)
-        silent = first in static and not any(had.time < time < overlap.start for time in joining[first])
-        if newest[_id_of(had)] >= generation and (keeps_silent or not silent):
+        said = [one for one in joining[first] if one.time < overlap.start]
+        silent = first in static and not any(had.time < one.time for one in said)
+        kept = keeps_silent and bool(said) and said[-1].claimed_generation != NO_GENERATION
+        if newest[_id_of(had)] >= generation and (kept or not silent):
             yield overlap
 
 

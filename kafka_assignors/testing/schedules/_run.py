@@ -15,6 +15,7 @@ from kafka_assignors._timelines.events import (
     Revoked,
     name_of,
 )
+from kafka_assignors._wire.codec import read_subscriptions
 from kafka_assignors.coordinator._simulator.other_clients import UnaidedMember
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
@@ -81,11 +82,12 @@ def run(schedule: Schedule) -> Told:
     """Do a schedule, and hold the group to its invariants.
 
     At every instant: no partition has two owners by what applications were told (assigned, and not yet
-    revoked or lost). Excused are members that the coordinator has removed, or left behind, since they got it,
-    and those of kafka-python without our help that fell out of the group unheard. When the last step is over
-    and all members run again: each partition that somebody subscribes to gets its one owner, and the group
-    comes to rest, within `SETTLING_MS` and `ROUNDS` generations. What a leader of another client does is
-    counted; it breaks nothing.
+    revoked or lost). Excused are members that the coordinator has removed since they got it; static
+    ones that a generation began without, if the strategy is eager or they said no generation; and those of
+    kafka-python without our help that fell out of the group unheard. When the last step is over and all
+    members run again: each partition that somebody subscribes to gets its one owner, and the group comes to
+    rest, within `SETTLING_MS` and `ROUNDS` generations. What a leader of another client does is counted; it
+    breaks nothing.
 
     Raises:
         BrokenError: One of them does not hold.
@@ -109,6 +111,7 @@ class _Run:
             watch=self._watch,
         )
         self._group.group.removed = self._remove
+        self._group.group.passed_over = self._pass_over
         self._topics = dict(schedule.topics)
         self._smallest = dict(schedule.topics)  # how many partitions each topic had all the time
         self._owners: dict[TopicPartition, str] = {}
@@ -249,6 +252,18 @@ class _Run:
     def _remove(self, member_id: str) -> None:
         """The coordinator removes a member: what that has is no longer its own."""
         self._removed.add(member_id)
+        self._forfeit(member_id)
+
+    def _pass_over(self, member_id: str, sent: Mapping[str, bytes]) -> None:
+        """A generation begins without a static member: leaders of eager strategies give away what that has.
+
+        So do those of cooperative ones, if it was new when it joined: it is as one that has just come.
+        """
+        subscriptions = read_subscriptions([*sent.values()])
+        if "cooperative-sticky" not in sent or subscriptions.generations.max() < 0:
+            self._forfeit(member_id)
+
+    def _forfeit(self, member_id: str) -> None:
         name = self._names.get(member_id)
         if name is not None:
             self._forfeited |= {(partition, name) for partition in self._group.members[name].held}

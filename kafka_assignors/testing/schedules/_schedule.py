@@ -41,7 +41,7 @@ WEIGHTS: Final[Mapping[Kind, int]] = {
     "join": 8,
     "leave": 3,
     "crash": 3,
-    "restart": 2,
+    "restart": 5,
     "freeze": 2,
     "thaw": 4,
     "pause": 2,
@@ -63,6 +63,9 @@ GAPS_MS: Final = (0, 0, 1, 2, 3, 10, 50, 100, 200, 300, 300, 700, 1000, 1000, 15
 BURSTS_MS: Final = (700, 1000, 1000, 1300, 1500, 2000)
 """The same for schedules that never let a group come to rest."""
 
+LONG_MS: Final = (300, 1000, 4000, 4000, 8000, 8000, 16_000)
+"""The same for schedules in which sessions and rebalances time out."""
+
 PACES_MS: Final = ((100, 0), (100, 0), (100, 300), (50, 500), (100, 1000), (100, 1000), (50, 3000), (0, 500))
 """How long members poll at a time, and work between polls."""
 
@@ -79,7 +82,7 @@ _BECOMES: Final[Mapping[Kind, str]] = {
 }
 _ENDS: Final[Mapping[Kind, str]] = {"thaw": "frozen", "resume": "paused", "reconnect": "cut off"}
 _FEW: Final = 16  # steps of which any two are tried to leave out together
-_STATIC: Final = 0.2  # of the members
+_STATIC: Final = (0, 0.2, 0.2, 1)  # of the members
 _ALL_TOPICS: Final = 0.5  # of the subscriptions
 
 
@@ -182,6 +185,7 @@ class Schedule:
                     steps=tuple(
                         replace(step, topics=tuple(name for name in step.topics if name != topic))
                         for step in self.steps
+                        if step.target != topic
                     ),
                 )
 
@@ -255,7 +259,8 @@ class _Draw:
         self._weights = {kind: weight * random.choice((0, 1, 1, 3)) for kind, weight in WEIGHTS.items()}
         self._weights["join"] = max(self._weights["join"], 4)
         self._paces = random.choice((PACES_MS, PACES_MS, ((100, 0), (100, 1000)), ((100, 0),)))
-        self._gaps = random.choice((GAPS_MS, GAPS_MS, BURSTS_MS))
+        self._gaps = random.choice((GAPS_MS, GAPS_MS, BURSTS_MS, LONG_MS))
+        self._share_static = random.choice(_STATIC)
 
     def schedule(self, seed: int, length: int, strategy: str) -> Schedule:
         random = self._random
@@ -314,7 +319,7 @@ class _Draw:
         name = f"m{self._count}"
         self._alive[name] = ""
         poll_ms, work_ms = random.choice(self._paces)
-        static = random.random() < _STATIC
+        static = random.random() < self._share_static
         if static:
             self._static.add(name)
         return Step(

@@ -163,6 +163,35 @@ def test_a_static_member_may_still_take_what_the_last_plan_gave_it() -> None:
     assert given == {"leader": [0, 2], "s": [1], "new": []}
 
 
+def test_a_static_member_may_hang_with_what_another_leader_gave_it() -> None:
+    """It says generation 5 for ever: whether it was in generation 6, and with what, nobody can tell."""
+    round_of = Round()
+    static = ("s",)
+    members = {"leader": ([0], 6), "s": ([1], 5), "new": ([], -1)}
+    for generation in range(7, 7 + PATIENCE):
+        assert round_of(generation, members, static=static) == {"leader": [0], "s": [1], "new": []}
+        round_of.wait()
+        members = {**members, "leader": ([0], generation), "new": ([], generation)}
+    # A member that has gone by itself for so long is no reason to leave partitions without an owner.
+    assert round_of(7 + PATIENCE, members, static=static) == {"leader": [0, 3], "s": [1], "new": [2]}
+
+
+def test_a_static_member_that_missed_a_plan_is_asked_once_more() -> None:
+    round_of = Round()
+    static = ("s",)
+    assert round_of(7, {"leader": ([0], 6), "s": ([1], 5)}, static=static) == {"leader": [0], "s": [1]}
+    assert round_of(8, {"leader": ([0], 7), "s": ([1], 7)}, static=static) == {"leader": [0, 2], "s": [1, 3]}
+
+
+@pytest.mark.parametrize(
+    ("said", "static"), [(5, ()), (-1, ("s",)), (6, ("s",))], ids=["dynamic", "new", "in the last generation"]
+)
+def test_what_nobody_claims_is_given_away_at_once_otherwise(said: int, static: tuple[str, ...]) -> None:
+    """The coordinator removes dynamic members that hang."""
+    given = Round()(7, {"leader": ([0], 6), "s": ([1] if said >= 0 else [], said)}, static=static)
+    assert sorted([*given["leader"], *given["s"]]) == [0, 1, 2, 3]
+
+
 def test_static_members_are_told_that_a_round_follows_and_begin_it_if_nobody_does() -> None:
     round_of = Round()
     static = ("s",)

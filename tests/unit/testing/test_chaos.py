@@ -448,10 +448,11 @@ def test_a_member_that_has_not_taken_its_assignment_is_in_the_group_by_its_own_w
 
 
 def test_a_silent_static_member_is_excused_where_the_strategy_gives_its_partitions_away() -> None:
-    def timeline(*joining: Event, instance_id: str | None = "static") -> Timeline:
+    def timeline(*joining: Event, instance_id: str | None = "static", claimed: int = 0) -> Timeline:
         return Timeline(
             [
                 event(0, "a", "started", instance_id=instance_id),
+                event(0.5, "a", "metadata", claimed_generation=claimed),
                 *identified("id-a", *told(1, 1, {"a": "01"})),
                 *joining,
                 *identified("id-b", event(1.9, "b", "assign", generation=2, claims={"id-a": {}, "id-b": {}})),
@@ -463,6 +464,7 @@ def test_a_silent_static_member_is_excused_where_the_strategy_gives_its_partitio
     silent = timeline()
     assert [*without_excuse(silent, keeps_silent=False)] == []
     assert len([*without_excuse(silent)]) == 1
+    assert [*without_excuse(timeline(claimed=-1))] == []  # another leader takes it for new
     keep(PROMISES["random"], silent, 2, partitions(2), -1)
     with pytest.raises(AssertionError, match=r"t-1 was still a's by its application when b got it"):
         keep(PROMISES["cooperative-sticky"], silent, 2, partitions(2), -1)
