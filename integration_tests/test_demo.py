@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,14 @@ def test_strategies_are_compared_in_one_table(kafka_cluster: Any) -> None:
     assert "The same story by each strategy" in shown
 
 
+def descendants(pid: int) -> Iterator[int]:
+    """The processes that a process has started, and those that these have."""
+    for of_thread in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, of_thread.read_text().split()):
+            yield child
+            yield from descendants(child)
+
+
 def test_ctrl_c_leaves_nothing_running(kafka_cluster: Any) -> None:
     demo = subprocess.Popen(
         [COMMAND, "demo", "--bootstrap-servers", ",".join(kafka_cluster.bootstrap_servers)],
@@ -74,11 +83,10 @@ def test_ctrl_c_leaves_nothing_running(kafka_cluster: Any) -> None:
             break
     else:
         pytest.fail(f"the demo ended early: {demo.communicate()}")
-    threads = Path(f"/proc/{demo.pid}/task").glob("*/children")
-    children = [int(pid) for of_thread in threads for pid in of_thread.read_text().split()]
-    assert len(children) >= 3
+    started = [*descendants(demo.pid)]
+    assert len(started) >= 3
     os.killpg(demo.pid, signal.SIGINT)
     _, said = demo.communicate(timeout=30)
     assert demo.returncode == 130
     assert "nothing is left running" in said
-    assert [pid for pid in children if Path(f"/proc/{pid}").exists()] == []
+    assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
