@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -168,6 +169,22 @@ def test_members_go_on_and_others_start_when_the_process_that_forks_is_gone() ->
         each.wait()
     assert [(event["event"], event.get("status")) for event in before][-1] == ("exited", None)
     assert [(event["event"], event.get("status")) for event in after][-1] == ("exited", -signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere members are not forked")
+def test_an_exit_status_that_nobody_reads_stops_no_other_member() -> None:
+    with tempfile.TemporaryFile() as log:
+        forgotten = cast("Any", processes.start_process(log))
+        asked = forgotten._asked
+        for file in (forgotten._ended, forgotten.stdin, forgotten.stdout):
+            file.close()
+        while Path(f"/proc/{forgotten.pid}").exists():
+            pass  # it ends with its standard input, and has then been waited for
+        other = processes.start_process(log)
+        other.signal(signal.SIGKILL)
+        assert other.wait() == -signal.SIGKILL
+    assert asked.alive
+    assert cast("Any", other)._asked is asked
 
 
 def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tmp_path: Path) -> None:

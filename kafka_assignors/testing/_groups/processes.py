@@ -272,8 +272,9 @@ def _reap(alive: dict[int, int]) -> None:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             del alive[pid]
-            with os.fdopen(tells, "w") as file, contextlib.suppress(BrokenPipeError):
-                file.write(str(os.waitstatus_to_exitcode(status)))
+            with contextlib.suppress(BrokenPipeError):  # nobody may want to know
+                os.write(tells, str(os.waitstatus_to_exitcode(status)).encode())
+            os.close(tells)
 
 
 def _await(pid: int, number: int) -> None:
