@@ -134,11 +134,11 @@ def searches(scale: float) -> list[Search]:
         return Search(strategy=strategy, clients=clients, count=round(count * scale))
 
     return [
+        Search(depth=4),
+        Search(depth=4, clients=("unaided",)),
         drawn(600_000),
         drawn(250_000, MIXED),
         drawn(150_000, ("unaided",)),
-        Search(depth=4),
-        Search(depth=4, clients=("unaided",)),
         *(drawn(20_000, strategy=strategy) for strategy in ("range", "roundrobin", "sticky", "random")),
         *(drawn(20_000, MIXED, strategy) for strategy in ("range", "sticky")),
         *([Search(depth=5)] if scale >= 1 else []),
