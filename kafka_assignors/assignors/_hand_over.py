@@ -29,7 +29,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from kafka_assignors._model.arrays import NOBODY, IntArray
+from kafka_assignors._model.arrays import NOBODY, BoolArray, IntArray
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._model.plan import Plan
@@ -98,6 +98,15 @@ class _Given:
         return told
 
 
+def _static_behind(group: Group, generation: int) -> BoolArray:
+    """(M,) whether each member is static and says an older generation, or none."""
+    instances = group.members.instance_ids
+    if instances.count(None) == len(instances):
+        return np.zeros(len(instances), dtype=np.bool_)
+    is_static = np.array([instance is not None for instance in instances], dtype=np.bool_)
+    return is_static & (group.members.generations < generation)
+
+
 class HandOver:
     """The leader's state between two rounds of a cooperative rebalance."""
 
@@ -146,16 +155,13 @@ class HandOver:
 
     def _may_hold_more(self, group: Group, host: Host | None) -> Mapping[str, int]:
         """By member id, what generation the members say that rule 4 is about."""
-        members = group.members
-        said = members.generations.tolist()
-        newest = (
-            max(said, default=NO_GENERATION) if host is None or host.generation < 0 else host.generation - 1
-        )
-        found = {
-            member: one
-            for member, instance, one in zip(members.ids, members.instance_ids, said, strict=True)
-            if instance is not None and 0 <= one < newest
-        }
+        said = group.members.generations
+        if host is None or host.generation < 0:
+            newest = int(said.max(initial=NO_GENERATION))
+        else:
+            newest = host.generation - 1
+        behind = np.flatnonzero(_static_behind(group, newest) & (said >= 0))
+        found = {group.members.ids[number]: int(said[number]) for number in behind.tolist()}
         if self._given is None or self._generation < newest:
             return found
         return {member: one for member, one in found.items() if self._given.unheard.get(member) == one}
@@ -173,15 +179,12 @@ class HandOver:
 
     def _with_silent(self, group: Group, told: IntArray) -> Group:
         """The group in which static members that have not taken the last plan hold what it gave them."""
-        members = group.members
-        silent = (members.generations < self._generation) & np.array(
-            [instance is not None for instance in members.instance_ids], dtype=np.bool_
-        )
+        silent = _static_behind(group, self._generation)
         if not silent.any():
             return group
         partition = np.flatnonzero((told != NOBODY) & silent[told])
         claims = group.claims
-        size = len(members)
+        size = len(group.members)
         known = np.isin(partition * size + told[partition], claims.partition * size + claims.member)
         partition = partition[~known]
         member = told[partition]
