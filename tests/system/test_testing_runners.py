@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,8 +13,9 @@ from typing import Any, cast
 
 import pytest
 
+from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.testing._brokers.access import Access
-from kafka_assignors.testing._groups import processes
+from kafka_assignors.testing._groups import processes, runners
 from kafka_assignors.testing._groups.clients import CommitError
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import imported
@@ -178,13 +180,47 @@ def test_an_exit_status_that_nobody_reads_stops_no_other_member() -> None:
         asked = forgotten._asked
         for file in (forgotten._ended, forgotten.stdin, forgotten.stdout):
             file.close()
-        while Path(f"/proc/{forgotten.pid}").exists():
-            pass  # it ends with its standard input, and has then been waited for
+        proc = Path(f"/proc/{forgotten.pid}")
+        # It ends with its standard input, and is gone once it has been waited for.
+        wait_until(lambda: [str(proc)] * proc.exists(), 30, "the member's process to be gone")
         other = processes.start_process(log)
         other.signal(signal.SIGKILL)
         assert other.wait() == -signal.SIGKILL
     assert asked.alive
     assert cast("Any", other)._asked is asked
+
+
+def test_a_request_that_comes_in_pieces_is_received_whole() -> None:
+    ours, theirs = socket.socketpair()
+
+    def send() -> None:
+        for piece in range(5):
+            ours.sendall(bytes([piece]))
+
+    with ours, theirs:
+        sender = threading.Thread(target=send)
+        sender.start()
+        assert processes._receive(theirs, 5) == bytes(range(5))
+        sender.join()
+        ours.sendall(b"ab")
+        ours.shutdown(socket.SHUT_WR)
+        with pytest.raises(EOFError, match="2 of 3 bytes"):
+            processes._receive(theirs, 3)
+
+
+def test_a_process_that_is_started_afresh_freezes_thaws_and_ends_as_a_forked_one_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runners, "start_process", processes._Fresh)
+    told: list[Mapping[str, Any]] = []
+    runner = member(told)
+    runner.start()
+    runner.freeze()
+    runner.thaw()
+    runner.crash()
+    runner.kill()  # what has ended, and was waited for, is not signalled again
+    runner.wait()
+    assert [(event["event"], event.get("status")) for event in told][-1] == ("exited", -signal.SIGKILL)
 
 
 def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tmp_path: Path) -> None:

@@ -36,6 +36,21 @@ _LENGTH: Final = struct.Struct("!Q")
 _FILES: Final = 4  # standard input, output and error, and where the exit status goes
 
 
+def _receive(connection: socket.socket, size: int) -> bytes:
+    """Receive so many bytes; a signal may end a single call before they are all there.
+
+    Raises:
+        EOFError: The other end was closed before.
+    """
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(size - len(parts))
+        if not part:
+            raise EOFError(f"the other end was closed after {len(parts)} of {size} bytes")
+        parts += part
+    return bytes(parts)
+
+
 class MemberProcess(Protocol):
     """A process that runs a member; `ProcessRunner` is its only user.
 
@@ -92,7 +107,9 @@ class _Fresh:
     def signal(self, number: signal.Signals) -> None:
         """See `MemberProcess`."""
         self._process.send_signal(number)
-        _await(self.pid, number)
+        # It may have been waited for already; and macOS has `waitid` since Python 3.13 only.
+        with contextlib.suppress(ChildProcessError, AttributeError):
+            _await(self.pid, number)
 
     def wait(self) -> int | None:
         """See `MemberProcess`."""
@@ -108,7 +125,7 @@ class _Forked:
     Args:
         pid: Its id.
         asked: The process that forks.
-        files: The ends of its standard input and output, and of the socket that its exit status comes by.
+        files: The ends of its standard input and output, and of the pipe that its exit status comes by.
     """
 
     def __init__(
@@ -185,12 +202,10 @@ class _ForkingProcess:
     def ask(self, request: dict[str, Any], files: list[int] | None = None) -> int | None:
         """Have it do something; return the process's id, or None if it has ended itself."""
         body = json.dumps(request).encode()
-        with self._asking, contextlib.suppress(OSError):
+        with self._asking, contextlib.suppress(OSError, EOFError):
             socket.send_fds(self._socket, [_LENGTH.pack(len(body))], files or [])
             self._socket.sendall(body)
-            answer = self._socket.recv(_LENGTH.size, socket.MSG_WAITALL)
-            if len(answer) == _LENGTH.size:
-                return int(_LENGTH.unpack(answer)[0])
+            return int(_LENGTH.unpack(_receive(self._socket, _LENGTH.size))[0])
         return None
 
 
@@ -246,9 +261,11 @@ def serve(asks: socket.socket) -> bool:
             if asks not in ready:
                 continue
             header, files, *_ = socket.recv_fds(asks, _LENGTH.size, _FILES)
-            if len(header) < _LENGTH.size:
+            try:
+                header += _receive(asks, _LENGTH.size - len(header))
+                request = json.loads(_receive(asks, _LENGTH.unpack(header)[0]))
+            except EOFError:
                 return False
-            request = json.loads(asks.recv(_LENGTH.unpack(header)[0], socket.MSG_WAITALL))
             if files:
                 pid = os.fork()
                 if pid == 0:
