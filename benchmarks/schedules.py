@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine
+from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.testing.schedules import Tally, broken, draw, every, search
 from kafka_assignors.testing.schedules._clients import CLIENTS
 from tests.support.planted_faults import FAULTS
@@ -147,8 +147,7 @@ def searches(scale: float) -> list[Search]:
 
 def run(one: Search, revision: str) -> Row:
     """Run a search."""
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns) as progress:
+    with progress_bar() as progress:
         label = f"{one.strategy}, {' '.join(one.clients)}, from {one.first:,}"
         bar = progress.add_task(label, total=one.count or None)
 
