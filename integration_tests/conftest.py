@@ -1,4 +1,4 @@
-"""What many tests here begin with: clusters by their shape, each started once in a process.
+"""What many tests here begin with: clusters by their shape, each started once in a run.
 
 Topics and groups come from the plug-in, and so does `kafka_cluster`, one broker that wants no password. A
 cluster of another shape stops after the last test that takes it: idle brokers take time from the others.

@@ -162,7 +162,7 @@ def add_json(parser: ArgumentParser, what: str = "print the result as JSON", *, 
 
 
 def add_client(parser: Any, *, required: bool) -> None:
-    """Add the options of a `Client`, to a parser or a group of its arguments."""
+    """Add the options of a `ClusterClient`, to a parser or a group of its arguments."""
     parser.add_argument(
         "--bootstrap-servers",
         type=lambda text: text.split(","),
