@@ -1,6 +1,7 @@
 """Members' processes, of which none is left over whenever Ctrl-C comes, and their threads."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -188,6 +189,28 @@ def test_an_exit_status_that_nobody_reads_stops_no_other_member() -> None:
         assert other.wait() == -signal.SIGKILL
     assert asked.alive
     assert cast("Any", other)._asked is asked
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere members are not forked")
+def test_an_exit_status_is_known_though_another_process_has_its_pipe_open() -> None:
+    ended, tells = os.pipe()
+    with os.fdopen(ended, "rb") as reads, os.fdopen(tells, "wb") as writes:
+        writes.write(b"-9\n")
+        writes.flush()
+        asked = cast("Any", None)  # it is not asked
+        assert processes._Forked(1, asked, (writes, reads, reads)).wait() == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere members are not forked")
+def test_members_end_while_another_is_frozen_that_has_done_nothing_yet() -> None:
+    with tempfile.TemporaryFile() as log:
+        for _ in range(20):
+            ends, freezes = processes.start_process(log), processes.start_process(log)
+            freezes.signal(signal.SIGSTOP)
+            ends.signal(signal.SIGKILL)
+            assert ends.wait() == -signal.SIGKILL
+            freezes.signal(signal.SIGKILL)
+            assert freezes.wait() == -signal.SIGKILL
 
 
 def test_a_request_that_comes_in_pieces_is_received_whole() -> None:

@@ -147,8 +147,9 @@ class _Forked:
         """See `MemberProcess`."""
         with self._waiting:
             if not self._ended.closed:
+                # Not until its end: a member that was frozen right after its fork has all of them open.
                 with self._ended:
-                    told = self._ended.read()
+                    told = self._ended.readline()
                 self._status = int(told) if told else None
         return self._status
 
@@ -290,7 +291,7 @@ def _reap(alive: dict[int, int]) -> None:
         if ended:
             del alive[pid]
             with contextlib.suppress(BrokenPipeError):  # nobody may want to know
-                os.write(tells, str(os.waitstatus_to_exitcode(status)).encode())
+                os.write(tells, b"%d\n" % os.waitstatus_to_exitcode(status))
             os.close(tells)
 
 
