@@ -58,6 +58,16 @@ def kinds(events: tuple[Happened, ...]) -> list[str]:
     return [event.kind for event in events]
 
 
+def test_a_member_has_begun_once_its_consumer_has_subscribed(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, [RangePartitionAssignor], settings=LONG)
+    member = group.join("a", held=True)
+    group.wait_for(lambda: member.last_event is not None, what="its process to run")
+    assert not member.begun
+    member.release()
+    group.wait_for(lambda: member.begun, what="a to subscribe")
+    assert kinds(group.timeline.events)[:2] == ["started", "subscribed"]
+
+
 def test_what_is_not_consumed_is_said_to_be_in_the_log(
     topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:

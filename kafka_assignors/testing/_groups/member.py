@@ -89,6 +89,7 @@ class Member:
         frozen: Whether it was frozen and not yet thawed.
         paused: Whether it was told not to poll.
         held: Whether it waits for `release` before it makes its consumer.
+        begun: Whether it has made its consumer and subscribed.
         topics: What it subscribes to; empty after `unsubscribe`.
     """
 
@@ -113,6 +114,7 @@ class Member:
         self.frozen = False
         self.paused = False
         self.held = config.held
+        self.begun = False
         self.topics = topics
         self.last_event: Event | None = None
         self._told_to_end = False
@@ -168,6 +170,8 @@ class Member:
         self.last_event = event
         self._events.append(event)
         match event:
+            case Subscribed():
+                self.begun = True
             case Joining():
                 self.joining = True
             case AssignmentReceived():
@@ -319,6 +323,8 @@ class Member:
 
     def freeze(self) -> None:
         """Stop the process with all its threads, as a long pause of the machine would; stopped on return.
+
+        If it has not `begun`, it may give up looking for its brokers when it goes on: clients count the time.
 
         Raises:
             NotInAThreadError: It runs in a thread.

@@ -367,7 +367,10 @@ class _Run:
             case "crash":
                 self._members.pop(step.target).crash()
             case "freeze":
-                self._members[step.target].freeze()
+                member = self._members[step.target]
+                # One that is frozen before it has found its brokers gives up on them when it goes on.
+                self._group.wait_for(lambda: member.begun, what=f"{member.name} to subscribe")
+                member.freeze()
             case "thaw":
                 self._members[step.target].thaw()
             case "pause":
