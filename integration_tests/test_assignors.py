@@ -112,6 +112,29 @@ def test_a_static_member_restarts_without_a_rebalance(
     assert len(group.timeline.of(Led)) == plans
 
 
+def test_a_static_member_that_comes_back_with_fewer_topics_gets_its_partitions_of_them(
+    topic_factory: MakeTopic, consumer_group: MakeGroup
+) -> None:
+    """The coordinator gives it what it had, which it cannot take, and by itself makes no rebalance."""
+    wanted, dropped = topic_factory(4), topic_factory(4)
+    group = consumer_group([wanted, dropped], [CooperativeStickyAssignor], settings=LONG_SESSION)
+    for name in "ab":
+        group.join(name, instance_id=f"instance-{name}")
+    group.wait_stable()
+    leader = group.timeline.of(Led)[-1].member  # one that comes back makes a rebalance
+    (follower,) = {*"ab"} - {leader}
+    back = group.members[follower].restart(topics=[wanted])
+    after = group.wait_stable()
+    assert {name: {one.topic for one in owned} for name, owned in after.assignments.items()} == {
+        leader: {dropped},
+        back.name: {wanted},
+    }
+    assert sizes(after) == {leader: 4, back.name: 4}
+    # Given the old ones, told to give them up, given the new ones: not again and again until it is expelled.
+    assert len([event for event in group.timeline.of(Joining) if event.member == back.name]) <= 4
+    assert never_two_owners(group)
+
+
 @pytest.mark.parametrize("assignor", [*EXCLUSIVE, BroadcastAssignor])
 def test_new_partitions_of_a_topic_are_noticed_and_assigned(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any

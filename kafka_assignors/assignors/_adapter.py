@@ -370,7 +370,12 @@ class Assignor(AbstractPartitionAssignor):
             if not host.cooperative:
                 return standing.memory
             lost = host.generation < 0 or bool(standing.untrusted)
-            return Claim(held=True) if lost else replace(standing.memory, held=True)
+            claim = Claim(held=True) if lost else replace(standing.memory, held=True)
+            if not host.partitions and 0 <= host.refused == host.generation:
+                # It was given an assignment that it could not take, and will be again, unless it says
+                # something else than before: that it has nothing of it.
+                return replace(claim, generation=host.generation)
+            return claim
         cooperative = RebalanceProtocol.COOPERATIVE in self.supported_protocols()
         if standing.consumer is not None:
             log.warning(

@@ -23,7 +23,8 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import TopicPartition
 
-from kafka_assignors.assignors._joins import complete
+from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors.assignors._joins import REFUSED, complete
 from kafka_assignors.assignors._sent import AllMembers, Sent, needs_only_topics, takes
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ class Host(ABC):
     @abstractmethod
     def partitions(self) -> frozenset[TopicPartition]:
         """The partitions that the consumer has at this moment."""
+
+    @property
+    def refused(self) -> int:
+        """The generation whose assignment the consumer has refused; negative if it has refused none."""
+        return NO_GENERATION
 
     @property
     @abstractmethod
@@ -212,6 +218,11 @@ class KafkaPythonHost(Host):
         """As `Host`."""
         name: str | None = self.coordinator._generation.protocol  # noqa: SLF001
         return name
+
+    @property
+    def refused(self) -> int:
+        """As `Host`."""
+        return int(vars(self.coordinator).get(REFUSED, NO_GENERATION))
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:

@@ -10,6 +10,9 @@ narrows its subscription, while it joins goes on holding what it has to give up.
 
 - A join that has ended since the last poll is taken in this one, as Java's consumer does (its `joinFuture`),
   as long as the coordinator knows the member: it is asked if its last answer is old.
+- That a cooperative consumer refused an assignment, as it does not subscribe to all of its topics, is noted.
+  A static member that comes back with fewer topics is given its old assignment again and again, unless its
+  next subscription differs from the last (KIP-345).
 - A cooperative consumer that is joining, and has partitions to give up, gives them up before it joins again:
   `on_partitions_lost` if it was expelled, `on_partitions_revoked` for topics that it no longer subscribes to.
 """
@@ -25,6 +28,7 @@ from typing import Any, Final
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.errors import KafkaError, RebalanceInProgressError
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState
 
 log = logging.getLogger(__name__)
@@ -32,6 +36,9 @@ log = logging.getLogger(__name__)
 _JOINS: Final = "_do_join_and_sync_async"
 _ASKS: Final = "_send_heartbeat_request"
 _NEEDED: Final = ("_generation", "_rebalance_protocol", "_subscription", "config", "rejoining", "state")
+
+REFUSED: Final = "_kafka_assignors_refused"
+"""The coordinator's attribute that has the generation whose assignment the consumer refused."""
 
 FRESH: Final = 2 / 3
 """For which part of the session the coordinator's last answer counts as its word that it knows the member."""
@@ -69,6 +76,8 @@ def complete(coordinator: Any) -> None:
         if late is not None and (heard := await _heard(consumer, late)) is not None:
             ended = replace(late, at=heard)  # for the next poll, if this one is over before it takes it
             return late.assignment
+        if late is not None and _is_refused(consumer, late):
+            own[REFUSED] = late.generation.generation_id
         if _has_to_prepare(consumer):
             # What the poll does about this error is to join again, with all that comes before.
             consumer.rejoining = False
@@ -97,6 +106,18 @@ async def _heard(coordinator: Any, late: _Ended) -> float | None:
         log.info("An assignment that came between two polls does not count any more: %s", error)
         return None
     return time.monotonic()
+
+
+def _is_refused(coordinator: Any, late: _Ended) -> bool:
+    """Whether a cooperative consumer got an assignment with topics that it does not subscribe to."""
+    if (
+        coordinator._generation is not late.generation  # noqa: SLF001
+        or coordinator._rebalance_protocol != RebalanceProtocol.COOPERATIVE  # noqa: SLF001
+    ):
+        return False
+    wanted = coordinator._subscription.subscription or ()  # noqa: SLF001
+    assigned = ConsumerProtocolAssignment.decode(late.assignment).partitions()
+    return any(one.topic not in wanted for one in assigned)
 
 
 def _has_to_prepare(coordinator: Any) -> bool:
