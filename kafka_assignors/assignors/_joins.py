@@ -116,7 +116,10 @@ def _is_refused(coordinator: Any, late: _Ended) -> bool:
     ):
         return False
     wanted = coordinator._subscription.subscription or ()  # noqa: SLF001
-    assigned = ConsumerProtocolAssignment.decode(late.assignment).partitions()
+    try:
+        assigned = ConsumerProtocolAssignment.decode(late.assignment).partitions()
+    except Exception:  # noqa: BLE001 - the leader may have sent anything; the poll that took it has raised this
+        return False
     return any(one.topic not in wanted for one in assigned)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignors import _client, _joins as joins
 
@@ -85,3 +88,35 @@ def test_it_is_not_kept_alive_by_that() -> None:
 @pytest.mark.parametrize("version", ["3.0.12", "3.0.13", "3.1.0.dev1", "4.0.0"])
 def test_a_client_that_is_new_enough_is_taken(version: str) -> None:
     _client.check(version)
+
+
+def ended(coordinator: Any, assignment: bytes) -> Any:
+    return joins._Ended(coordinator._generation, assignment, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("topics", "refused"),
+    [(["orders"], False), (["orders", "events"], False), (["events"], True), ([], True)],
+)
+def test_an_assignment_of_other_topics_than_are_subscribed_to_is_refused(
+    topics: list[str], refused: bool
+) -> None:
+    coordinator = made()
+    coordinator._generation = object()
+    coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE
+    coordinator._subscription = SimpleNamespace(subscription={*topics})
+    assignment = ConsumerProtocolAssignment(0, [("orders", [0, 1])], b"").encode()
+    assert joins._is_refused(coordinator, ended(coordinator, assignment)) is refused
+    another = joins._Ended(object(), assignment, 0.0)
+    assert not joins._is_refused(coordinator, another)
+    coordinator._rebalance_protocol = RebalanceProtocol.EAGER
+    assert not joins._is_refused(coordinator, ended(coordinator, assignment))
+
+
+@pytest.mark.parametrize("junk", [b"", b"\0", b"\0\0\xff\xff\xff\xfe"])
+def test_an_assignment_that_cannot_be_read_is_not_in_the_way_of_the_next_join(junk: bytes) -> None:
+    coordinator = made()
+    coordinator._generation = object()
+    coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE
+    coordinator._subscription = SimpleNamespace(subscription={"orders"})
+    assert not joins._is_refused(coordinator, ended(coordinator, junk))
