@@ -19,7 +19,12 @@ MARKERS: Final = {
 }
 """The marker of all tests in a folder."""
 
-MARKERS_OF_FIXTURES: Final = {"spark": "spark", "java": "java", "kafka_3_9": "java"}
+MARKERS_OF_FIXTURES: Final = {
+    "spark": "spark",
+    "java": "java",
+    "kafka_3_9": "java",
+    "object_store": "system",
+}
 """The marker of tests that use a fixture, wherever they are."""
 
 SHAPES: Final = (

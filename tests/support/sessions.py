@@ -1,4 +1,4 @@
-"""Spark and Kafka's own Java classes: fixtures that start once in a process that runs tests."""
+"""Spark, an object store, Kafka's own Java classes: fixtures that start once in a process of tests."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.support.java.oracle import JavaOracle
+    from tests.support.object_store import ObjectStore
 
 KAFKA_3_9 = [
     "org.apache.kafka:kafka-clients:3.9.1",
@@ -34,6 +35,15 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session("local[2]", settings=settings)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[ObjectStore]:
+    """A store that speaks S3; each test takes buckets of its own from it."""
+    from tests.support.object_store import running_object_store  # noqa: PLC0415 - see above
+
+    with running_object_store() as store:
+        yield store
 
 
 @pytest.fixture(scope="session")
