@@ -12,7 +12,6 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
@@ -20,7 +19,9 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._schemas import ARCHIVE
+from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,8 +133,7 @@ def write_archive(folder: Path, count: int) -> int:
         How many bytes of values there are in it.
     """
     size = 0
-    path = folder / "records" / "source=topic" / "batch=0" / f"day={_BEGAN.date()}"
-    path.mkdir(parents=True)
+    archive = Archive.create(folder)
     for partition in range(-(-count // FILE)):
         rows = [
             (2, 1, key, value, partition, offset, _BEGAN + timedelta(milliseconds=100 * offset), 0)
@@ -144,6 +144,5 @@ def write_archive(folder: Path, count: int) -> int:
             pa.array(column, field.type)
             for column, field in zip(zip(*rows, strict=True), ARCHIVE, strict=True)
         ]
-        table = pa.table(columns, schema=ARCHIVE)
-        pq.write_table(table, path / f"part-{partition}.parquet", compression="zstd")
+        add_batch(archive, pa.RecordBatch.from_arrays(columns, schema=ARCHIVE))
     return size

@@ -3,9 +3,9 @@
     python -m benchmarks.history_capture --records 4000000
 
 A broker's offsets topic is filled with committed offsets and, every twentieth, a group's record of 2 kB.
-Both ways read it with Structured Streaming in batches of the same size, and write group metadata into an
-archive of their own; the capture also counts what it does not keep. Besides, the two Python clients read one
-partition of it without Spark, which is why the capture reads by confluent-kafka.
+The capture and a Structured Stream of the connector read it in batches of the same size, and commit group
+metadata to an archive of their own; the capture also counts what it does not keep. Besides, the two Python
+clients read one partition of it without Spark, which is why the capture reads by confluent-kafka.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rich.progress import Progress
 
 from benchmarks import machine
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, file_uri
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._capture import capture
 from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._schemas import ARCHIVE
@@ -149,7 +149,8 @@ def by_connector(spark: SparkSession, cluster: Cluster, folder: Path, at_once: i
                 "leader_epoch": F.lit(None).cast("int"),  # the connector does not tell
             }
         )
-        kept += archive.write(shaped.select(*ARCHIVE.names), TOPIC_SOURCE, str(number)).kept.total()
+        rows = shaped.select(*ARCHIVE.names)
+        kept += archive.append(rows, TOPIC_SOURCE, {"connector": number}).kept.total()
 
     source = (
         spark.readStream.format("kafka")
@@ -160,7 +161,8 @@ def by_connector(spark: SparkSession, cluster: Cluster, folder: Path, at_once: i
         .option("failOnDataLoss", "false")
     )
     writer = source.load().writeStream.foreachBatch(write).trigger(availableNow=True)
-    writer.option("checkpointLocation", file_uri(archive.checkpoint)).start().awaitTermination()
+    checkpoint = f"file://{folder} checkpoint"  # as Spark takes paths: nothing is escaped
+    writer.option("checkpointLocation", checkpoint).start().awaitTermination()
     return kept
 
 

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from benchmarks import machine
 from benchmarks.history_archive import MEMBERS, TOPICS, records_of_groups
 from benchmarks.local_spark import local_spark
-from kafka_assignors.history._archive import Archive, file_uri
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._metrics import write_metrics
 from kafka_assignors.history._tables.job import make_tables
@@ -126,7 +126,7 @@ def measure(folder: Path, generations: int) -> tuple[int, list[Step]]:
 
     log_events = {
         "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": file_uri(events),
+        "spark.eventLog.dir": events.as_uri(),
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.compress": "false",
     }
@@ -135,7 +135,7 @@ def measure(folder: Path, generations: int) -> tuple[int, list[Step]]:
         with step("import"):
             import_dump(spark, dump, archive)
         with step("tables"):
-            made = make_tables(spark, file_uri(archive.path), str(folder / "tables"))
+            made = make_tables(spark, archive, folder / "tables")
         with step("metrics"):
             write_metrics(archive.read_groups(spark), archive.topics(), folder / "metrics")
     if made.rows["generations"] != count:

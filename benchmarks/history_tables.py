@@ -31,6 +31,8 @@ from pyspark.sql import (
 from benchmarks import machine
 from benchmarks.history_archive import GENERATIONS, MEMBERS, TOPICS, write_archive
 from benchmarks.local_spark import local_spark
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._archive_format import RECORDS
 from kafka_assignors.history._tables.job import make_tables
 
 if TYPE_CHECKING:
@@ -117,9 +119,14 @@ def _measure(job: Callable[[], object]) -> Cost:
     return Cost(wall=cost[0], cpu=cost[1], memory=largest)
 
 
+def _files(archive: Path) -> list[Path]:
+    """The files of an archive's records."""
+    return [archive / RECORDS / file.path for file in Archive(archive).files()]
+
+
 def _jobs(spark: SparkSession, archive: Path, out: Path) -> dict[str, Callable[[], object]]:
     def read() -> object:
-        rows = spark.read.parquet(str(archive / "records"))
+        rows = spark.read.parquet(*map(str, _files(archive)))
         return rows.select(F.sum(F.crc32("value"))).collect()
 
     return {
@@ -139,11 +146,11 @@ _TITLES: Final = {
 def _report(archive: Path, costs: dict[str, Cost], *, warm: bool) -> str:
     values = [
         column
-        for path in sorted(archive.rglob("*.parquet"))
+        for path in _files(archive)
         for column in pq.read_table(path, columns=["value"], partitioning=None)["value"].chunks
     ]
     count, size = sum(map(len, values)), sum(column.nbytes for column in values)
-    stored = sum(path.stat().st_size for path in archive.rglob("*.parquet"))
+    stored = sum(path.stat().st_size for path in _files(archive))
     floor = costs["read"].cpu
     lines = [
         "# What the tables of an archive cost",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
-import shutil
 import signal
 import struct
 import subprocess
@@ -30,11 +30,14 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors.history._archive import KEPT, Archive, WrongArchiveError, name_of_type
+from kafka_assignors.history._archive import KEPT, Archive
+from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._capture import Captured, capture
+from kafka_assignors.history._counts import name_of_type
+from kafka_assignors.history._dump import Imported, import_dump
 from kafka_assignors.history._log import java_uuid
+from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import KEPT_TYPES
-from kafka_assignors.history._source import FORMAT, register, source_options
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 
 if TYPE_CHECKING:
@@ -92,7 +95,7 @@ def read_log(cluster: Cluster, ends: Mapping[int, int] | None = None) -> list[Pl
         consumer.seek_to_beginning(*parts)
         until = consumer.end_offsets(parts)
         if ends is not None:
-            until = {part: ends[part.partition] for part in parts}
+            until = {part: ends.get(part.partition, 0) for part in parts}
         deadline = time.monotonic() + SECONDS
         while any(consumer.position(part) < until[part] for part in parts):
             assert time.monotonic() < deadline
@@ -113,13 +116,6 @@ def read_archive(spark: SparkSession, archive: Archive) -> list[Plain]:
     found = archive.rows(spark).where(KEPT).select(*columns).collect()
     rows = [Plain(p, o, k and bytes(k), None if v is None else bytes(v), t, e) for p, o, k, v, t, e in found]
     return sorted(rows, key=lambda one: one[:2])
-
-
-def captured_ends(archive: Archive) -> dict[int, int]:
-    """Up to where the checkpoint says that the log is captured."""
-    newest = max((archive.checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name)).name
-    told = (archive.checkpoint / "offsets" / newest).read_text().splitlines()[-1]
-    return {int(number): end for number, end in json.loads(told).items()}
 
 
 def by_name(records: list[Plain], *, kept: bool) -> Counter[str]:
@@ -202,7 +198,9 @@ def start_capture(archive: Path, cluster: Cluster, *more: str) -> subprocess.Pop
 
 
 def batches(archive: Path) -> int:
-    return len([*archive.glob("records/source=topic/batch=*")])
+    """How many batches were committed."""
+    commits = archive.glob("records/_delta_log/*.json")
+    return sum(f"{OFFSETS_TOPIC}-" in commit.read_text(encoding="utf-8") for commit in commits)
 
 
 def test_a_second_capture_adds_what_is_new_and_nothing_twice(
@@ -213,7 +211,7 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     archive = Archive.create(tmp_path / "an archive")
     told: list[Captured] = []
     first = capture(spark, cluster.bootstrap_servers, archive, watch=told.append)
-    before = read_log(cluster, captured_ends(archive))
+    before = read_log(cluster, archive.frontier())
     assert first.counts.read == len(before) == first.offsets
     assert first.counts.kept["GroupMetadata"] >= 3
     assert first.counts.counted["OffsetCommit"] >= 4
@@ -222,38 +220,83 @@ def test_a_second_capture_adds_what_is_new_and_nothing_twice(
 
     form_a_group(cluster, topic, CooperativeStickyAssignor)
     second = capture(spark, cluster.bootstrap_servers, archive)
-    after = read_log(cluster, captured_ends(archive))
+    after = read_log(cluster, archive.frontier())
     assert second.counts.read == len(after) - len(before) > 0
     assert_is_the_log(spark, archive, after)
-
-    register(spark)
-    options_ = source_options({"bootstrap_servers": cluster.bootstrap_servers})
-    at_once = spark.read.format(FORMAT).options(**options_).load().agg(F.sum("count")).first()
-    assert at_once is not None
-    assert at_once[0] == len(after)
 
     third = capture(spark, cluster.bootstrap_servers, archive)
     assert (third.batches, third.counts.read) == (0, 0)
     assert_is_the_log(spark, archive, after)
 
 
-def test_what_was_captured_in_many_batches_can_be_merged_and_goes_on(
+def test_what_was_captured_in_many_batches_can_be_compacted_and_goes_on(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
     archive = Archive.create(tmp_path / "archive")
-    put(cluster, [(group_metadata_key(f"merged-{number}"), a_generation(number)) for number in range(400)])
+    put(cluster, [(group_metadata_key(f"many-{number}"), a_generation(number)) for number in range(400)])
     first = capture(spark, cluster.bootstrap_servers, archive, max_records=100)
     assert first.batches >= 4
-    assert archive.merge(spark) == first.batches - 1
-    assert batches(archive.path) == 2
-    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+    maintain(spark, archive, plan_maintenance(archive))
+    assert len(archive.files()) == len({file.values["day"] for file in archive.files()})
+    assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
 
-    put(cluster, [(group_metadata_key(f"merged-{number}"), None) for number in range(200)])
+    put(cluster, [(group_metadata_key(f"many-{number}"), None) for number in range(200)])
     second = capture(spark, cluster.bootstrap_servers, archive, max_records=100)
     assert second.counts.read >= 200
-    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
-    assert archive.merge(spark) == second.batches
-    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+    assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
+    maintain(spark, archive, plan_maintenance(archive))
+    assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
+
+
+def test_of_two_captures_at_once_one_goes_on_and_the_other_says_why(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    put(cluster, [(group_metadata_key(f"twice-{number}"), a_generation(number)) for number in range(300)])
+    archive, other = Archive.create(tmp_path), Archive(tmp_path)
+    begun: list[Captured] = []
+
+    def another(done: Captured) -> None:
+        if not begun:
+            begun.append(capture(spark, cluster.bootstrap_servers, other, max_records=100))
+        assert done.batches == 1
+
+    with pytest.raises(ArchiveBusyError, match="another capture is writing into"):
+        capture(spark, cluster.bootstrap_servers, archive, max_records=100, watch=another)
+    assert begun[0].batches >= 2
+    assert_is_the_log(spark, Archive(tmp_path), read_log(cluster, Archive(tmp_path).frontier()))
+
+
+def test_a_dump_that_is_imported_between_two_batches_is_there_once(
+    cluster: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    put(cluster, [(group_metadata_key(f"dumped-{number}"), a_generation(number)) for number in range(300)])
+    log = read_log(cluster)
+    lines = [
+        {
+            "key": one.key and base64.b64encode(one.key).decode(),
+            "value": one.value and base64.b64encode(one.value).decode(),
+            "partition": one.partition,
+            "offset": one.offset,
+            "timestamp": one.time_us // 1000,
+        }
+        for one in log
+        if one.kept
+    ]
+    dump = tmp_path / "dump.jsonl"
+    dump.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    archive, other = Archive.create(tmp_path / "archive"), Archive(tmp_path / "archive")
+    imported: list[Imported] = []
+
+    def import_too(_: Captured) -> None:
+        if not imported:
+            other.refresh()
+            imported.append(import_dump(spark, dump, other))
+
+    done = capture(spark, cluster.bootstrap_servers, archive, max_records=100, watch=import_too)
+    assert imported[0].counts.kept.total() + done.counts.kept.total() == len(lines)
+    assert imported[0].known > 0 < imported[0].counts.kept.total()
+    kept = [one[:2] for one in read_archive(spark, archive)]
+    assert kept == [one[:2] for one in log if one.kept]
 
 
 def test_topics_are_noted_by_name_and_id_when_they_change(
@@ -302,7 +345,7 @@ def test_what_groups_do_not_write_is_kept_or_counted(
             "ShareGroupMetadata": 1,
             "type 99": 1,
         }
-        assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
+        assert_is_the_log(spark, archive, read_log(cluster, archive.frontier()))
 
 
 @pytest.mark.timeout(900)  # starts Spark twice more
@@ -340,37 +383,6 @@ def test_nothing_is_lost_or_twice_when_captures_are_killed(
         assert_is_the_log(spark, archive, log)
 
 
-def test_a_lost_checkpoint_costs_nothing(cluster: Cluster, spark: SparkSession, tmp_path: Path) -> None:
-    topic = create_topic(cluster, 2)
-    form_a_group(cluster, topic, RangeAssignor)
-    archive = Archive.create(tmp_path)
-    capture(spark, cluster.bootstrap_servers, archive)
-    shutil.rmtree(archive.checkpoint)
-    form_a_group(cluster, topic, RangeAssignor)
-    again = capture(spark, cluster.bootstrap_servers, archive)
-    assert again.counts.kept["GroupMetadata"] >= 3
-    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
-
-
-def test_a_lost_checkpoint_costs_nothing_if_the_next_capture_is_killed_too(
-    cluster: Cluster, spark: SparkSession, tmp_path: Path
-) -> None:
-    topic = create_topic(cluster, 2)
-    form_a_group(cluster, topic, RangeAssignor)
-    archive = Archive.create(tmp_path)
-    capture(spark, cluster.bootstrap_servers, archive)
-    before = {*tmp_path.glob("records/*/batch=*")}
-    shutil.rmtree(archive.checkpoint)
-    form_a_group(cluster, topic, RangeAssignor)
-    capture(spark, cluster.bootstrap_servers, archive)
-    # As if it had been killed while it wrote its first batch.
-    (written,) = {*tmp_path.glob("records/*/batch=*")} - before
-    shutil.rmtree(written)
-    shutil.rmtree(archive.checkpoint / "commits")
-    capture(spark, cluster.bootstrap_servers, archive)
-    assert_is_the_log(spark, archive, read_log(cluster, captured_ends(archive)))
-
-
 def test_a_transaction_that_hangs_keeps_nothing_back(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -406,7 +418,7 @@ def test_ctrl_c_ends_a_continuous_capture_in_order(
     told = json.loads(output)
     archive = Archive(path)
     capture(spark, cluster.bootstrap_servers, archive)
-    log = read_log(cluster, captured_ends(archive))
+    log = read_log(cluster, archive.frontier())
     assert 2 <= told["batches"] <= batches(path)
     assert 0 < told["kept"]["GroupMetadata"] <= by_name(log, kept=True)["GroupMetadata"]
     assert_is_the_log(spark, archive, log)
@@ -424,7 +436,7 @@ def test_what_compaction_destroys_stays_in_the_archive(
         form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
         archive = Archive.create(tmp_path)
         capture(spark, cluster.bootstrap_servers, archive)
-        before = read_log(cluster, captured_ends(archive))
+        before = read_log(cluster, archive.frontier())
         old = {one for one in before if one.type == 2}
         newest = {(one.key, max(two.offset for two in old if two.key == one.key)) for one in old}
         assert len(old) > len(newest)
@@ -491,9 +503,7 @@ def test_an_archive_of_a_topic_that_was_made_anew_is_refused(
     form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
     archive = Archive.create(tmp_path)
     capture(spark, cluster.bootstrap_servers, archive)
-    newest = max((archive.checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
-    *head, ends = newest.read_text().splitlines()
-    beyond = {number: end + 1_000_000 for number, end in json.loads(ends).items()}
-    newest.write_text("\n".join([*head, json.dumps(beyond)]))
+    beyond = {number: end + 1_000_000 for number, end in archive.frontier().items()}
+    archive.logs[0].commit(transactions=archive.read_to(beyond))
     with pytest.raises(WrongArchiveError, match="was made anew"):
         capture(spark, cluster.bootstrap_servers, archive)

@@ -7,23 +7,24 @@ import os
 import re
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from integration_tests.support.spark_cluster import SparkCluster, spark_cluster
 from kafka_assignors._groups.kip848 import uuid_text
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import Topic
+from kafka_assignors.history._metrics import SCHEMAS
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from tests.support.archives import random_records as random_pairs
+from tests.support.delta_tables import rows_of
 from tests.support.group_histories import random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +35,6 @@ SECONDS = 400.0
 SEED = 7
 GROUPS = 6
 FILES = 4
-OF_GROUPS = ("rebalances", "groups")
 
 
 def modern() -> Log:
@@ -87,13 +87,10 @@ def row(key: bytes | None, value: bytes | None, partition: int, offset: int, tim
 def make_archive(folder: Path) -> Archive:
     archive = Archive.create(folder)
     rows = all_rows()
-    # Of each group, there is something in every file.
+    # Of each group, there is something in every batch.
     for number in range(FILES):
-        day = datetime.fromtimestamp(rows[0]["timestamp"] / 1e6, tz=UTC).date()
-        batch = folder / "records" / "source=topic" / f"batch={number}" / f"day={day}"
-        batch.mkdir(parents=True)
         part = [one for one in rows if one["offset"] * FILES // 200 % FILES == number]
-        pq.write_table(pa.Table.from_pylist(part, schema=ARCHIVE), batch / "part-0.parquet")
+        add_batch(archive, pa.RecordBatch.from_pylist(part, schema=ARCHIVE))
     archive.add_topics([Topic(name, uuid_text(topic_id), 4) for name, topic_id in TOPIC_IDS.items()])
     return archive
 
@@ -117,9 +114,9 @@ sys.exit(max(main(one) for one in json.loads(sys.argv[1])))
 def make(archive: Archive, out: Path, master: str, environment: Mapping[str, str]) -> Made:
     """Run all jobs, in a process of their own, as a process has one master."""
     verbs = [
-        ["tables", str(archive.path), str(out / "tables")],
-        ["metrics", str(archive.path), "--out", str(out / "metrics")],
-        ["what-if", str(archive.path), "--assignor", "range", "--assignor", "cooperative-sticky"],
+        ["tables", archive.where.uri, str(out / "tables")],
+        ["metrics", archive.where.uri, "--out", str(out / "metrics")],
+        ["what-if", archive.where.uri, "--assignor", "range", "--assignor", "cooperative-sticky"],
     ]
     commands = [["history", *verb, "--master", master, "--json"] for verb in verbs]
     done = subprocess.run(
@@ -132,9 +129,9 @@ def make(archive: Archive, out: Path, master: str, environment: Mapping[str, str
     )
     assert done.returncode == 0, done.stderr
     counts, _, what_if = in_turn(done.stdout)
-    folder = out / "tables" / json.loads((out / "tables" / "tables.json").read_text())["folder"]
-    places = {name: folder / name for name in TABLES} | {name: out / "metrics" / name for name in OF_GROUPS}
-    return Made(counts, {name: read(place) for name, place in places.items()}, ordered(what_if))
+    made = {name: rows_of(out / "tables" / name, schema) for name, schema in TABLES.items()}
+    made |= {name: rows_of(out / "metrics" / name, schema) for name, schema in SCHEMAS.items()}
+    return Made(counts, {name: ordered(rows) for name, rows in made.items()}, ordered(what_if))
 
 
 def in_turn(printed: str) -> list[Any]:
@@ -145,10 +142,6 @@ def in_turn(printed: str) -> list[Any]:
         found.append(value)
         printed = printed[end:]
     return found
-
-
-def read(folder: Path) -> Rows:
-    return ordered(pq.read_table(folder).to_pylist())
 
 
 def ordered(rows: Rows) -> Rows:
@@ -205,7 +198,7 @@ def test_what_is_submitted_runs_on_the_cluster(
     done = subprocess.run(
         [
             Path(cluster.environment["SPARK_HOME"]) / "bin" / "spark-submit",
-            *("--master", cluster.url, script, "tables", archive.path, tmp_path / "tables", "--json"),
+            *("--master", cluster.url, script, "tables", archive.where.uri, tmp_path / "tables", "--json"),
         ],
         env={**cluster.environment},
         capture_output=True,

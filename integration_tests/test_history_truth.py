@@ -31,6 +31,7 @@ from kafka_assignors.history._schemas import TABLES, TOPICS
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._tables.job import make_tables, read_table
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
+from tests.support.delta_tables import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -116,7 +117,7 @@ def read_all(spark: SparkSession, archive: Archive, folder: Path) -> dict[str, R
     write_metrics(archive.read_groups(spark), archive.topics(), folder / "metrics")
     frames = {name: read_table(spark, out, name) for name in TABLES}
     for name in ("rebalances", "groups"):
-        frames[name] = spark.read.parquet(str(folder / "metrics" / name))
+        frames[name] = spark.read.parquet(*map(str, files_of(folder / "metrics" / name)))
     return {name: [row.asDict(recursive=True) for row in frame.collect()] for name, frame in frames.items()}
 
 

@@ -43,18 +43,20 @@ class Where(NamedTuple):
 
 
 class Store(NamedTuple):
-    """The folder of an archive, and the master of the Spark to work on it."""
+    """Where an archive is, how to reach its store, and the master of the Spark to work on it."""
 
-    archive: Path
+    archive: str
+    store_config: Path | None
     master: str | None
 
 
 class Selection(NamedTuple):
-    """Which records of an archive are meant, as for `Archive.read`."""
+    """Which records of an archive are meant, as for `Archive.read`; and whether to skip damaged files."""
 
     since: datetime | None
     until: datetime | None
     groups: list[str]
+    skip_bad: bool
 
 
 class Replayed(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,18 +21,23 @@ from kafka_assignors._cli.history_what_if_text import what_if_lines
 from kafka_assignors._cli.output import Answer
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._groups.topics import seen_and_names
-from kafka_assignors.history._archive import Archive, ArchiveBusyError, Counts, file_uri
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._archive_report import report_archive, zoned
 from kafka_assignors.history._capture import INTERVAL_SECONDS, CaptureError, capture as capture_into, reason
+from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._info import describe
 from kafka_assignors.history._java import JavaMissingError
+from kafka_assignors.history._maintenance import maintain as keep_up, plan_maintenance
 from kafka_assignors.history._metrics import groups_of, measure, write_pieces
 from kafka_assignors.history._progress import show_capture, show_jobs
 from kafka_assignors.history._schemas import TOPICS
 from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._spark_schema import spark_schema
-from kafka_assignors.history._tables.job import TablesBusyError, make_tables
+from kafka_assignors.history._store.places import read_store_config
+from kafka_assignors.history._store.sets import TablesBusyError
+from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, what_if as replay
 
 
@@ -58,6 +64,21 @@ ERRORS: Final = Errors(
 )
 
 
+def _options(store: Store) -> dict[str, str]:
+    return {} if store.store_config is None else read_store_config(store.store_config)
+
+
+def _opened(store: Store, selection: Selection | None = None) -> Archive:
+    return Archive(store.archive, _options(store), skip_bad=selection is not None and selection.skip_bad)
+
+
+def _chosen(selection: Selection) -> dict[str, Any]:
+    """For `Archive.read`."""
+    chosen = selection._asdict()
+    del chosen["skip_bad"]
+    return chosen
+
+
 @contextmanager
 def _spark(store: Store, doing: str) -> Iterator[SparkSession]:
     """A session of Spark, and the progress of what it does."""
@@ -76,7 +97,7 @@ def capture(
 ) -> Answer:
     """Read what is new in a running cluster into an archive; see `capture` of `history`."""
     settings = client_settings(client)
-    into = Archive.create(store.archive)
+    into = Archive.create(store.archive, _options(store))
     spark = spark_session(store.master)
     with show_capture() as watch:
         done = capture_into(
@@ -97,7 +118,7 @@ def capture(
 
 def import_records(*, store: Store, dump: Path) -> Answer:
     """Add the records of a dump to an archive."""
-    into = Archive.create(store.archive)
+    into = Archive.create(store.archive, _options(store))
     with _spark(store, "importing") as spark:
         done = import_dump(spark, dump, into)
     return Answer(
@@ -108,12 +129,15 @@ def import_records(*, store: Store, dump: Path) -> Answer:
 
 def info(*, store: Store, selection: Selection) -> Answer:
     """What an archive has."""
-    there = Archive(store.archive)
+    there = _opened(store, selection)
     with _spark(store, "counting") as spark:
-        found = describe(spark, there, **selection._asdict())
+        found = describe(spark, there, **_chosen(selection))
     return Answer(
         lambda: {
-            "archive": str(there.path),
+            "archive": there.where.uri,
+            "version": there.version,
+            "files": len(there.files()),
+            "bytes": sum(file.size for file in there.files()),
             "cluster_id": there.description.cluster_id,
             "topic": there.description.topic,
             "partitions": there.description.partitions,
@@ -127,35 +151,46 @@ def info(*, store: Store, selection: Selection) -> Answer:
     )
 
 
-def merge(*, store: Store) -> Answer:
-    """Make one batch of files of an archive's."""
-    there = Archive(store.archive)
-    with _spark(store, "merging") as spark:
-        merged = there.merge(spark)
-    return Answer(lambda: {"merged": merged}, [text.merged_line(there, merged)])
+def maintain(*, store: Store, keep: timedelta | None, retention: timedelta, execute: bool) -> Answer:
+    """Make many files few, remove old days, delete files that nobody needs."""
+    # One of an older format is taken over, which is what it needs first.
+    there = Archive.create(store.archive, _options(store)) if execute else _opened(store)
+    plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
+    if execute:
+        with _spark(store, "maintaining") as spark:
+            keep_up(spark, there, plan)
+    return Answer(
+        lambda: {
+            "executed": execute,
+            "compacted": [[file.path for file in day] for day in plan.compacted],
+            "removed": [file.path for file in plan.removed],
+            "deleted": plan.deleted,
+        },
+        text.maintenance_lines(there, plan, executed=execute),
+    )
 
 
-def tables(*, store: Store, out: Path, decoder: str, selection: Selection) -> Answer:
+def tables(*, store: Store, out: str, decoder: str, selection: Selection) -> Answer:
     """Decode an archive into tables."""
-    there = Archive(store.archive)
+    there = _opened(store, selection)
     with _spark(store, "decoding") as spark:
-        records: DataFrame | str = file_uri(there.path)
+        records: DataFrame | Archive = there
         topics = None
-        if any(selection):
-            records = there.read(spark, **selection._asdict())
+        if any(_chosen(selection).values()):
+            records = there.read(spark, **_chosen(selection))
             topics = spark.createDataFrame(there.topics(), spark_schema(TOPICS))
-        counts = make_tables(spark, records, file_uri(out), decoder=decoder, topics=topics)
+        counts = make_tables(spark, records, out, decoder=decoder, topics=topics, options=_options(store))
     return Answer(lambda: asdict(counts), text.tables_lines(out, counts))
 
 
-def metrics(*, store: Store, out: Path | None, selection: Selection) -> Answer:
+def metrics(*, store: Store, out: str | None, selection: Selection) -> Answer:
     """How restless groups were."""
-    there = Archive(store.archive)
+    there = _opened(store, selection)
     with _spark(store, "measuring") as spark:
-        records = there.read_groups(spark, **selection._asdict())
+        records = there.read_groups(spark, **_chosen(selection))
         pieces = measure(records, there.topics()).persist(StorageLevel.DISK_ONLY)
         if out is not None:
-            write_pieces(pieces, out)
+            write_pieces(pieces, out, _options(store))
         rows = [zoned(row, "since", "until") for row in groups_of(pieces).collect()]
         pieces.unpersist()
     rows.sort(key=lambda row: (-row["rebalances"], row["group"]))
@@ -169,11 +204,11 @@ def what_if(
     selection: Selection,
 ) -> Answer:
     """What groups' histories would have been with other assignors and settings."""
-    there = Archive(store.archive)
+    there = _opened(store, selection)
     topics, names = seen_and_names(there.topics())
     with _spark(store, "replaying") as spark:
         found = replay(
-            there.read_groups(spark, **selection._asdict()),
+            there.read_groups(spark, **_chosen(selection)),
             assignors=replayed.assignors or ASSIGNORS,
             scenarios=replayed.scenarios or SCENARIOS,
             topics=topics,
@@ -192,13 +227,13 @@ def report(
     selection: Selection,
 ) -> Answer:
     """Write the page on groups' histories."""
-    there = Archive(store.archive)
+    there = _opened(store, selection)
     if not page.absolute().parent.is_dir():
         raise ValueError(f"there is no folder for the page {page}: make it, or name another")
     with _spark(store, "reporting") as spark:
         size = report_archive(
             there,
-            there.read_groups(spark, **selection._asdict()),
+            there.read_groups(spark, **_chosen(selection)),
             page,
             assignors=() if no_what_if else replayed.assignors or ASSIGNORS,
             scenarios=replayed.scenarios or SCENARIOS,

@@ -31,7 +31,7 @@ def add_history(commands: Any) -> None:
             _add_capture,
             _add_import,
             _add_info,
-            _add_merge,
+            _add_maintain,
             _add_tables,
             _add_metrics,
             _add_what_if,
@@ -46,7 +46,15 @@ def add_verb(
 ) -> argparse.ArgumentParser:
     """A command that works on an archive, on Spark."""
     parser = add_command(verbs, name, text, f"history:{run}", check=check)
-    parser.add_argument("archive", type=Path, metavar="ARCHIVE", help="the archive's folder")
+    parser.add_argument(
+        "archive", metavar="ARCHIVE", help="the archive's folder, or its URI: s3://, gs://, abfss://"
+    )
+    parser.add_argument(
+        "--store-config",
+        type=Path,
+        metavar="FILE",
+        help="properties of the store, such as AWS_ENDPOINT_URL=...; they come before the environment's",
+    )
     parser.add_argument(
         "--master",
         metavar="URL",
@@ -69,6 +77,20 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         help="only groups of such names: 'orders-*'; repeatable",
     )
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="pass over files of the archive that are damaged or gone"
+    )
+
+
+def span(text: str) -> timedelta:
+    """How long: 30m, 24h, 7d, 2w."""
+    found = _AGO.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not how long: write 24h, 7d or 2w")
+    try:
+        return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    except OverflowError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is too long") from error
 
 
 def moment(text: str) -> datetime:
@@ -122,18 +144,25 @@ def _add_info(verbs: Any) -> None:
     add_selection(parser)
 
 
-def _add_merge(verbs: Any) -> None:
-    text = "make one batch of files of those that captures wrote, as continuous ones write many"
-    add_verb(verbs, "merge", text, "merge")
+def _add_maintain(verbs: Any) -> None:
+    text = "make an archive's many files few, remove old days, and delete files that nobody needs"
+    parser = add_verb(verbs, "maintain", text, "maintain", check=_check_maintain)
+    parser.add_argument(
+        "--keep", type=span, metavar="DAYS", help="how many days to keep: 90d, 12w (default: all)"
+    )
+    parser.add_argument(
+        "--retention",
+        type=span,
+        default=timedelta(days=7),
+        metavar="TIME",
+        help="how long files stay that were replaced, for who reads them: 24h, 7d (default: 7d)",
+    )
+    parser.add_argument("--execute", action="store_true", help="do it; else it is only shown")
 
 
 def _add_tables(verbs: Any) -> None:
-    parser = add_verb(
-        verbs, "tables", "decode an archive into tables of Parquet", "tables", check=_check_selection
-    )
-    parser.add_argument(
-        "out", type=Path, metavar="OUT", help="the folder; tables that are there are replaced"
-    )
+    parser = add_verb(verbs, "tables", "decode an archive into tables", "tables", check=_check_selection)
+    parser.add_argument("out", metavar="OUT", help="their folder or URI; tables that are there are replaced")
     parser.add_argument(
         "--decoder",
         choices=("auto", "plain", "fast"),
@@ -152,7 +181,7 @@ def _add_metrics(verbs: Any) -> None:
         check=_check_selection,
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="write the tables rebalances and groups there, too"
+        "--out", metavar="FOLDER", help="write the tables rebalances and groups there, too; or to a URI"
     )
     add_selection(parser)
 
@@ -218,6 +247,11 @@ def _add_watch(verbs: Any) -> None:
 def _check_capture(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.interval is not None and not options.continuous:
         parser.error("--interval is how often to capture with --continuous, which is not there")
+
+
+def _check_maintain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.keep is not None and (options.keep % timedelta(days=1) or not options.keep):
+        parser.error(f"--keep {options.keep} is not whole days")
 
 
 def _check_report(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._cli.output import count, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from kafka_assignors.history._archive import Archive, Counts
+    from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._capture import Captured
+    from kafka_assignors.history._counts import Counts
     from kafka_assignors.history._dump import Imported
     from kafka_assignors.history._info import Info
+    from kafka_assignors.history._maintenance import Maintenance
+    from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._tables.job import TableCounts
 
 GROUPS_SHOWN: Final = 20
@@ -38,7 +41,9 @@ def info_lines(archive: Archive, found: Info) -> Iterator[str]:
     known = archive.description
     cluster = "of dumps only" if known.cluster_id is None else f"of cluster {known.cluster_id}"
     partitions = "" if known.partitions is None else f", {known.partitions} partitions"
-    yield f"{archive.path}: {known.topic} {cluster}{partitions}"
+    files = archive.files()
+    yield f"{archive.where}: {known.topic} {cluster}{partitions}"
+    yield f"version {archive.version}: {count(len(files), 'file')}, {_megabytes(files)}"
     for source, counts in found.counts.items():
         yield f"from {source}: {counts.read:,} records in all"
         yield from count_lines(counts)
@@ -53,12 +58,37 @@ def info_lines(archive: Archive, found: Info) -> Iterator[str]:
         yield f"and {len(found.groups) - len(shown):,} groups more: see --json"
 
 
-def merged_line(archive: Archive, merged: int) -> str:
-    """What a merge did."""
-    return f"{archive.path}: {merged:,} batches are one" if merged else f"{archive.path}: nothing to merge"
+def maintenance_lines(archive: Archive, plan: Maintenance, *, executed: bool) -> Iterator[str]:
+    """What maintenance did, or would do."""
+    compacted = [file for day in plan.compacted for file in day]
+    did = "" if executed else "would be "
+    yield (
+        f"{archive.where}: {count(len(compacted), 'file')} of {count(len(plan.compacted), 'day')}"
+        f" ({_megabytes(compacted)}) {did}made one for each day"
+    )
+    if plan.removed:
+        days = sorted({file.values["day"] for file in plan.removed})
+        left = ", but for what KIP-848 groups begin with" if plan.keeps else ""
+        yield (
+            f"{count(len(plan.removed), 'file')} ({_megabytes(plan.removed)}) of {days[0]} to {days[-1]}"
+            f" {did}removed{left}"
+        )
+    kept = _days(plan.retention)
+    yield f"{count(len(plan.deleted), 'file')} {did}deleted: no version of the last {kept} has them"
+    if not executed:
+        yield "nothing is changed: --execute does it"
 
 
-def tables_lines(out: Path, counts: TableCounts) -> Iterator[str]:
+def _megabytes(files: Iterable[DataFile]) -> str:
+    return f"{sum(file.size for file in files) / 1e6:,.1f} MB"
+
+
+def _days(span: timedelta) -> str:
+    hours = span / timedelta(hours=1)
+    return f"{hours / 24:g} days" if hours % 24 == 0 else f"{hours:g} hours"
+
+
+def tables_lines(out: str, counts: TableCounts) -> Iterator[str]:
     """What is in the tables."""
     yield (
         f"{out}: {count(counts.read, 'record')} read,"

@@ -105,7 +105,7 @@ def report_archive(
             rows = replay_courses(courses, parts, split=few).collect()
             replayed = [WhatIf.from_row(row.asDict()) for row in rows]
         data = ReportData(
-            source=archive.description.cluster_id or str(archive.path),
+            source=archive.description.cluster_id or str(archive.where),
             made=datetime.now(UTC),
             since=min(group.since for group in groups),
             until=max(group.until for group in groups),

@@ -1,35 +1,39 @@
 """The offsets topic of a running cluster into an archive: no record twice, none lost, whenever it is ended.
 
-Spark notes in the checkpoint which offsets a batch has before it reads them, and that it is done once it is
-in its place in the archive. A batch that was cut off is read again, and written unless it had its place.
+How far the topic was read is in the archive's log, in the commit of the batch that was read: a batch that was
+cut off is not there, and is read again. Of two captures at once, one ends.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors.history import _source as source
-from kafka_assignors.history._archive import TOPIC_SOURCE, Counts, WrongArchiveError, file_uri
+from kafka_assignors.history._archive import TOPIC_SOURCE
+from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
+from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._log import read_bounds, read_topics
+from kafka_assignors.history._schemas import ARCHIVE
+from kafka_assignors.history._source import Stretch, advance, read_stretch, source_of_log
+from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._store.log import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
     from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._store.reading import Source
 
 MAX_RECORDS: Final = 2_000_000
 """How many offsets a batch has by default: some seconds of work on one machine."""
@@ -37,7 +41,6 @@ MAX_RECORDS: Final = 2_000_000
 INTERVAL_SECONDS: Final = 60.0
 """How often a continuous capture writes a batch by default."""
 
-_LOOK_SECONDS: Final = 1
 _TOPICS_SECONDS: Final = 600.0  # how often a continuous capture looks for new topics
 
 
@@ -90,109 +93,122 @@ def capture(
         What this call did.
 
     Raises:
-        ArchiveBusyError: Another process is writing into the archive.
+        ArchiveBusyError: Another capture is writing into the archive.
         WrongArchiveError: It is of another cluster, or of an offsets topic that is no more.
+        StoreError: The archive cannot be written.
         ClusterError: The cluster does not answer, or does not let its offsets topic be read.
         CaptureError: Something failed on the way.
         KeyboardInterrupt: Ctrl-C, if once; what was not captured will be the next time.
     """
     client = {**(settings or {}), "bootstrap_servers": list(bootstrap_servers)}
-    with archive.writing(), Admin(bootstrap_servers, settings) as admin:
+    with Admin(bootstrap_servers, settings) as admin:
         bounds = read_bounds(client)
         _check_readable(client, bounds)
         cluster = admin.ask(lambda asked: asked.describe_cluster())
         archive.belongs_to(cluster["cluster_id"], len(bounds))
-        # Until a first batch is done, Spark asks where to begin. It may be the first of a second checkpoint.
-        start = done_to(archive.checkpoint) or archive.frontier(spark)
-        _check_log(archive, start, bounds)
+        _check_log(archive, bounds)
         archive.add_topics(read_topics(admin))
-        source.register(spark)
         with _interrupts() as interrupted:
-            job = _Job(archive, admin, start, bounds, interrupted)
-            writer = (
-                spark.readStream.format(source.FORMAT)
-                .options(**source.source_options(client, max_records=max_records, first=start))
-                .load()
-                .writeStream.foreachBatch(job.write)
-                .option("checkpointLocation", file_uri(archive.checkpoint))
-            )
-            every = (
-                {"availableNow": True} if once else {"processingTime": f"{int(1000 * interval)} milliseconds"}
-            )
-            query = writer.trigger(**every).start()
-            _wait(query, job, watch)
-            if once and interrupted():
+            job = _Job(spark, archive, client, bounds, max_records)
+            while not interrupted.is_set():
+                began = time.monotonic()
+                while job.has_more() and not interrupted.is_set():
+                    job.write_batch()
+                    if watch is not None:
+                        watch(job.captured)
+                if once:
+                    break
+                interrupted.wait(max(0.0, began + interval - time.monotonic()))
+                if not interrupted.is_set():
+                    job.look_again(admin)
+            if once and interrupted.is_set():
                 raise KeyboardInterrupt
-        return job.captured()
-
-
-def _wait(query: StreamingQuery, job: _Job, watch: Callable[[Captured], None] | None) -> None:
-    ended = False
-    while not ended:
-        try:
-            ended = bool(query.awaitTermination(_LOOK_SECONDS))
-            # Spark fills the terminal with traces of stacks when it is stopped in the midst of a batch.
-            if not ended and job.interrupted() and not query.status["isTriggerActive"]:
-                query.stop()
-        except PySparkException as error:
-            ended = True
-            if not job.interrupted():
-                raise CaptureError(reason(str(error))) from error
-        job.advance(query)
-        if watch is not None:
-            watch(job.captured())
+        return job.captured
 
 
 class _Job:
-    """What is done with each batch, and what became of it."""
+    """A capture, batch by batch."""
 
     def __init__(
         self,
+        spark: SparkSession,
         archive: Archive,
-        admin: Admin,
-        start: Mapping[int, int],
+        client: Mapping[str, Any],
         bounds: Mapping[int, tuple[int, int]],
-        interrupted: Callable[[], bool],
+        max_records: int,
     ) -> None:
-        self.interrupted = interrupted
+        self._spark = spark
         self._archive = archive
-        self._admin = admin
-        self._start = {number: start.get(number, first) for number, (first, _) in bounds.items()}
-        self._total = sum(max(0, end - self._start[number]) for number, (_, end) in bounds.items())
-        self._offsets = 0
-        self._batches = 0
-        self._counts = Counts()
+        self._client = client
+        self._max_records = max_records
+        self._bounds = bounds
         self._looked = time.monotonic()
+        self.captured = Captured(total=sum(end - start for _, start, end in self._left()))
 
-    def write(self, rows: DataFrame, number: int) -> None:
-        """Write a batch, in a thread of Spark's; after Ctrl-C, none any more."""
-        if self.interrupted():
-            raise InterruptedError("there was a Ctrl-C; this batch is for the next capture")
-        if dumps := self._archive.dumps():
-            known = self._archive.places(rows.sparkSession, dumps)
-            # What is only counted has the offset of the last of its kind, which no dump's kept record has.
-            rows = rows.join(known, ["partition", "offset"], "left_anti").select(*rows.columns)
-        counts = self._archive.write(rows, TOPIC_SOURCE, f"{_run(self._archive.checkpoint)}-{number:08}")
-        self._counts += counts
-        self._batches += 1
+    def _left(self) -> list[Stretch]:
+        """What of each partition was not read when the ends were looked up."""
+        read = self._archive.frontier()
+        found = (
+            Stretch(number, read.get(number, first), end) for number, (first, end) in self._bounds.items()
+        )
+        return [one for one in found if one.end > one.start]
+
+    def has_more(self) -> bool:
+        """Whether there is anything to read."""
+        return bool(self._left())
+
+    def look_again(self, admin: Admin) -> None:
+        """Look where the log ends now, and from time to time for topics."""
+        self._bounds = read_bounds(self._client)
         if time.monotonic() > self._looked + _TOPICS_SECONDS:
             self._looked = time.monotonic()
-            self._archive.add_topics(read_topics(self._admin))
+            self._archive.add_topics(read_topics(admin))
 
-    def advance(self, query: StreamingQuery) -> None:
-        """See how far the query has got."""
-        progress = query.lastProgress
-        if progress is not None and (told := progress["sources"][0]["endOffset"]) is not None:
-            ends: dict[str, int] = json.loads(told) if isinstance(told, str) else told
-            self._offsets = sum(end - self._start.get(int(number), 0) for number, end in ends.items())
+    def write_batch(self) -> None:
+        """Write the next batch.
 
-    def captured(self) -> Captured:
-        """What was done so far."""
-        return Captured(offsets=self._offsets, total=self._total, batches=self._batches, counts=self._counts)
+        Raises:
+            ArchiveBusyError: Another capture has written it.
+            CaptureError: Something failed.
+        """
+        left = self._left()
+        start = {one.partition: one.start for one in left}
+        ends = advance(start, {one.partition: one.end for one in left}, self._max_records)
+        source = source_of_log(self._spark, self._client, start, ends)
+        try:
+            counts = self._archive.append(
+                self._without_dumps(source), TOPIC_SOURCE, self._archive.read_to(ends)
+            )
+        except ConflictError:
+            before = self._archive.frontier()
+            self._archive.refresh()
+            if self._archive.frontier() != before:
+                raise ArchiveBusyError(
+                    f"another capture is writing into {self._archive.where}, and was faster: end one of both"
+                ) from None
+            return  # an import was: the same again, without what that has added
+        except (PySparkException, Py4JError) as error:
+            raise CaptureError(reason(str(error))) from error
+        done = sum(end - start[number] for number, end in ends.items())
+        self.captured = replace(
+            self.captured,
+            offsets=self.captured.offsets + done,
+            batches=self.captured.batches + 1,
+            counts=self.captured.counts + counts,
+        )
+
+    def _without_dumps(self, source: Source) -> Source | DataFrame:
+        dumps = self._archive.dumps()
+        if not dumps:
+            return source
+        rows = source.rows.mapInArrow(source.read, spark_schema(ARCHIVE))
+        known = self._archive.places(self._spark, dumps)
+        # What is only counted has the offset of the last of its kind, which no dump's kept record has.
+        return rows.join(known, ["partition", "offset"], "left_anti").select(*ARCHIVE.names)
 
 
 @contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
+def _interrupts() -> Iterator[threading.Event]:
     """Whether there was a Ctrl-C; the first does not interrupt what goes on meanwhile, the second does.
 
     PySpark's own handler talks to Java in the midst of whatever it said to it last.
@@ -205,11 +221,11 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
         seen.set()
 
     if threading.current_thread() is not threading.main_thread():
-        yield seen.is_set
+        yield seen
         return
     before = signal.signal(signal.SIGINT, interrupt)
     try:
-        yield seen.is_set
+        yield seen
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -234,30 +250,15 @@ def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, i
     """Read one record here: who may see the topic's offsets need not be allowed to read it."""
     for number, (first, end) in bounds.items():
         if end > first:
-            for _ in source.read_stretch(client, source.Stretch(number, first, first + 1)):
+            for _ in read_stretch(client, Stretch(number, first, first + 1)):
                 pass
             return
 
 
-def _check_log(archive: Archive, start: Mapping[int, int], bounds: Mapping[int, tuple[int, int]]) -> None:
-    for number, offset in start.items():
+def _check_log(archive: Archive, bounds: Mapping[int, tuple[int, int]]) -> None:
+    for number, offset in archive.frontier().items():
         if number in bounds and offset > bounds[number][1]:
             raise WrongArchiveError(
-                f"{archive.path} has {archive.description.topic}-{number} up to offset {offset}, and the"
+                f"{archive.where} has {archive.description.topic}-{number} up to offset {offset}, and the"
                 f" cluster's ends at {bounds[number][1]}: the topic was made anew; name another folder"
             )
-
-
-def done_to(checkpoint: Path) -> dict[int, int]:
-    """By partition, where the newest batch ends that is done; empty if none is."""
-    done = max((int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")), default=None)
-    if done is None:
-        return {}
-    noted = (checkpoint / "offsets" / str(done)).read_text(encoding="utf-8")
-    ends: dict[str, int] = json.loads(noted.splitlines()[-1])
-    return {int(number): end for number, end in ends.items()}
-
-
-def _run(checkpoint: Path) -> str:
-    """What tells the batches of this checkpoint from those of one that was lost."""
-    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])[:8]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -17,16 +16,20 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZType, TimestampType
 
-from kafka_assignors.history._archive import Counts, day_of, file_uri
+from kafka_assignors.history._archive import day_of
+from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
+from kafka_assignors.history._store.log import ConflictError
+from kafka_assignors.history._store.places import place
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from kafka_assignors.history._archive import Archive
 
 _COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp")
-_BATCH: Final = "0"
 _CHUNK: Final = 1 << 20
 _SHOWN: Final = 200  # letters of a line that is wrong
 
@@ -63,28 +66,35 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
 
     Raises:
         WrongDumpError: It is not there, lacks a column, or has lines that are no records.
-        ArchiveBusyError: Another process is writing into the archive.
+        StoreError: The archive cannot be written.
     """
-    dump = Path(path).absolute()
+    dump = place(path).local
+    if dump is None:
+        raise WrongDumpError(f"{path} is no folder of this machine: dumps are read from there")
     files = _files(dump)
-    with archive.writing():
-        source = f"dump-{_digest(files)}"
-        if archive.has(source, _BATCH):
-            return Imported(source=source, counts=Counts(), known=_kept(_records(spark, dump, files)).count())
-        records = _records(spark, dump, files)
+    source = f"dump-{_digest(files)}"
+    records = _records(spark, dump, files)
+    if not archive.has(source):
         _check(records, dump)
-        records = records.drop("raw").dropDuplicates(["partition", "offset"])
-        kept, others = _kept(records), records.where(~_is_kept())
+    records = records.drop("raw").dropDuplicates(["partition", "offset"])
+    kept, others = _kept(records), records.where(~_is_kept())
+    while not archive.has(source):
         new = kept.join(archive.places(spark), ["partition", "offset"], "left_anti")
         rows = new.withColumn("count", F.lit(1)).select(*ARCHIVE.names)
-        counts = archive.write(rows.unionByName(_counted(others)), source, _BATCH)
-        return Imported(source=source, counts=counts, known=kept.count() - counts.kept.total())
+        try:
+            counts = archive.append(rows.unionByName(_counted(others)), source, archive.imported(source))
+        except ConflictError:
+            archive.refresh()  # a capture has added some of these, perhaps
+        else:
+            return Imported(source=source, counts=counts, known=kept.count() - counts.kept.total())
+    return Imported(source=source, counts=Counts(), known=kept.count())
 
 
 def _records(spark: SparkSession, dump: Path, files: list[Path]) -> DataFrame:
     """With a column raw, which is null where the record is whole."""
     parquet = files[0].suffix == ".parquet"
-    names = [file_uri(file) for file in files]
+    # Without a scheme, a cluster's own default file system would be meant; nothing is escaped.
+    names = [f"file://{file}" for file in files]
     if parquet:
         for file in files:
             try:

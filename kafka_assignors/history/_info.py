@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from kafka_assignors.history._archive import Archive, Counts
+    from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._counts import Counts
 
 
 @dataclass(frozen=True, kw_only=True)

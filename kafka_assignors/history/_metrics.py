@@ -7,11 +7,10 @@ a part of the group.
 
 from __future__ import annotations
 
-import shutil
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -19,52 +18,83 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafka_assignors._groups.topics import seen_and_names
-from kafka_assignors.history._archive import file_uri
 from kafka_assignors.history._chain import of_each_group
 from kafka_assignors.history._pieces import PIECES, activity_of, measure_part, piece_row
-from kafka_assignors.history._schemas import GROUPS
+from kafka_assignors.history._schemas import GROUPS, REBALANCES
+from kafka_assignors.history._store.places import place
+from kafka_assignors.history._store.reading import in_schema
+from kafka_assignors.history._store.sets import TableSet
+from kafka_assignors.history._store.writing import TaskFiles, write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    import os
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._groups.topics import SeenTopic
     from kafka_assignors.history._pieces import HistoryPart
+    from kafka_assignors.history._store.log import DataFile
 
 WINDOW: Final = 2_000
 """How many records a window of a long history has."""
 
+MANIFEST: Final = "metrics.json"
+SCHEMAS: Final = {"rebalances": REBALANCES, "groups": GROUPS}
+
 _ROWS: Final = 256  # that are made of Arrow's columns at once
 
 
-def write_metrics(records: DataFrame, topics: Sequence[SeenTopic], folder: Path) -> None:
-    """Measure all groups, and write the tables `rebalances` and `groups` as Parquet.
+def write_metrics(
+    records: DataFrame,
+    topics: Sequence[SeenTopic],
+    out: str | os.PathLike[str],
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Measure all groups, and write the tables `rebalances` and `groups`.
 
     Args:
         records: See `measure`.
         topics: See `measure`.
-        folder: Where to; tables that are there are replaced.
+        out: The folder of the tables, or their URI in an object store; those that are there are replaced.
+        options: Of the store; see `Archive`.
+
+    Raises:
+        TablesBusyError: Somebody else has replaced them meanwhile.
+        StoreError: The store does not let them be written.
     """
     pieces = measure(records, topics).persist(StorageLevel.DISK_ONLY)
     try:
-        write_pieces(pieces, folder)
+        write_pieces(pieces, out, options)
     finally:
         pieces.unpersist()
 
 
-def write_pieces(pieces: DataFrame, folder: Path) -> None:
-    """Write what was measured as the tables `rebalances` and `groups`; those of before stay until then."""
-    for name, table in (("rebalances", rebalances_of(pieces)), ("groups", groups_of(pieces))):
-        staged = folder / f".{name}-{uuid4().hex}"
-        try:
-            table.write.parquet(file_uri(staged))
-            shutil.rmtree(folder / name, ignore_errors=True)
-            staged.rename(folder / name)
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
+def write_pieces(
+    pieces: DataFrame, out: str | os.PathLike[str], options: Mapping[str, str] | None = None
+) -> None:
+    """Write what was measured as the tables `rebalances` and `groups`; see `write_metrics`."""
+    where = place(out, options)
+    tables = TableSet(where, MANIFEST, SCHEMAS)
+    files: dict[str, list[DataFile]] = {}
+    try:
+        for name, rows in (("rebalances", rebalances_of(pieces)), ("groups", groups_of(pieces))):
+            files |= write_files(rows, partial(TaskFiles, where), partial(_copy, table=name)).files
+    except BaseException:
+        where.remove([file.path for some in files.values() for file in some])
+        raise
+    tables.replace(files, {name: sum(file.rows or 0 for file in some) for name, some in files.items()})
+    tables.clean_up()
+
+
+def _copy(files: TaskFiles, batches: Iterator[Any], *, table: str) -> int:
+    schema = SCHEMAS[table]
+    count = 0
+    for batch in batches:
+        files.write(table, schema, in_schema(batch, schema))
+        count += batch.num_rows
+    return count
 
 
 def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int = WINDOW) -> DataFrame:

@@ -59,6 +59,17 @@ ARCHIVE: Final = _schema(
 """Records as they were in `__consumer_offsets`. Kept are the types of `KEPT_TYPES`, and whatever has no
 proper key; of others (mostly committed offsets) only how many there were."""
 
+ARCHIVED: Final = pa.schema(
+    [
+        *ARCHIVE,
+        *_schema(
+            ("source", pa.string(), False, "topic, or dump-... of a dump"),
+            ("day", pa.date32(), False, "the day of its timestamp, in UTC"),
+        ),
+    ]
+)
+"""The table of an archive: its records, and the columns that it is partitioned by."""
+
 KIP848_TYPES: Final = (3, 4, 5, 6, 7, 8, 16)
 """The records of KIP-848's consumer groups, each of which tells but a part of its group."""
 

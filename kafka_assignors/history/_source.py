@@ -1,8 +1,8 @@
-"""`__consumer_offsets` as a source of Spark's, in Python: a batch or a stream of rows of schema `ARCHIVE`.
+"""Parts of `__consumer_offsets`, which Spark's tasks read from the brokers as rows of schema `ARCHIVE`.
 
-Spark's own Kafka connector silently reads nothing of internal topics unless told to find offsets in its old
-way, and needs jars of its exact version. This needs none; records that are only counted never leave the
-Python worker.
+Spark's own Kafka connector does not tell leader epochs, silently reads nothing of internal topics unless told
+to find offsets in its old way, and needs jars of its exact version. This needs none; records that are only
+counted never leave the Python worker.
 
 Records are read by confluent-kafka: with kafka-python, which takes each record apart in Python, the same took
 3.2 times the CPU and 4.6 times as long (155,000 and 510,000 records per CPU second and core, a 20th of them
@@ -12,37 +12,32 @@ long again.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final
+import heapq
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
-from kafka_assignors.history._log import read_bounds
+from kafka_assignors.history._counts import NO_TYPE
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
-from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._store.reading import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.datasource import ReadLimit
-    from pyspark.sql.types import StructType
-
-FORMAT: Final = "kafka_consumer_offsets"
-"""The name for `spark.read.format` and `spark.readStream.format`, after `register`."""
-
-NO_TYPE: Final = -1
-"""The type of records whose key does not begin with one."""
 
 _KEPT: Final = frozenset(number.to_bytes(2, "big") for number in KEPT_TYPES)
 _TYPE_BYTES: Final = 2
 _AT_ONCE: Final = 10_000  # records
+_OFFSETS_EACH: Final = 100_000
+"""Offsets that are worth a task."""
+_TASKS_EACH: Final = 2  # one after another, so that one that takes longer is made up for
 _CONSUME_SECONDS: Final = 0.1
 _PATIENCE_SECONDS: Final = 60.0
 
@@ -66,121 +61,66 @@ class StuckPartitionError(ClusterError):
     """A partition of the offsets topic cannot be read on; the message names it, and the last error."""
 
 
-class Stretch(InputPartition):
-    """A part of the log that one task reads.
+class Stretch(NamedTuple):
+    """A part of the log.
 
-    Args:
+    Attributes:
         partition: The partition of the topic.
         start: The first offset.
         end: The offset before which to stop.
     """
 
-    def __init__(self, partition: int, start: int, end: int) -> None:
-        super().__init__(partition)
-        self.partition = partition
-        self.start = start
-        self.end = end
+    partition: int
+    start: int
+    end: int
 
 
-class OffsetsTopic(DataSource):
-    """The source; its options are made by `source_options`."""
-
-    @classmethod
-    def name(cls) -> str:
-        """The source's name."""
-        return FORMAT
-
-    def schema(self) -> StructType:
-        """What rows are like."""
-        return spark_schema(ARCHIVE)
-
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - there is one schema only
-        """For `spark.read`: all that is there now."""
-        return _Batch(self.options)
-
-    def streamReader(  # noqa: N802 - Spark's name
-        self,
-        schema: StructType,  # noqa: ARG002 - as above
-    ) -> DataSourceStreamReader:
-        """For `spark.readStream`: from the beginning, or where the checkpoint says."""
-        return _Stream(self.options)
-
-
-def register(spark: SparkSession) -> None:
-    """Make the source known to a session."""
-    spark.dataSource.register(OffsetsTopic)
-
-
-def source_options(
-    settings: Mapping[str, Any], *, max_records: int | None = None, first: Mapping[int, int] | None = None
-) -> dict[str, str]:
-    """The options of the source.
+def source_of_log(
+    spark: SparkSession, settings: Mapping[str, Any], start: Mapping[int, int], ends: Mapping[int, int]
+) -> Source:
+    """The records of a part of each partition, in schema ARCHIVE, which the tasks read from the brokers.
 
     Args:
+        spark: The session.
         settings: Of the client, in kafka-python's spelling, with `bootstrap_servers`.
-        max_records: How many offsets a batch of a stream may have, over all partitions; None for all.
-        first: By partition, the offset from which a stream without a checkpoint begins; the earliest of
-            those that are not named.
+        start: By partition, the first offset; 0 of those that are not named.
+        ends: By partition, the offset before which to stop.
     """
-    # Spark shows options in its UI and in plans, but not those that are called a secret.
-    options = {"client.secret": json.dumps(dict(settings))}
-    if max_records is not None:
-        options["max.records"] = str(max_records)
-    if first:
-        options["first.offsets"] = json.dumps(first)
-    return options
+    stretches = [Stretch(number, start.get(number, 0), end) for number, end in ends.items()]
+    shared = shares([one for one in stretches if one.end > one.start], spark.sparkContext.defaultParallelism)
+    numbers = spark.range(0, len(shared), 1, max(1, len(shared)))
+    return Source(numbers, partial(_read_numbered, settings=dict(settings), shared=shared))
 
 
-class _Batch(DataSourceReader):
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.settings: dict[str, Any] = json.loads(options["client.secret"])
+def shares(stretches: Sequence[Stretch], tasks: int) -> list[list[Stretch]]:
+    """What each task reads: about as many offsets as others, and few tasks where there is little.
 
-    def partitions(self) -> Sequence[InputPartition]:
-        bounds = read_bounds(self.settings)
-        return [Stretch(number, first, end) for number, (first, end) in bounds.items()]
+    Each task writes a file for each day: of a minute's records one file is enough.
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_stretch(self.settings, partition)
-
-
-class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets are a JSON object: by partition, the offset of the next record."""
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.settings: dict[str, Any] = json.loads(options["client.secret"])
-        self.max_records = int(options["max.records"]) if "max.records" in options else None
-        self.first: dict[str, int] = json.loads(options.get("first.offsets", "{}"))
-        self.last: dict[str, int] | None = None
-
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's names, here and below
-        bounds = read_bounds(self.settings)
-        return {str(number): self.first.get(str(number), first) for number, (first, _) in bounds.items()}
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        return ReadAllAvailable() if self.max_records is None else ReadMaxRows(self.max_records)
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self.last = self._ends()
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        ends = self._ends() if self.last is None else self.last
-        return advance(start, ends, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        return [
-            Stretch(int(number), start.get(number, 0), offset)
-            for number, offset in end.items()
-            if offset > start.get(number, 0)
-        ]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_stretch(self.settings, partition)
-
-    def _ends(self) -> dict[str, int]:
-        return {str(number): end for number, (_, end) in read_bounds(self.settings).items()}
+    Args:
+        stretches: All of them.
+        tasks: How many run at the same time.
+    """
+    offsets = sum(one.end - one.start for one in stretches)
+    count = min(len(stretches), _TASKS_EACH * tasks, -(-offsets // _OFFSETS_EACH))
+    heap: list[tuple[int, int, list[Stretch]]] = [(0, number, []) for number in range(count)]
+    for one in sorted(stretches, key=lambda one: one.start - one.end):
+        taken, number, some = heapq.heappop(heap)
+        some.append(one)
+        heapq.heappush(heap, (taken + one.end - one.start, number, some))
+    return [sorted(some) for _, _, some in sorted(heap, key=itemgetter(1))]
 
 
-def advance(start: Mapping[str, int], ends: Mapping[str, int], at_most: int | None) -> dict[str, int]:
+def _read_numbered(
+    batches: Iterator[Any], *, settings: Mapping[str, Any], shared: Sequence[Sequence[Stretch]]
+) -> Iterator[Any]:
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            for stretch in shared[number]:
+                yield from read_stretch(settings, stretch)
+
+
+def advance(start: Mapping[int, int], ends: Mapping[int, int], at_most: int | None) -> dict[int, int]:
     """The end of the next batch: each partition's share of it is that of what it has left.
 
     Partitions that have anything left advance by one at the least, so that all get to their ends.
@@ -200,7 +140,7 @@ def advance(start: Mapping[str, int], ends: Mapping[str, int], at_most: int | No
     }
 
 
-def read_stretch(settings: Mapping[str, Any], stretch: Any) -> Iterator[pa.RecordBatch]:
+def read_stretch(settings: Mapping[str, Any], stretch: Stretch) -> Iterator[pa.RecordBatch]:
     """The rows of a part of the log.
 
     Offsets that are not there any more are no error: compaction removed them.

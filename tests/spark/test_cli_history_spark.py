@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from kafka_assignors._cli.main import main
 from kafka_assignors._groups.saving import WhatIf, best_saving
@@ -19,9 +22,13 @@ from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import Topic
+from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
 from kafka_assignors.history.report._savings import change, saved
+from tests.support.archives import batch_of, group as group_value, row
+from tests.support.delta_tables import files_of, rows_of
 from tests.support.group_histories import START_US
 from tests.support.kip848_log import Log
+from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +117,7 @@ def test_metrics_tell_the_groups_and_why_they_rebalanced(
     }
     kinds = {"member gone", "member joined", "member left"}
     assert all({*row["reasons"]} <= kinds | {"member restarted"} for row in found)
-    rows = pq.read_table(tmp_path / "rebalances").to_pylist()
+    rows = rows_of(tmp_path / "rebalances", REBALANCES)
     # The hand-over of the cooperative group is no rebalance of its own.
     assert [row["group"] for row in rows].count("coop-group") == 3
     assert all(row["moved"] >= row["least_moved"] for row in rows)
@@ -259,18 +266,151 @@ def test_tables_are_decoded_and_what_cannot_be_is_counted(
     assert counts["read"] == counts["decoded"] + 1
     assert (counts["rejected"], counts["rows"]["rejected"]) == (1, 1)
     assert counts["rows"]["records"] == counts["decoded"]
-    (generations,) = (tmp_path / "tables").glob("run-*/generations")
-    rows = pq.read_table(generations).to_pylist()
+    rows = rows_of(tmp_path / "tables" / "generations", GENERATIONS)
     assert {row["protocol"] for row in rows} == {"range", "cooperative-sticky"}
     assert len(rows) == counts["decoded"]
 
 
-def test_there_is_nothing_to_merge_in_an_archive_of_dumps(
-    archive: str, capsys: pytest.CaptureFixture[str]
+DAYS = [
+    [row(group_metadata_key("g"), group_value(1), offset=day * DAY + at) for day in range(3)]
+    for at in range(2)
+]
+"""Two batches of three days."""
+
+
+def test_maintenance_is_shown_and_done_if_that_is_wanted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(capsys, "merge", archive) == {"merged": 0}
-    assert main(["history", "merge", archive]) == 0
-    assert capsys.readouterr().out == f"{archive}: nothing to merge\n"
+    archive = write_archive(tmp_path, DAYS)
+    before = run(capsys, "info", archive)
+    shown = run(capsys, "maintain", archive)
+    assert [[path.split("/")[1] for path in day] for day in shown.pop("compacted")] == [
+        [f"day=2026-01-0{number}"] * 2 for number in (1, 2, 3)
+    ]
+    assert shown == {"executed": False, "removed": [], "deleted": []}
+    assert run(capsys, "info", archive) == before
+    assert main(["history", "maintain", archive]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{archive}: 6 files of 3 days (0.0 MB) would be made one for each day",
+        "0 files would be deleted: no version of the last 7 days has them",
+        "nothing is changed: --execute does it",
+    ]
+    assert main(["history", "maintain", archive, "--execute"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{archive}: 6 files of 3 days (0.0 MB) made one for each day",
+        "0 files deleted: no version of the last 7 days has them",
+    ]
+    after = run(capsys, "info", archive)
+    assert (before["files"], after["files"]) == (6, 3)
+    assert after["version"] > before["version"]
+    assert after | {name: before[name] for name in ("files", "bytes", "version")} == before
+    again = run(capsys, "maintain", archive, "--execute")
+    assert again == {"executed": True, "compacted": [], "removed": [], "deleted": []}
+    assert run(capsys, "info", archive)["version"] == after["version"]
+
+
+def days_since(first: date) -> str:
+    """How many whole days there are from one to today."""
+    return f"{(datetime.now(UTC).date() - first).days + 1}d"
+
+
+def test_days_that_are_not_kept_are_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = write_archive(tmp_path, DAYS)
+    keep = days_since(date(2026, 1, 2))
+    shown = run(capsys, "maintain", archive, "--keep", keep)
+    assert [path.split("/")[1] for path in shown["removed"]] == ["day=2026-01-01"] * 2
+    run(capsys, "maintain", archive, "--keep", keep, "--execute")
+    found = run(capsys, "info", archive)
+    assert (found["groups"], found["since"][:10], found["files"]) == ({"g": 4}, "2026-01-02", 2)
+
+
+def test_a_kip848_group_keeps_what_it_begins_with(
+    modern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive = str(shutil.copytree(modern, tmp_path / "archive"))
+    first = datetime.fromisoformat(day(1)).date()
+    before = run(capsys, "metrics", archive, "--since", day(1))
+    done = run(capsys, "maintain", archive, "--keep", days_since(first), "--execute")
+    assert len(done["removed"]) == 1
+    assert run(capsys, "metrics", archive, "--since", day(1)) == before
+    # What is left of the day is no reason to do it again.
+    assert run(capsys, "maintain", archive, "--keep", days_since(first))["removed"] == []
+    run(capsys, "maintain", archive, "--keep", "1d", "--execute")
+    # One for each key: of the group two, of a, b and c two each, and what names topics.
+    assert run(capsys, "info", archive)["groups"] == {"g": 9}
+
+
+@pytest.mark.parametrize("keep", ["36h", "0d"])
+def test_what_is_kept_is_whole_days(archive: str, keep: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["history", "maintain", archive, "--keep", keep])
+    assert ended.value.code == 2
+    assert "is not whole days" in capsys.readouterr().err
+
+
+def test_a_retention_that_is_not_safe_is_refused(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "maintain", archive, "--retention", "30m", "--execute"]) == 2
+    assert "a retention of 0:30:00 is too short: files of a batch that is being written" in (
+        capsys.readouterr().err
+    )
+
+
+def test_an_archive_of_format_1_is_taken_over_by_maintenance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = {"format": 1, "cluster_id": "mercury", "topic": "__consumer_offsets", "partitions": 1}
+    (tmp_path / "archive.json").write_text(json.dumps(old))
+    for number, rows in enumerate(DAYS):
+        for one in rows:
+            part = tmp_path / "records" / "source=topic" / f"batch={number}" / f"day={one['timestamp']:%F}"
+            part.mkdir(parents=True)
+            pq.write_table(pa.Table.from_batches([batch_of([one])]), part / "part.parquet")
+    for verb in ("info", "maintain"):
+        assert main(["history", verb, str(tmp_path)]) == 2
+        assert (
+            "is an archive of format 1, of an older version: kafka-assignors history maintain ARCHIVE"
+            " --execute takes it over"
+        ) in capsys.readouterr().err
+    run(capsys, "maintain", str(tmp_path), "--execute")
+    found = run(capsys, "info", str(tmp_path))
+    assert (found["cluster_id"], found["groups"], found["files"]) == ("mercury", {"g": 6}, 3)
+
+
+def test_an_archive_says_its_version_and_size(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run(capsys, "info", archive)
+    files = files_of(f"{archive}/records")
+    assert (found["archive"], found["files"]) == (archive, len(files))
+    assert found["bytes"] == sum(path.stat().st_size for path in files)
+    assert found["version"] == DeltaTable(f"{archive}/records").version()
+    assert main(["history", "info", archive]) == 0
+    line = f"version {found['version']}: {len(files)} file{'s' * (len(files) > 1)}, 0.0 MB"
+    assert line in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("uri", ["hdfs://namenode/archive", "s4://bucket/archive", "https://host/archive"])
+def test_a_store_that_cannot_be_used_is_refused_and_no_folder_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uri: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dump = tmp_path / "dump.jsonl"
+    dump.touch()
+    for command in (["import", uri, str(dump)], ["info", uri], ["maintain", uri, "--execute"]):
+        assert main(["history", *command]) == 2
+        assert f"{uri} cannot be used: " in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == [dump]
+
+
+def test_properties_of_a_store_come_from_a_file(
+    archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "store.properties"
+    config.write_text("# of the store\n\nAWS_REGION = eu-central-1\n")
+    assert run(capsys, "info", archive, "--store-config", str(config))["files"]
+    config.write_text("AWS_REGION\n")
+    assert main(["history", "info", archive, "--store-config", str(config)]) == 2
+    assert f"line 1 of {config} is not name=value" in capsys.readouterr().err
+    assert main(["history", "info", archive, "--store-config", str(tmp_path / "no")]) == 2
+    assert f"cannot read {tmp_path / 'no'}" in capsys.readouterr().err
 
 
 def test_a_report_is_a_page_on_all_groups(
@@ -328,15 +468,21 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_at_once(
     )
 
 
-def test_what_fails_in_spark_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Archive.create(tmp_path)
-    broken = tmp_path / "records" / "source=topic" / "batch=1" / "day=2026-01-01" / "part.parquet"
-    broken.parent.mkdir(parents=True)
-    broken.write_text("no Parquet")
-    assert main(["history", "info", str(tmp_path)]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("kafka-assignors history info: ")
-    assert "part.parquet" in line
+def test_a_damaged_file_is_named_in_a_line_and_can_be_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive = write_archive(tmp_path, DAYS)
+    truncated, gone, *others = files_of(tmp_path / "records")
+    truncated.write_bytes(truncated.read_bytes()[:100])
+    gone.unlink()
+    (others[0].parent / "foreign.parquet").write_text("no Parquet")  # which the archive does not have
+    for verb in ("info", "metrics"):
+        assert main(["history", verb, archive]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"kafka-assignors history {verb}: ")
+        assert str(truncated) in line or str(gone) in line
+        assert "put it back from a backup, or leave it out with --skip-bad" in line
+    assert run(capsys, "info", archive, "--skip-bad")["groups"] == {"g": len(others)}
 
 
 def test_a_folder_that_is_no_archive_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,11 +6,10 @@ import base64
 import gzip
 import json
 import os
-import re
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
-from itertools import count
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -20,16 +19,19 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
-from kafka_assignors.history import _exchange as exchange
-from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, Counts, group_of
+from kafka_assignors.history import _maintenance
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, group_of
+from kafka_assignors.history._archive_format import ArchiveBusyError
+from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._dump import WrongDumpError, import_dump
 from kafka_assignors.history._info import describe
+from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._spark_schema import spark_schema
-from kafka_assignors.history._tables.job import make_tables
+from kafka_assignors.history._store.log import ConflictError, Log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -68,6 +70,31 @@ def offsets(rows: DataFrame) -> list[tuple[int, int]]:
     return sorted((row["partition"], row["offset"]) for row in rows.select("partition", "offset").collect())
 
 
+def new_archive(folder: Path) -> Archive:
+    """One of a cluster whose offsets topic has three partitions."""
+    archive = Archive.create(folder)
+    archive.belongs_to("c1", 3)
+    return archive
+
+
+def add(
+    spark: SparkSession, archive: Archive, rows: Sequence[dict[str, Any]], source: str = TOPIC_SOURCE
+) -> Counts:
+    """Add a batch as a capture, or an import, does."""
+    ends: dict[int, int] = {}
+    for row in rows:
+        ends[row["partition"]] = max(row["offset"] + 1, ends.get(row["partition"], 0))
+    told = archive.read_to(ends) if source == TOPIC_SOURCE else archive.imported(source)
+    return archive.append(frame(spark, rows), source, told)
+
+
+def files_of(archive: Archive) -> list[Path]:
+    """The Parquet files of its records."""
+    folder = archive.where.local
+    assert folder is not None
+    return sorted(folder / "records" / file.path for file in archive.files())
+
+
 def dump_line(offset: int, key: bytes | None, **more: Any) -> dict[str, Any]:
     return {
         "key": None if key is None else base64.b64encode(key).decode(),
@@ -94,7 +121,7 @@ def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: P
         counted(22, 1, 500),
         record(30, key_of("orders-eu", 8)),
     ]
-    archive.write(frame(spark, rows), TOPIC_SOURCE, "0")
+    add(spark, archive, rows)
 
     def selected(**what: Any) -> list[int]:
         return [offset for _, offset in offsets(archive.read(spark, **what))]
@@ -135,8 +162,8 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
         record(11, key_of("classic")),
         record(12, key_of("over", 3)),
     ]
-    archive.write(frame(spark, rows), TOPIC_SOURCE, "0")
-    archive.write(frame(spark, rows[:5]), "dump-again", "0")
+    add(spark, archive, rows)
+    add(spark, archive, rows[:5], "dump-again")
 
     def selected(**what: Any) -> list[tuple[str, int, bytes, float]]:
         found = archive.read_groups(spark, **what).withColumn("at", F.unix_seconds("timestamp")).distinct()
@@ -166,11 +193,10 @@ def test_a_kip848_group_begins_with_what_compaction_would_have_left_of_it(
 
 def test_only_the_days_that_are_asked_for_are_read(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
-    archive.write(frame(spark, [record(24 * n, key_of("g")) for n in range(4)]), TOPIC_SOURCE, "0")
-    for other in archive.path.glob("records/*/*/day=2026-03-0[34]/*.parquet"):
-        other.write_bytes(b"what is not read may be anything")
-    for checksum in archive.path.glob("records/*/*/day=2026-03-0[34]/.*.crc"):
-        checksum.unlink()
+    add(spark, archive, [record(24 * n, key_of("g")) for n in range(4)])
+    for file in files_of(archive):
+        if file.parent.name in {"day=2026-03-03", "day=2026-03-04"}:
+            file.write_bytes(b"what is not read may be anything")
     assert offsets(archive.read(spark, until=NOON + timedelta(days=1, hours=1))) == [(0, 0), (0, 24)]
 
 
@@ -180,8 +206,8 @@ def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_p
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
-        archive.write(frame(spark, [record(0, key_of("g")), record(12, key_of("g"))]), TOPIC_SOURCE, "0")
-        days = {path.name for path in archive.path.glob("records/source=topic/batch=0/day=*")}
+        add(spark, archive, [record(0, key_of("g")), record(12, key_of("g"))])
+        days = {file.parent.name for file in files_of(archive)}
         assert days == {"day=2026-03-01", "day=2026-03-02"}
         midnight = datetime(2026, 3, 2, tzinfo=UTC)
         assert offsets(archive.read(spark, since=midnight)) == [(0, 12)]
@@ -208,37 +234,74 @@ def test_groups_are_read_from_keys_of_every_kept_type(spark: SparkSession) -> No
     assert found == ["a group"] * len(keys) + [""] + [None] * len(wrong)
 
 
-def test_a_batch_that_is_there_is_not_written_again(spark: SparkSession, tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path)
+def test_a_batch_is_what_its_counts_say(spark: SparkSession, tmp_path: Path) -> None:
+    archive = new_archive(tmp_path)
     rows = [record(0, key_of("g")), record(1, key_of("g", 3)), record(2, None), counted(9, 1, 40)]
-    first = archive.write(frame(spark, rows), TOPIC_SOURCE, "7")
+    first = add(spark, archive, rows)
     assert first == Counts(
-        kept=first.kept.__class__({"GroupMetadata": 1, "ConsumerGroupMetadata": 1, "no type": 1}),
-        counted=first.counted.__class__({"OffsetCommit": 40}),
+        kept=Counter({"GroupMetadata": 1, "ConsumerGroupMetadata": 1, "no type": 1}),
+        counted=Counter({"OffsetCommit": 40}),
     )
-    # Compaction may have left less when it is read again.
-    assert archive.write(frame(spark, rows[:1]), TOPIC_SOURCE, "7") == first
     assert archive.counts(spark) == {TOPIC_SOURCE: first}
     assert offsets(archive.read(spark)) == [(0, 0), (0, 1), (0, 2)]
 
 
-def test_a_batch_that_was_cut_off_is_not_seen_and_is_written_again(
+def test_of_two_batches_at_once_one_is_there_and_nothing_of_the_other(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    archive = Archive.create(tmp_path)
-    half = archive.path / "staging" / TOPIC_SOURCE / "0" / "day=2026-03-01"
-    half.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist([record(0, key_of("g"))], schema=ARCHIVE), half / "half.parquet")
-    assert offsets(archive.read(spark)) == []
-    archive.write(frame(spark, [record(0, key_of("g")), record(1, key_of("g"))]), TOPIC_SOURCE, "0")
+    archive, other = new_archive(tmp_path), Archive(tmp_path)
+    add(spark, archive, [record(0, key_of("g"))])
+    with pytest.raises(ConflictError, match="somebody else has committed"):
+        add(spark, other, [record(0, key_of("g")), record(1, key_of("g"))])
+    assert [file.name for file in tmp_path.glob("records/source=*/*/*.parquet")] == [
+        files_of(archive)[0].name
+    ]
+    other.refresh()
+    assert other.frontier() == {0: 1}
+    add(spark, other, [record(1, key_of("g"))])
+    archive.refresh()
     assert offsets(archive.read(spark)) == [(0, 0), (0, 1)]
 
 
+def test_a_batch_that_was_cut_off_before_its_commit_is_not_seen_and_is_written_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = new_archive(tmp_path)
+
+    def ended(*_: Any, **__: Any) -> None:
+        os.sync()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Log, "commit", ended)
+        patched.setattr(type(archive.where), "remove", lambda *_: None)  # as if it had been killed
+        with pytest.raises(KeyboardInterrupt):
+            add(spark, archive, [record(0, key_of("g")), record(1, key_of("g"))])
+    assert len([*tmp_path.rglob("*.parquet")]) == 1
+    assert (offsets(archive.read(spark)), Archive(tmp_path).frontier()) == ([], {})
+    add(spark, archive, [record(0, key_of("g")), record(1, key_of("g"))])
+    assert (offsets(archive.read(spark)), Archive(tmp_path).frontier()) == ([(0, 0), (0, 1)], {0: 2})
+
+
+def test_an_archive_is_seen_as_it_was_when_it_was_opened(spark: SparkSession, tmp_path: Path) -> None:
+    archive = new_archive(tmp_path)
+    for offset in range(3):
+        add(spark, archive, [record(offset, key_of("g"))])
+    seen = Archive(tmp_path)
+    rows = seen.read(spark)
+    add(spark, archive, [record(3, key_of("g"))])
+    maintain(spark, archive, plan_maintenance(archive, keep=1, today=date(2026, 3, 2)))
+    assert offsets(Archive(tmp_path).read(spark)) == []
+    assert offsets(rows) == offsets(seen.read(spark)) == [(0, 0), (0, 1), (0, 2)]
+    seen.refresh()
+    assert offsets(seen.read(spark)) == []
+
+
 def test_each_day_of_a_batch_is_one_file_of_the_archive_s_schema(spark: SparkSession, tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path)
+    archive = new_archive(tmp_path)
     rows = frame(spark, [record(n, key_of("g")) for n in range(60)]).repartition(8)
-    archive.write(rows, TOPIC_SOURCE, "0")
-    files = sorted(archive.path.glob("records/source=topic/batch=0/day=*/*.parquet"))
+    archive.append(rows, TOPIC_SOURCE, archive.read_to({0: 60}))
+    files = files_of(archive)
     assert [file.parent.name for file in files] == [f"day=2026-03-0{day}" for day in (1, 2, 3)]
     table = pa.concat_tables([pq.ParquetFile(file).read() for file in files])
     assert table.schema.names == ARCHIVE.names
@@ -248,112 +311,165 @@ def test_each_day_of_a_batch_is_one_file_of_the_archive_s_schema(spark: SparkSes
 def test_a_day_with_much_in_it_can_be_shared_out(spark: SparkSession, tmp_path: Path) -> None:
     seeded = Random(1)
     rows = [
-        record(offset, key_of("g"), value=seeded.randbytes(8_000), timestamp=NOON) for offset in range(1_200)
+        record(offset, key_of("g"), value=seeded.randbytes(8_000), timestamp=NOON) for offset in range(4_200)
     ]
     archive = Archive.create(tmp_path / "archive")
-    archive.write(frame(spark, rows), "topic", "0")
-    (path,) = (tmp_path / "archive" / "records").rglob("*.parquet")
+    add(spark, archive, rows)
+    (path,) = files_of(archive)
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     assert {groups[0].column(0).compression} == {"ZSTD"}
-    assert len(groups) >= 4
-    assert max(one.total_byte_size for one in groups) < 3 * 2**20
+    assert len(groups) >= 3
+    assert max(one.total_byte_size for one in groups) < 17 * 2**20
 
 
-def captured(spark: SparkSession, folder: Path, *, run: str = "01234567", batches: int = 4) -> Archive:
+def captured(spark: SparkSession, folder: Path, batches: int = 4) -> Archive:
     """An archive of some batches, with a record and a count in each, and a dump."""
-    archive = Archive.create(folder)
+    archive = new_archive(folder)
     for number in range(batches):
-        rows = [record(2 * number, key_of("g")), counted(2 * number + 1, 1, 10)]
-        archive.write(frame(spark, rows), TOPIC_SOURCE, f"{run}-{number:08}")
-    archive.write(frame(spark, [record(100, key_of("h"))]), "dump-1", "0")
+        add(spark, archive, [record(2 * number, key_of("g")), counted(2 * number + 1, 1, 10)])
+    add(spark, archive, [record(100, key_of("h"))], "dump-1")
     return archive
 
 
-def batches_in(archive: Archive) -> list[str]:
-    found = (archive.path / "records").glob("source=*/batch=*")
-    return sorted(re.sub("merged-.*", "merged", path.name.removeprefix("batch=")) for path in found)
+def days_of(archive: Archive) -> list[tuple[str, str]]:
+    """Source and day of each file."""
+    return sorted((file.values["source"], file.values["day"]) for file in archive.files())
 
 
-class TestMerging:
-    def test_batches_are_one_but_for_the_newest_of_each_checkpoint(
+class TestMaintenance:
+    def test_the_files_of_a_day_become_one_and_the_rows_stay(
         self, spark: SparkSession, tmp_path: Path
     ) -> None:
         archive = captured(spark, tmp_path)
-        archive.write(frame(spark, [record(20, key_of("g"))]), TOPIC_SOURCE, "89abcdef-00000000")
-        rows, counts = offsets(archive.read(spark)), archive.counts(spark)
-        assert archive.merge(spark) == 3
-        assert batches_in(archive) == ["0", "0-merged", "01234567-00000003", "89abcdef-00000000"]
-        assert offsets(archive.read(spark)) == rows
-        assert archive.counts(spark) == counts
-        assert archive.frontier(spark) == {0: 21}
-        assert len([*archive.path.glob("records/source=topic/batch=0-merged-*/day=*/*.parquet")]) == 1
-        assert archive.merge(spark) == 0
-        assert not (archive.path / "exchange.json").exists()
+        rows, counts, before = offsets(archive.read(spark)), archive.counts(spark), archive.version
+        plan = plan_maintenance(archive)
+        assert ([len(day) for day in plan.compacted], plan.removed, plan.deleted) == ([4], [], [])
+        assert archive.version == before
+        maintain(spark, archive, plan)
+        assert days_of(archive) == [("dump-1", "2026-03-05"), ("topic", "2026-03-01")]
+        assert (offsets(archive.read(spark)), archive.counts(spark)) == (rows, counts)
+        assert archive.frontier() == {0: 8}
+        assert (archive.has("dump-1"), archive.has("dump-2")) == (True, False)
+        assert plan_maintenance(archive).compacted == []
 
-    @pytest.mark.parametrize(
-        ("ended", "again"),
-        [
-            pytest.param((Archive, "write", 1), 3, id="before the new batch has its place"),
-            pytest.param((exchange, "remove_folder", 1), 0, id="before an old one is removed"),
-            pytest.param((exchange, "remove_folder", 2), 0, id="between two old ones"),
-            pytest.param((exchange, "remove_file", 1), 0, id="after the last"),
-        ],
-    )
-    def test_each_record_is_there_once_whenever_a_merge_is_ended(
-        self,
-        spark: SparkSession,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        ended: tuple[object, str, int],
-        again: int,
+    def test_a_day_s_one_file_is_in_the_order_of_the_log(self, spark: SparkSession, tmp_path: Path) -> None:
+        archive = new_archive(tmp_path)
+        for number in (0, 3):
+            add(
+                spark,
+                archive,
+                [
+                    record(offset, key_of("g"), partition=part)
+                    for part in (0, 1)
+                    for offset in (number, number + 1)
+                ],
+            )
+        maintain(spark, archive, plan_maintenance(archive))
+        (file,) = files_of(archive)
+        table = pq.ParquetFile(file).read()
+        assert [*zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True)] == [
+            (part, offset) for part in (0, 1) for offset in (0, 1, 3, 4)
+        ]
+
+    def test_files_that_were_replaced_stay_for_as_long_as_is_said(
+        self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         archive = captured(spark, tmp_path)
-        rows, counts = offsets(archive.read(spark)), archive.counts(spark)
-        owner, step, call = ended
-        really, calls = getattr(owner, step), count(1)
+        old = {file.path for file in archive.files() if file.values["source"] == "topic"}
+        maintain(spark, archive, plan_maintenance(archive))
+        assert plan_maintenance(archive).deleted == []
+        monkeypatch.setattr(_maintenance, "LEAST_RETENTION", timedelta(0))
+        plan = plan_maintenance(archive, retention=timedelta(0))
+        assert {path.removeprefix(f"{tmp_path}/records/") for path in plan.deleted} == old
+        maintain(spark, archive, plan)
+        assert {file.name for file in tmp_path.glob("records/source=*/*/*.parquet")} == {
+            file.name for file in files_of(archive)
+        }
 
-        def end(*given: Any) -> None:
-            if next(calls) == call:
-                raise KeyboardInterrupt
-            really(*given)
+    def test_a_retention_that_could_take_a_batch_from_a_capture_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="the least is 1:00:00"):
+            plan_maintenance(new_archive(tmp_path), retention=timedelta(minutes=59))
 
-        with monkeypatch.context() as patched:
-            patched.setattr(owner, step, end)
-            with pytest.raises(KeyboardInterrupt):
-                archive.merge(spark)
-        assert (archive.path / "exchange.json").exists()
-        assert offsets(archive.read(spark)) == rows
-        assert archive.counts(spark) == counts
-        for path in (str(archive.path), f"file://{archive.path}"):
-            made = make_tables(spark, path, str(tmp_path / "tables"))
-            assert (made.read, made.rows["records"], made.rows["rejected"]) == (5, 0, 5)
-        with archive.writing():
-            assert not (archive.path / "exchange.json").exists()
-        assert offsets(archive.read(spark)) == rows
-        assert archive.merge(spark) == again
-        assert batches_in(archive) == ["0", "0-merged", "01234567-00000003"]
-        assert archive.counts(spark) == counts
+    def test_days_that_are_not_kept_are_removed_but_for_what_kip848_groups_begin_with(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        archive = new_archive(tmp_path)
+        member = key_of("modern", 8) + b"\0\1m"
+        rows = [
+            record(0, key_of("modern", 3)),
+            record(1, member),
+            record(2, key_of("classic")),
+            record(3, key_of("modern", 3), value=b"newest"),
+            record(4, key_of("over", 3)),
+            record(5, key_of("over", 3), value=None),
+            counted(6, 1, 10),
+            record(48, member),
+            record(49, key_of("classic")),
+        ]
+        add(spark, archive, rows)
+        today = date(2026, 3, 3)
+        since = datetime(2026, 3, 3, tzinfo=UTC)
+        before = sorted(archive.read_groups(spark, since=since).collect())
+        plan = plan_maintenance(archive, keep=1, today=today)
+        assert ([file.values["day"] for file in plan.removed], plan.keeps) == (["2026-03-01"], True)
+        maintain(spark, archive, plan)
+        assert offsets(archive.rows(spark)) == [(0, 1), (0, 3), (0, 48), (0, 49)]
+        assert sorted(archive.read_groups(spark, since=since).collect()) == before
+        assert archive.frontier() == {0: 50}
+        again = plan_maintenance(archive, keep=1, today=today)
+        assert (again.removed, again.compacted) == ([], [])
+        assert plan_maintenance(archive, keep=2, today=today).removed == []
+
+    def test_days_without_records_of_kip848_leave_nothing(self, spark: SparkSession, tmp_path: Path) -> None:
+        archive = new_archive(tmp_path)
+        add(spark, archive, [record(0, key_of("g")), counted(1, 0, 3), record(24, key_of("g"))])
+        plan = plan_maintenance(archive, keep=1, today=date(2026, 3, 2))
+        assert not plan.keeps
+        maintain(spark, archive, plan)
+        assert days_of(archive) == [("topic", "2026-03-02")]
+
+    def test_of_two_at_once_one_says_so_and_each_record_is_there_once(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        archive = captured(spark, tmp_path)
+        other = Archive(tmp_path)
+        rows, plan = offsets(archive.read(spark)), plan_maintenance(other)
+        maintain(spark, archive, plan_maintenance(archive))
+        with pytest.raises(ArchiveBusyError, match="somebody else is maintaining"):
+            maintain(spark, other, plan)
+        assert offsets(Archive(tmp_path).read(spark)) == rows
+        assert len([*tmp_path.glob("records/source=*/*/*.parquet")]) == 4 + 1 + 1
+
+    def test_captures_go_on_meanwhile(self, spark: SparkSession, tmp_path: Path) -> None:
+        archive = captured(spark, tmp_path)
+        other = Archive(tmp_path)
+        plan = plan_maintenance(archive)
+        add(spark, other, [record(9, key_of("g"))])
+        maintain(spark, archive, plan)
+        add(spark, other, [record(10, key_of("g"))])
+        assert offsets(Archive(tmp_path).read(spark)) == [(0, n) for n in (0, 2, 4, 6, 9, 10, 100)]
+        assert Archive(tmp_path).frontier() == {0: 11}
 
 
 def test_an_archive_without_records_has_none(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
-    assert (offsets(archive.read(spark)), archive.counts(spark), archive.frontier(spark)) == ([], {}, {})
+    assert (offsets(archive.read(spark)), archive.counts(spark), archive.frontier()) == ([], {}, {})
     found = describe(spark, archive)
     assert (found.since, found.until, found.groups) == (None, None, {})
 
 
 def test_the_frontier_is_after_all_that_was_captured(spark: SparkSession, tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path)
-    archive.write(frame(spark, [record(3, key_of("g")), counted(9, 1, 5)]), TOPIC_SOURCE, "0")
-    archive.write(frame(spark, [record(7, key_of("g"), partition=2)]), TOPIC_SOURCE, "1")
-    archive.write(frame(spark, [record(99, key_of("g"))]), "dump-1", "0")
-    assert archive.frontier(spark) == {0: 10, 2: 8}
+    archive = new_archive(tmp_path)
+    add(spark, archive, [record(3, key_of("g")), counted(9, 1, 5)])
+    add(spark, archive, [record(7, key_of("g"), partition=2)])
+    add(spark, archive, [record(99, key_of("g"))], "dump-1")
+    assert archive.frontier() == {0: 10, 2: 8}
 
 
 def test_a_dump_adds_what_the_archive_lacks_and_again_nothing(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path / "archive")
-    archive.write(frame(spark, [record(0, key_of("g")), record(1, key_of("g"))]), TOPIC_SOURCE, "0")
+    add(spark, archive, [record(0, key_of("g")), record(1, key_of("g"))])
     commit = b"\0\1\0\1g\0\1t\0\0\0\0"
     lines = [
         dump_line(1, key_of("g")),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
 from kafka_assignors._groups.activity import find_group
 from kafka_assignors._groups.kip848 import uuid_text
@@ -14,6 +16,7 @@ from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.history._schemas import ARCHIVE, GROUPS, REBALANCES
 from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
+from tests.support.delta_tables import files_of, rows_of
 from tests.support.group_histories import random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
 
@@ -139,13 +142,20 @@ def test_a_long_history_is_measured_in_windows_as_the_whole(spark: SparkSession,
     pieces.unpersist()
 
 
-def test_metrics_are_written_as_parquet(spark: SparkSession, tmp_path: Path) -> None:
-    from kafka_assignors.history._metrics import write_metrics  # noqa: PLC0415 - as above
+def test_metrics_are_tables_that_are_replaced_together(spark: SparkSession, tmp_path: Path) -> None:
+    from kafka_assignors.history._metrics import MANIFEST, write_metrics  # noqa: PLC0415 - as above
 
-    records = spark.read.parquet(archive(tmp_path, LIVES))
-    for _ in range(2):
-        write_metrics(records, (), tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"rebalances", "groups"}
+    records, out = spark.read.parquet(archive(tmp_path, LIVES)), tmp_path / "out"
+    schemas = {"rebalances": REBALANCES, "groups": GROUPS}
+    write_metrics(records.where("group = 'g1'"), (), out)
+    before = [path for name in schemas for path in files_of(out / name)]
+    write_metrics(records, (), out)
+    assert {path.name for path in out.iterdir()} == {*schemas, MANIFEST}
+    manifest = json.loads((out / MANIFEST).read_text())
+    assert manifest["versions"] == {name: DeltaTable(str(out / name)).version() for name in schemas}
     rebalances, groups = expected(LIVES)
-    for name, schema, rows in (("rebalances", REBALANCES, rebalances), ("groups", GROUPS, groups)):
-        assert read(spark.read.parquet(str(tmp_path / "out" / name)), schema) == ordered(rows)
+    assert manifest["told"] == {"rebalances": len(rebalances), "groups": len(groups)}
+    for (name, schema), rows in zip(schemas.items(), (rebalances, groups), strict=True):
+        assert ordered(rows_of(out / name, schema)) == ordered(rows)
+    # Who began to read the ones before reads on.
+    assert all(path.exists() for path in before)

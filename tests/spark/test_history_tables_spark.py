@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
@@ -17,27 +19,31 @@ from kafka_assignors._wire.offsets_topic import (
     decode_record,
     group_metadata_key,
 )
-from kafka_assignors.history import _folders
-from kafka_assignors.history._schemas import ARCHIVE, TABLES, TOPICS
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._log import Topic
+from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._snapshots import ArchivedRecord, classic_snapshot
+from kafka_assignors.history._store import reading
+from kafka_assignors.history._store.reading import in_schema
+from kafka_assignors.history._store.sets import NoTablesError, TablesBusyError
 from kafka_assignors.history._tables import between, fast, one_by_one, sink
 from kafka_assignors.history._tables.decoded import CLASSIC
 from kafka_assignors.history._tables.job import (
-    NoTablesError,
+    MANIFEST,
     TableCounts,
-    TablesBusyError,
     make_tables,
     read_counts,
     read_table,
 )
 from kafka_assignors.history._tables.owners import as_bytes
-from kafka_assignors.history._tables.sources import in_schema
 from kafka_assignors.history._tables.tracker import Tracker
 from tests.support.archives import batch_of, counted, group, member, random_records, row, time_of
+from tests.support.delta_tables import files_of, rows_of, versions_of
 from tests.support.offsets_topic import WRITTEN
+from tests.support.written_archives import add_batch, write_archive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
@@ -64,27 +70,25 @@ def random_rows(seed: int, count: int) -> Rows:
     ]
 
 
-def write_archive(folder: Path, parts: Sequence[Rows]) -> str:
-    for number, part in enumerate(parts):
-        path = folder / "records" / "source=topic" / f"batch={number}" / "day=2026-01-01"
-        path.mkdir(parents=True)
-        pq.write_table(pa.Table.from_batches([batch_of(part)]), path / "part.parquet")
-    return str(folder)
+def contents(out: str, name: str) -> Rows:
+    """A table's rows, sorted, as other engines find them, which know of no tables.json."""
+    table = Path(out, name)
+    assert DeltaTable(str(table)).version() == json.loads(Path(out, MANIFEST).read_text())["versions"][name]
+    return in_order(rows_of(table, TABLES[name]))
 
 
-def contents(out: str, spark: SparkSession, name: str) -> Rows:
-    """A table's rows, sorted."""
-    (folder,) = {
-        Path(path.removeprefix("file://")).parent for path in read_table(spark, out, name).inputFiles()
-    }
-    table = pq.read_table(folder)
-    assert table.schema.names == TABLES[name].names
-    found: Rows = table.cast(TABLES[name]).to_pylist()
-    return sorted(found, key=lambda one: (one["partition"], one["offset"], repr(one)))
+def in_order(rows: Rows) -> Rows:
+    return sorted(rows, key=lambda one: (one["partition"], one["offset"], repr(one)))
 
 
-def everything(out: str, spark: SparkSession) -> dict[str, Rows]:
-    return {name: contents(out, spark, name) for name in TABLES}
+def everything(out: str) -> dict[str, Rows]:
+    return {name: contents(out, name) for name in TABLES}
+
+
+def nobodys_files(out: str) -> set[Path]:
+    """Files that no version of a table has."""
+    known = {path for name in TABLES for files in versions_of(Path(out, name)) for path in files}
+    return {*Path(out).rglob("part-*.parquet")} - known
 
 
 def expected_moves(rows: Rows) -> Rows:
@@ -145,11 +149,11 @@ def whole(
     """An archive of one file, its tables by the plain decoder in one task, and their counts."""
     rows = [*random_rows(1, 300), counted(1, 10_000)]
     folder = tmp_path_factory.mktemp("whole")
-    archive = spark.read.parquet(write_archive(folder, [rows]) + "/records").coalesce(1)
+    archive = Archive(write_archive(folder / "archive", [rows])).rows(spark).coalesce(1)
     out = str(folder / "tables")
     counts = make_tables(spark, archive, out, decoder="plain")
     assert read_counts(out) == counts
-    return rows, everything(out, spark), counts
+    return rows, everything(out), counts
 
 
 class TestOneTask:
@@ -186,41 +190,45 @@ class TestOneTask:
 
 class TestSplits:
     @pytest.mark.parametrize(
-        ("how", "decoder"),
+        ("how", "decoder", "tasks"),
         [
-            ("many files", "plain"),
-            ("shuffled files", "auto"),
-            ("shuffled rows", "auto"),
-            ("interleaved", "plain"),
+            ("many files", "plain", 7),
+            ("shuffled files", "auto", 4),  # most have two
+            ("shuffled rows", "auto", 5),
+            ("interleaved", "plain", 3),
         ],
     )
     def test_however_records_come_to_tasks_the_tables_are_the_same(
         self,
         spark: SparkSession,
         tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
         whole: tuple[Rows, dict[str, Rows], TableCounts],
+        *,
         how: str,
         decoder: str,
+        tasks: int,
     ) -> None:
         rows, tables, counts = whole
         parts = [rows[start : start + 43] for start in range(0, len(rows), 43)]
         if how == "shuffled files":
             Random(2).shuffle(parts)
+            monkeypatch.setattr(reading, "_OPENING", 900_000)
         elif how == "shuffled rows":
             mixed = [*rows]
             Random(3).shuffle(mixed)
             parts = [mixed[:150], mixed[150:]]
         elif how == "interleaved":
             parts = [rows[number::3] for number in range(3)]
-        archive = spark.read.parquet(write_archive(tmp_path, parts) + "/records").repartition(5)
-        if how != "shuffled rows":
-            # One task for each file, and some for two.
-            spark.conf.set("spark.sql.files.openCostInBytes", "1m")
-            spark.conf.set("spark.sql.files.maxPartitionBytes", "2m")
-            archive = spark.read.parquet(str(tmp_path / "records"))
+        archive = Archive(write_archive(tmp_path / "archive", parts))
         out = str(tmp_path / "tables")
-        assert make_tables(spark, archive, out, decoder=decoder) == counts
-        found = everything(out, spark)
+        if how == "shuffled rows":
+            shuffled = archive.rows(spark).repartition(tasks)
+            assert make_tables(spark, shuffled, out, decoder=decoder) == counts
+        else:
+            assert archive.source(spark).rows.rdd.getNumPartitions() == tasks
+            assert make_tables(spark, archive, out, decoder=decoder) == counts
+        found = everything(out)
         for name, expected in tables.items():
             assert found[name] == expected, name
 
@@ -229,10 +237,13 @@ class TestSplits:
     ) -> None:
         rows, tables, _ = whole
         out = str(tmp_path / "tables")
-        make_tables(spark, write_archive(tmp_path, [rows, rows[50:120]]), out)
-        assert contents(out, spark, "moves") == tables["moves"]
+        make_tables(spark, write_archive(tmp_path / "archive", [rows, rows[50:120]]), out)
+        assert contents(out, "moves") == tables["moves"]
 
-    def test_a_long_history_of_one_group_is_shared_out(self, spark: SparkSession, tmp_path: Path) -> None:
+    def test_a_long_history_of_one_group_is_shared_out(
+        self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reading, "_LARGEST", 2**20)  # a task for each file, as if they were large
         key = group_metadata_key("g")
         rows = [
             row(
@@ -242,18 +253,15 @@ class TestSplits:
             )
             for number in range(1, 2001)
         ]
-        archive = spark.read.parquet(
-            write_archive(tmp_path, [rows[start : start + 250] for start in range(0, 2000, 250)]) + "/records"
-        )
-        spark.conf.set("spark.sql.files.openCostInBytes", "4m")
-        spark.conf.set("spark.sql.files.maxPartitionBytes", "4m")
-        assert archive.rdd.getNumPartitions() == 8
+        parts = [rows[start : start + 250] for start in range(0, 2000, 250)]
+        archive = Archive(write_archive(tmp_path / "archive", parts))
+        assert archive.source(spark).rows.rdd.getNumPartitions() == 8
         out = str(tmp_path / "tables")
         counts = make_tables(spark, archive, out)
         assert counts.rows["generations"] == 2000
         assert counts.rows["moves"] == 2 * 1999
-        assert len(read_table(spark, out, "assignments").inputFiles()) == 8
-        moves = contents(out, spark, "moves")
+        assert len(files_of(Path(out, "assignments"))) == 8
+        moves = contents(out, "moves")
         assert {one["before"] + 1 - one["generation"] for one in moves} == {0}
 
 
@@ -267,7 +275,7 @@ def test_a_generation_has_the_row_of_its_last_record(spark: SparkSession, tmp_pa
         row(group_metadata_key("h"), group(5, member("c")), offset=14),
     ]
     out = str(tmp_path / "tables")
-    make_tables(spark, write_archive(tmp_path, [rows[:3], rows[3:]]), out)
+    make_tables(spark, write_archive(tmp_path / "archive", [rows[:3], rows[3:]]), out)
     found = [
         (
             one["group"],
@@ -278,7 +286,7 @@ def test_a_generation_has_the_row_of_its_last_record(spark: SparkSession, tmp_pa
             one["records"],
             one["first_time"],
         )
-        for one in contents(out, spark, "generations")
+        for one in contents(out, "generations")
     ]
     assert found == [
         ("g", 4, 10, "a", 1, 1, time_of(10)),
@@ -311,13 +319,11 @@ def test_each_generation_has_one_row_whichever_tasks_saw_it(
                 row(group_metadata_key("h"), group(offset + 1), offset=offset + 1),
             ]
             offset += 2
-    spark.conf.set("spark.sql.files.openCostInBytes", "4m")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "4m")
     out = str(tmp_path / "tables")
-    archive = spark.read.parquet(write_archive(tmp_path, parts) + "/records")
-    assert archive.rdd.getNumPartitions() == len(parts)
+    archive = Archive(write_archive(tmp_path / "archive", parts))
+    assert archive.source(spark).rows.rdd.getNumPartitions() == len(parts)
     make_tables(spark, archive, out)
-    rows = contents(out, spark, "generations")
+    rows = contents(out, "generations")
     found = [(one["generation"], one["records"]) for one in rows if one["group"] == "g"]
     assert sorted(found) == expected
     assert rows == expected_generations([one for part in parts for one in part])
@@ -331,26 +337,34 @@ def test_names_of_topics_come_from_records_and_from_what_the_archive_knows(
     out = str(tmp_path / "tables")
     first = write_archive(tmp_path / "first", [[targets], [told]])
     make_tables(spark, first, out)
-    assert [one["topic"] for one in contents(out, spark, "assignments")] == ["t"]
+    assert [one["topic"] for one in contents(out, "assignments")] == ["t"]
     second = write_archive(tmp_path / "second", [[targets]])
     make_tables(spark, second, out)
-    assert [one["topic"] for one in contents(out, spark, "assignments")] == [None]
-    known = {"topic": "named", "topic_id": TOPIC_ID, "partitions": 4, "seen": time_of(0)}
-    (tmp_path / "second" / "topics").mkdir()
-    pq.write_table(pa.Table.from_pylist([known], schema=TOPICS), tmp_path / "second" / "topics" / "a.parquet")
+    assert [one["topic"] for one in contents(out, "assignments")] == [None]
+    Archive(second).add_topics([Topic("named", TOPIC_ID, 4)])
     make_tables(spark, second, out)
-    assert [one["topic"] for one in contents(out, spark, "assignments")] == ["named"]
+    assert [one["topic"] for one in contents(out, "assignments")] == ["named"]
 
 
 def test_an_archive_without_records_has_empty_tables(spark: SparkSession, tmp_path: Path) -> None:
     out = str(tmp_path / "tables")
-    (tmp_path / "topics").mkdir()
-    counts = make_tables(spark, write_archive(tmp_path, [[counted(1, 7)]]), out)
+    counts = make_tables(spark, write_archive(tmp_path / "archive", [[counted(1, 7)]]), out)
     assert counts == TableCounts(read=0, decoded=0, rejected=0, rows=dict.fromkeys(TABLES, 0))
-    assert everything(out, spark) == {name: [] for name in TABLES}
+    assert everything(out) == {name: [] for name in TABLES}
     assert read_table(spark, out, "members").count() == 0
-    (tmp_path / "new" / "records").mkdir(parents=True)
-    assert make_tables(spark, str(tmp_path / "new"), out) == counts
+    assert make_tables(spark, Archive.create(tmp_path / "new"), out) == counts
+
+
+def test_tables_are_read_as_other_engines_read_them(
+    spark: SparkSession, tmp_path: Path, whole: tuple[Rows, dict[str, Rows], TableCounts]
+) -> None:
+    rows, tables, _ = whole
+    out = str(tmp_path / "tables")
+    make_tables(spark, write_archive(tmp_path / "archive", [rows]), out)
+    for name, schema in TABLES.items():
+        read = read_table(spark, out, name).toArrow()
+        found = pa.Table.from_batches([in_schema(one, schema) for one in read.to_batches()], schema)
+        assert in_order(found.to_pylist()) == contents(out, name) == tables[name], name
 
 
 def test_tables_are_replaced_whole_or_not_at_all(
@@ -359,25 +373,43 @@ def test_tables_are_replaced_whole_or_not_at_all(
     key = group_metadata_key("g")
     out = str(tmp_path / "tables")
     make_tables(spark, write_archive(tmp_path / "old", [[row(key, group(1, member("a")))]]), out)
-    before = everything(out, spark)
+    before, there = everything(out), {*Path(out).rglob("*")}
     new = write_archive(tmp_path / "new", [[row(key, group(2, member("b")))]])
 
     def fail(*_: object) -> None:
         raise OSError("no space left")
 
     with monkeypatch.context() as patched:
-        patched.setattr("kafka_assignors.history._tables.job._write_generations", fail)
+        patched.setattr("kafka_assignors.history._tables.job._put_generations_together", fail)
         with pytest.raises(OSError, match="no space left"):
             make_tables(spark, new, out)
-    assert everything(out, spark) == before
-    assert len(_folders.folders(out)) == 1
+    assert everything(out) == before
+    assert {*Path(out).rglob("*")} == there
     make_tables(spark, new, out)
-    assert [one["generation"] for one in contents(out, spark, "records")] == [2]
-    assert len(_folders.folders(out)) == 1
+    assert [one["generation"] for one in contents(out, "records")] == [2]
+    assert nobodys_files(out) == set()
+
+
+def test_who_reads_the_old_tables_reads_on_while_new_ones_are_made(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    key = group_metadata_key("g")
+    out = str(tmp_path / "tables")
+    old = write_archive(tmp_path / "old", [[row(key, group(1, member("a")))], [row(key, None, offset=1)]])
+    new = write_archive(tmp_path / "new", [[row(key, group(2, member("b")))]])
+    make_tables(spark, old, out)
+    records = read_table(spark, out, "records")
+    reading_on = records.select("offset").toLocalIterator()
+    found = [next(reading_on)["offset"]]
+    for _ in range(2):
+        make_tables(spark, new, out)
+    assert sorted([*found, *(one["offset"] for one in reading_on)]) == [0, 1]
+    assert records.count() == 2
+    assert read_table(spark, out, "records").count() == 1
 
 
 def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    archive = spark.read.parquet(write_archive(tmp_path, [[row(None, b"x")]]) + "/records")
+    archive = Archive(write_archive(tmp_path / "archive", [[row(None, b"x")]])).rows(spark)
     broken = archive.selectExpr(
         "type",
         "count",
@@ -391,7 +423,7 @@ def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -
     out = tmp_path / "tables"
     with pytest.raises(Exception, match=r"(?i)null"):
         make_tables(spark, broken, str(out))
-    assert _folders.folders(str(out)) == []
+    assert [path for path in out.rglob("*") if path.is_file()] == []
 
 
 def test_what_is_not_there_is_told(spark: SparkSession, tmp_path: Path) -> None:
@@ -421,7 +453,7 @@ def test_steps_are_told_before_they_are_done(spark: SparkSession, tmp_path: Path
         told.append(what)
         yield
 
-    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1))]])
+    archive = write_archive(tmp_path / "archive", [[row(group_metadata_key("g"), group(1))]])
     make_tables(spark, archive, str(tmp_path / "tables"), watch=watch)
     assert told == [
         "looking up the names of topics",
@@ -433,20 +465,33 @@ def test_steps_are_told_before_they_are_done(spark: SparkSession, tmp_path: Path
 
 
 def test_what_else_is_in_the_folder_stays(spark: SparkSession, tmp_path: Path) -> None:
-    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
-    letter = tmp_path / "tables" / "run-2026-report" / "letter.txt"
-    letter.parent.mkdir(parents=True)
-    letter.write_text("dear")
+    archive = write_archive(tmp_path / "archive", [[row(group_metadata_key("g"), group(1, member("a")))]])
+    out = tmp_path / "tables"
+    letter = out / "run-2026-report" / "letter.txt"
+    of_format_1 = out / f"run-{5:032x}" / "records" / "part.parquet"
+    long_ago, just_now = (
+        out / f"_work-{datetime.now(UTC) - timedelta(hours=hours):%Y%m%dT%H%M%S}-{6:032x}" / "runs" / "part"
+        for hours in (25, 1)
+    )
+    for path in (letter, of_format_1, long_ago, just_now):
+        path.parent.mkdir(parents=True)
+        path.write_text("dear")
     for _ in range(2):
-        make_tables(spark, archive, str(tmp_path / "tables"))
-    assert letter.read_text() == "dear"
-    assert len([*(tmp_path / "tables").glob("run-*")]) == 2
+        make_tables(spark, archive, out)
+    assert letter.read_text() == just_now.read_text() == "dear"
+    # Of tables of format 1, and of a run that was ended long ago; the other may be running.
+    assert {path.name for path in out.iterdir()} == {
+        MANIFEST,
+        letter.parent.name,
+        just_now.parents[1].name,
+        *TABLES,
+    }
 
 
 def test_of_two_runs_into_one_folder_the_one_that_ends_last_says_so(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
+    archive = write_archive(tmp_path / "archive", [[row(group_metadata_key("g"), group(1, member("a")))]])
     out = str(tmp_path / "tables")
     others: list[TableCounts] = []
 
@@ -459,22 +504,20 @@ def test_of_two_runs_into_one_folder_the_one_that_ends_last_says_so(
     with pytest.raises(TablesBusyError, match=r"another run has put its tables into .*: run one at a time"):
         make_tables(spark, archive, out, watch=watch)
     assert read_counts(out) == others[0]
-    assert read_table(spark, out, "records").count() == 1
-    assert len([*(tmp_path / "tables").glob("run-*")]) == 1
+    assert len(contents(out, "records")) == read_table(spark, out, "records").count() == 1
+    assert nobodys_files(out) == set()
+    assert {path.name for path in Path(out).iterdir()} == {MANIFEST, *TABLES}
 
 
 def test_what_is_captured_after_the_beginning_is_for_the_next_time(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    archive = write_archive(tmp_path, [[row(group_metadata_key("g"), group(1, member("a")))]])
-    later = tmp_path / "records" / "source=topic" / "batch=later" / "day=2026-01-01"
+    archive = write_archive(tmp_path / "archive", [[row(group_metadata_key("g"), group(1, member("a")))]])
 
     @contextmanager
-    def watch(_: str) -> Iterator[None]:
-        if not later.exists():
-            later.mkdir(parents=True)
-            table = pa.Table.from_batches([batch_of([row(group_metadata_key("h"), group(1), offset=1)])])
-            pq.write_table(table, later / "part.parquet")
+    def watch(step: str) -> Iterator[None]:
+        if step == "looking up the names of topics":
+            add_batch(Archive(archive), batch_of([row(group_metadata_key("h"), group(1), offset=1)]))
         yield
 
     assert make_tables(spark, archive, str(tmp_path / "tables"), watch=watch).read == 1

@@ -14,23 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors.history._schemas import MOVES
+from kafka_assignors.history._store.writing import units
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import CLASSIC
-from kafka_assignors.history._tables.files import units
 from kafka_assignors.history._tables.owners import as_bytes
-from kafka_assignors.history._tables.sink import GROUP, REPEATED, UNIT, write_files
+from kafka_assignors.history._tables.sink import GROUP, MIXED, REPEATED, UNIT
 from kafka_assignors.history._tables.tracker import Tracker, moves_of, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pyspark.sql import DataFrame
 
-    from kafka_assignors.history._tables.files import TableFiles
-    from kafka_assignors.history._tables.sources import Read, Source
-
-MIXED: Final = "mixed"
-"""Where the groups go that have runs inside of each other."""
+    from kafka_assignors.history._store.reading import Read, Source
+    from kafka_assignors.history._store.writing import TaskFiles
+    from kafka_assignors.history._tables.sink import Made
 
 _GROUP_METADATA: Final = 2
 _LEAST: Final = -(2**31) - 1
@@ -42,21 +40,18 @@ _MOVES_DDL = (
 )
 
 
-def write_between(runs: DataFrame, folder: str) -> Mapping[str, int]:
+def write_between(runs: DataFrame, made: Made) -> None:
     """Write the moves from the last record of each run to the first of the next to the table of moves.
 
     Args:
         runs: Rows in schema RUNS.
-        folder: The folder of the tables. There are then also `MIXED` in it, the groups with runs inside of
-            each other, whose moves do not count; and `REPEATED`, those that may have told a generation twice.
-
-    Returns:
-        How many rows were written, by table.
+        made: Gets also `MIXED`, the groups with runs inside of each other, whose moves do not count; and
+            `REPEATED`, those that may have told a generation twice.
     """
     ordered = runs.repartition("group").sortWithinPartitions(
         "group", "partition", "offset", "last_partition", "last_offset"
     )
-    return write_files(ordered, folder, _join).rows
+    made.write(ordered, _join)
 
 
 class _Run(NamedTuple):
@@ -108,7 +103,7 @@ class _Group:
         self.last = run
 
 
-def _join(files: TableFiles, batches: Iterator[Any]) -> int:
+def _join(files: TaskFiles, batches: Iterator[Any]) -> int:
     """Runs come group by group, and in order."""
     read = 0
     group = None

@@ -1,74 +1,60 @@
 """From an archive to its tables, on Spark.
 
-    <out>/tables.json            which folder is the whole one, and what is in it
-    <out>/run-<id>/<table>/*.parquet
+    <out>/tables.json                    which versions of the tables belong together, and what is in them
+    <out>/<table>/_delta_log/            one Delta table each
+    <out>/<table>/part-*.parquet
+    <out>/_work-<time>-<id>/             what a run needs until it is done
 
-A run writes into a folder of its own, and ends by writing `tables.json`: whoever reads sees the tables of the
-run before, or of this one, whole. It then removes what other runs had left when it began; one that had not
-ended sees that its file `started` is gone.
+Whoever reads by tables.json sees the tables of one run, whole, whatever is made meanwhile.
 """
 
 from __future__ import annotations
 
-import json
-import posixpath
 import re
-from collections import Counter
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from kafka_assignors.history._exchange import passed_over
-from kafka_assignors.history._folders import (
-    folders,
-    move_files,
-    read_text,
-    remove_file,
-    remove_folder,
-    write_text,
-)
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._schemas import ARCHIVE, GENERATIONS, TABLES, TOPICS
 from kafka_assignors.history._spark_schema import spark_schema
-from kafka_assignors.history._tables.between import MIXED, moves_in_order, write_between
-from kafka_assignors.history._tables.files import write_empty
+from kafka_assignors.history._store.log import Log
+from kafka_assignors.history._store.places import place
+from kafka_assignors.history._store.reading import frame_of_files, source_of_rows
+from kafka_assignors.history._store.sets import KEPT_HOURS, TableSet, read_set
+from kafka_assignors.history._tables.between import moves_in_order, write_between
 from kafka_assignors.history._tables.sink import (
     ALL_MOVES,
     EACH_GENERATION,
+    MIXED,
     REPEATED,
     RUNS_OF_GROUPS,
+    Made,
     choose,
-    write_decoded,
-    write_table,
 )
-from kafka_assignors.history._tables.sources import records_of, source_of_archive, source_of_rows
-from kafka_assignors.history._tables.topic_names import topic_names
+from kafka_assignors.history._tables.topic_names import PARTITION_METADATA, topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_assignors.history._tables.sources import Source
+    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.reading import Source
 
     Watch = Callable[[str], AbstractContextManager[Any]]
 
 MANIFEST: Final = "tables.json"
-_FORMAT: Final = 1
-_RUN: Final = re.compile(r"run-[0-9a-f]{32}")
-_STARTED: Final = "started"
+_WORK: Final = "_work-"
+_OLD_RUN: Final = re.compile(r"run-[0-9a-f]{32}")
+"""The folder of tables of format 1."""
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BYTES: Final = "2m"
-
-
-class TablesBusyError(RuntimeError):
-    """Somebody else made tables in the same folder at the same time, and ended first."""
-
-
-class NoTablesError(LookupError):
-    """There are no tables in a folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,23 +76,24 @@ class TableCounts:
 
 def make_tables(
     spark: SparkSession,
-    archive: DataFrame | str,
-    out: str,
+    archive: Archive | DataFrame | str | PathLike[str],
+    out: str | PathLike[str],
     *,
     decoder: str = "auto",
     topics: DataFrame | None = None,
+    options: Mapping[str, str] | None = None,
     watch: Watch | None = None,
 ) -> TableCounts:
     """Decode an archive into the tables of `schemas.TABLES`; what is in the folder already is replaced whole.
 
     Args:
         spark: The session.
-        archive: An archive's folder, as a path or URI that Spark and Arrow both can read; or rows in schema
-            ARCHIVE, which takes more time.
-        out: The folder of the tables: a path or URI that Spark and Arrow both can write to.
+        archive: An archive, or where it is; or rows in schema ARCHIVE, which takes more time.
+        out: The folder of the tables: a path, or a URI in an object store.
         decoder: "fast"; "plain", which takes longer and needs no compiler; "auto", the first that is there.
         topics: Topics in schema TOPICS, for the records of KIP-848, which name topics by id. Those of the
-            archive's folder are known without.
+            archive are known without.
+        options: Of the store of `out`, and of an archive that is named; see `Archive`.
         watch: Called with what is to be done next, and entered while it is done.
 
     Returns:
@@ -114,90 +101,116 @@ def make_tables(
 
     Raises:
         ValueError: There is no such decoder.
+        WrongPlaceError: No store is of the scheme of a URI.
+        WrongArchiveError: It is no archive.
+        StoreError: A store does not let it be read, or the tables be written.
         TablesBusyError: See there; the folder has the other's tables.
     """
     decoder = choose(decoder)
     watched = watch or (lambda _: nullcontext())
-    source = source_of_archive(spark, archive) if isinstance(archive, str) else source_of_rows(archive)
-    # Listed later, so that nothing is decoded whose topics were not there yet.
-    records = _records(spark, archive)
-    others = [name for name in folders(out) if _RUN.fullmatch(name)]
-    run = f"run-{uuid4().hex}"
-    folder = posixpath.join(out, run)
-    write_text(folder, _STARTED, "")
-    with _undone(out, run):
+    where = place(out, options)
+    tables = TableSet(where, MANIFEST, TABLES)
+    records = _opened(archive, options)
+    others = _left_over(where)
+    made = Made(where, f"{_begun(datetime.now(UTC))}-{uuid4().hex}")
+    with _undone(made):
         with watched("looking up the names of topics"):
-            names = topic_names(records, [topics, _topics(spark, archive)])
+            names = _topic_names(spark, records, topics)
+        source = _source(spark, records)
         with watched("decoding records"), _small_batches(spark):
-            written = write_decoded(source, folder, decoder=decoder, names=names)
-        rows = Counter(written.rows)
+            read = made.write_decoded(source, decoder=decoder, names=names)
         with watched("joining what tasks saw apart"):
-            if rows[RUNS_OF_GROUPS]:
-                rows.update(write_between(_read(spark, folder, RUNS_OF_GROUPS), folder))
+            if made.rows(RUNS_OF_GROUPS):
+                write_between(made.read(spark, RUNS_OF_GROUPS), made)
         with watched("putting generations together"):
-            rows["generations"] = _write_generations(spark, folder, rows)
+            _put_generations_together(spark, made)
         with watched("putting moves in order"):
-            if rows[MIXED]:
-                rows["moves"] = _write_moves(spark, source, folder, rows, decoder)
-        for name in (EACH_GENERATION, RUNS_OF_GROUPS, REPEATED, MIXED):
-            remove_folder(folder, name)
-        for name, schema in TABLES.items():
-            if not rows[name]:
-                write_empty(folder, name, schema)
-        counts = TableCounts(
-            read=written.read,
-            decoded=rows["records"],
-            rejected=rows["rejected"],
-            rows={name: rows[name] for name in TABLES},
-        )
-        _check_started(out, run)
-        write_text(out, MANIFEST, json.dumps({"format": _FORMAT, "folder": run, "counts": asdict(counts)}))
-    remove_file(folder, _STARTED)
-    for other in others:
-        remove_folder(out, other)
+            if made.rows(MIXED):
+                _put_moves_in_order(spark, source, made, decoder)
+    counts = TableCounts(
+        read=read,
+        decoded=made.rows("records"),
+        rejected=made.rows("rejected"),
+        rows={name: made.rows(name) for name in TABLES},
+    )
+    made.discard(RUNS_OF_GROUPS, REPEATED, MIXED)
+    where.remove_folders([made.work])
+    tables.replace({name: made.files.get(name, []) for name in TABLES}, asdict(counts))
+    where.remove_folders(others)
+    tables.clean_up()
     return counts
 
 
-def read_table(spark: SparkSession, out: str, name: str) -> DataFrame:
-    """One of the tables in a folder.
+def read_table(
+    spark: SparkSession,
+    out: str | PathLike[str],
+    name: str,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """One of the tables in a folder, as it is now: what is made later is not seen.
 
     Raises:
         NoTablesError: There are none in the folder.
         ValueError: There is no table of that name.
+        StoreError: The store does not let it be read.
     """
     if name not in TABLES:
         raise ValueError(f"there is no table {name!r}, only {', '.join(TABLES)}")
-    return spark.read.parquet(posixpath.join(out, _manifest(out)["folder"], name))
+    where = place(out, options)
+    versions, _ = read_set(where, MANIFEST)
+    log = Log(where / name, versions[name])
+    return frame_of_files(spark, log.where, log.files(), TABLES[name])
 
 
-def read_counts(out: str) -> TableCounts:
+def read_counts(out: str | PathLike[str], options: Mapping[str, str] | None = None) -> TableCounts:
     """What `make_tables` returned when it made the tables in a folder.
 
     Raises:
         NoTablesError: There are none.
     """
-    return TableCounts(**_manifest(out)["counts"])
+    return TableCounts(**read_set(place(out, options), MANIFEST)[1])
+
+
+def _opened(
+    archive: Archive | DataFrame | str | PathLike[str], options: Mapping[str, str] | None
+) -> Archive | DataFrame:
+    return Archive(archive, options) if isinstance(archive, (str, PathLike)) else archive
+
+
+def _source(spark: SparkSession, records: Archive | DataFrame) -> Source:
+    return records.source(spark) if isinstance(records, Archive) else source_of_rows(records, ARCHIVE)
+
+
+def _topic_names(
+    spark: SparkSession, records: Archive | DataFrame, topics: DataFrame | None
+) -> dict[str, str]:
+    if not isinstance(records, Archive):
+        return topic_names(records, [topics])
+    seen = spark.createDataFrame(records.topics(), spark_schema(TOPICS))
+    rows = records.rows(spark) if records.may_have(PARTITION_METADATA) else None
+    return topic_names(rows, [topics, seen])
 
 
 @contextmanager
-def _undone(out: str, run: str) -> Iterator[None]:
-    """If it fails, its folder is removed; which may be why it does."""
+def _undone(made: Made) -> Iterator[None]:
+    """If it fails, what was written is removed."""
     try:
-        try:
-            yield
-        except Exception:
-            _check_started(out, run)
-            raise
+        yield
     except BaseException:
-        remove_folder(out, run)
+        made.discard(*made.files)
+        made.where.remove_folders([made.work])
         raise
 
 
-def _check_started(out: str, run: str) -> None:
-    if read_text(posixpath.join(out, run), _STARTED) is None:
-        raise TablesBusyError(
-            f"another run has put its tables into {out} meanwhile, and removed these: run one at a time"
-        )
+def _begun(moment: datetime) -> str:
+    """What the names of folders begin with of runs that began at a moment; in their order."""
+    return f"{_WORK}{moment:%Y%m%dT%H%M%S}"
+
+
+def _left_over(where: Place) -> list[str]:
+    """The folders of tables of format 1, and of runs that began so long ago that they have been ended."""
+    long_ago = _begun(datetime.now(UTC) - timedelta(hours=KEPT_HOURS))
+    return [name for name in where.names() if _OLD_RUN.fullmatch(name) or (_WORK < name < long_ago)]
 
 
 @contextmanager
@@ -212,48 +225,16 @@ def _small_batches(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(_BATCH_BYTES, before)
 
 
-def _manifest(out: str) -> dict[str, Any]:
-    text = read_text(out, MANIFEST)
-    if text is None:
-        raise NoTablesError(f"there are no tables in {out}: it has no {MANIFEST}, which make_tables writes")
-    manifest: dict[str, Any] = json.loads(text)
-    if manifest["format"] != _FORMAT:
-        raise NoTablesError(
-            f"the tables in {out} are of format {manifest['format']}, and only {_FORMAT} is known: "
-            "make them again"
-        )
-    return manifest
-
-
-def _records(spark: SparkSession, archive: DataFrame | str) -> DataFrame:
-    if isinstance(archive, str):
-        old = passed_over(archive)
-        archive = spark.read.schema(spark_schema(ARCHIVE)).parquet(records_of(archive))
-        if old:
-            archive = archive.where(~F.col("batch").cast("string").isin(*old))
-    return archive.select(ARCHIVE.names)
-
-
-def _topics(spark: SparkSession, archive: DataFrame | str) -> DataFrame | None:
-    if not isinstance(archive, str) or "topics" not in folders(archive):
-        return None
-    return spark.read.schema(spark_schema(TOPICS)).parquet(posixpath.join(archive, "topics"))
-
-
-def _read(spark: SparkSession, folder: str, name: str) -> DataFrame:
-    return spark.read.parquet(posixpath.join(folder, name))
-
-
-def _write_generations(spark: SparkSession, folder: str, rows: Mapping[str, int]) -> int:
+def _put_generations_together(spark: SparkSession, made: Made) -> None:
     """One row of each generation out of one for each record."""
-    if not rows[REPEATED]:
-        if rows[EACH_GENERATION]:
-            move_files(folder, EACH_GENERATION, "generations")
-        return rows[EACH_GENERATION]
-    each, repeated = _read(spark, folder, EACH_GENERATION), _read(spark, folder, REPEATED).distinct()
+    if not made.rows(REPEATED):
+        made.rename(EACH_GENERATION, "generations")
+        return
+    each, repeated = made.read(spark, EACH_GENERATION), made.read(spark, REPEATED).distinct()
     once = each.join(repeated, "group", "left_anti").select(GENERATIONS.names)
     merged = _merged(each.join(repeated, "group", "left_semi"))
-    return write_table(once.unionByName(merged), folder, "generations")
+    made.write_table(once.unionByName(merged), "generations")
+    made.discard(EACH_GENERATION)
 
 
 def _merged(each: DataFrame) -> DataFrame:
@@ -271,16 +252,12 @@ def _merged(each: DataFrame) -> DataFrame:
     return last.select([columns[name].alias(name) for name in GENERATIONS.names])
 
 
-def _write_moves(
-    spark: SparkSession, source: Source, folder: str, rows: Mapping[str, int], decoder: str
-) -> int:
+def _put_moves_in_order(spark: SparkSession, source: Source, made: Made, decoder: str) -> None:
     """Of groups whose runs lie inside of each other nothing counts that was found so far."""
-    mixed = _read(spark, folder, MIXED).distinct()
+    mixed = made.read(spark, MIXED).distinct()
     moves = moves_in_order(source, mixed, decoder)
-    if rows["moves"]:
-        found = _read(spark, folder, "moves")
-        moves = moves.unionByName(found.join(mixed, "group", "left_anti"))
-    count = write_table(moves, folder, ALL_MOVES)
-    remove_folder(folder, "moves")
-    move_files(folder, ALL_MOVES, "moves")
-    return count
+    if made.rows("moves"):
+        moves = moves.unionByName(made.read(spark, "moves").join(mixed, "group", "left_anti"))
+    made.write_table(moves, ALL_MOVES)
+    made.discard("moves")
+    made.rename(ALL_MOVES, "moves")

@@ -1,37 +1,33 @@
-"""Tasks that write the files of tables themselves, with Arrow, and say what they wrote.
+"""What the tasks do that make tables: each reads its part of an archive once, and writes files of all tables.
 
-Each task reads its part of the archive once and writes the files of all tables. Through Spark's own writer,
-which takes rows one by one, the assignments of 1,000,000 records alone took 75 s of CPU. A data source of
-PySpark's would do as well; it starts three more Python processes for each write, which cost more than many an
-archive.
+Files that become a table's are written where they stay; those that are only read by a later step go to a
+folder of the run's own.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES
+from kafka_assignors.history._store.reading import frame_of_files, in_schema
+from kafka_assignors.history._store.writing import TaskFiles, Written, units, write_files
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import kept
-from kafka_assignors.history._tables.files import TableFiles, abort, commit, units
-from kafka_assignors.history._tables.sources import in_schema
 from kafka_assignors.history._tables.tracker import RUNS, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_assignors.history._tables.sources import Read, Source
+    from kafka_assignors.history._store.log import DataFile
+    from kafka_assignors.history._store.places import Place
+    from kafka_assignors.history._store.reading import Read, Source
 
 EACH_GENERATION: Final = "each_generation"
 """Where the rows of generations go first: one for each record."""
@@ -41,6 +37,8 @@ REPEATED: Final = "repeated"
 """Where the groups go of whose generations there may be more than one row."""
 ALL_MOVES: Final = "all_moves"
 """Where moves go that take the place of those that tasks found."""
+MIXED: Final = "mixed"
+"""Where the groups go that have runs inside of each other."""
 
 UNIT: Final = 8 * 2**20
 """Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
@@ -50,7 +48,14 @@ them; of units a quarter as large, each step of numpy takes in too few records."
 _WIDE: Final = frozenset({"members", "assignments", "claims"})
 """Tables with many rows for each record."""
 GROUP: Final = pa.schema([pa.field("group", pa.string(), nullable=False)])
-_SCHEMAS: Final = {**TABLES, ALL_MOVES: MOVES}
+_SCHEMAS: Final = {
+    **TABLES,
+    ALL_MOVES: MOVES,
+    EACH_GENERATION: GENERATIONS,
+    RUNS_OF_GROUPS: RUNS,
+    REPEATED: GROUP,
+    MIXED: GROUP,
+}
 
 
 def choose(decoder: str) -> str:
@@ -74,83 +79,74 @@ def choose(decoder: str) -> str:
     return decoder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """What was written.
+@dataclass
+class Made:
+    """What a run has written so far.
 
     Attributes:
-        read: How many records or rows were read for it.
-        rows: How many rows were written, by table.
+        where: The place of the tables.
+        work: The folder there of what only the run needs.
+        files: By table, its files.
     """
 
-    read: int
-    rows: Mapping[str, int]
+    where: Place
+    work: str
+    files: dict[str, list[DataFile]] = field(default_factory=dict)
 
+    def rows(self, table: str) -> int:
+        """How many rows a table has."""
+        return sum(file.rows or 0 for file in self.files.get(table, ()))
 
-def write_decoded(source: Source, folder: str, *, decoder: str, names: Mapping[str, str]) -> Written:
-    """Decode an archive, and write what can be told record by record.
+    def read(self, spark: SparkSession, table: str) -> DataFrame:
+        """What was written to a table."""
+        return frame_of_files(spark, self.where, self.files.get(table, []), _SCHEMAS[table])
 
-    Args:
-        source: Its records.
-        folder: The folder of the tables, as a path or URI. Beside those of `TABLES`, less generations, there
-            are then `EACH_GENERATION`, `RUNS_OF_GROUPS` and `REPEATED` in it.
-        decoder: "fast" or "plain".
-        names: The names of topics by id.
-    """
-    decode = partial(_decode, read=source.read, decoder=decoder, names=names)
-    return write_files(source.rows, folder, decode)
+    def write(self, rows: DataFrame, write: Callable[[TaskFiles, Iterator[Any]], int]) -> int:
+        """Have tasks write files; see `write_files`.
 
+        Returns:
+            How many rows they read.
+        """
+        folders = {EACH_GENERATION: "generations", ALL_MOVES: "moves"}
+        folders |= {table: f"{self.work}/{table}" for table in (RUNS_OF_GROUPS, REPEATED, MIXED)}
+        written = write_files(rows, partial(TaskFiles, self.where, wide=_WIDE, folders=folders), write)
+        self._add(written)
+        return sum(written.told)
 
-def write_table(rows: DataFrame, folder: str, table: str) -> int:
-    """Write the rows of one table to its folder.
+    def _add(self, written: Written) -> None:
+        for table, files in written.files.items():
+            self.files.setdefault(table, []).extend(files)
 
-    Returns:
-        How many there were.
-    """
-    return write_files(rows, folder, partial(_copy, table=table)).read
+    def write_table(self, rows: DataFrame, table: str) -> None:
+        """Write the rows of one table."""
+        self.write(rows, partial(_copy, table=table))
 
+    def write_decoded(self, source: Source, *, decoder: str, names: Mapping[str, str]) -> int:
+        """Decode an archive, and write what can be told record by record.
 
-def write_files(rows: DataFrame, folder: str, write: Callable[[TableFiles, Iterator[Any]], int]) -> Written:
-    """Have tasks write the files of tables, and put those of the tasks that count in place.
+        Beside `TABLES`, less generations, there are then `EACH_GENERATION`, `RUNS_OF_GROUPS` and `REPEATED`.
 
-    Args:
-        rows: What the tasks get.
-        folder: The folder of the tables.
-        write: What a task does; it returns how many rows it read.
-    """
-    try:
-        tasks = rows.mapInArrow(partial(_task, folder=folder, write=write), _TOLD).collect()
-    except BaseException:
-        abort(folder)
-        raise
-    read, count = 0, Counter[str]()
-    moved = []
-    for name, of_task, told in tasks:
-        by_table = json.loads(told)
-        moved += [(table, name) for table in by_table]
-        read += of_task
-        count.update(by_table)
-    commit(folder, moved)
-    return Written(read=read, rows=count)
+        Args:
+            source: Its records.
+            decoder: "fast" or "plain".
+            names: The names of topics by id.
 
+        Returns:
+            How many records were read.
+        """
+        return self.write(source.rows, partial(_decode, read=source.read, decoder=decoder, names=names))
 
-_TOLD: Final = "name string, read bigint, rows string"
+    def discard(self, *tables: str) -> None:
+        """Delete what was written to tables that nobody will read."""
+        self.where.remove([file.path for table in tables for file in self.files.pop(table, ())])
 
-
-def _task(
-    batches: Iterator[Any], *, folder: str, write: Callable[[TableFiles, Iterator[Any]], int]
-) -> Iterator[Any]:
-    context = TaskContext.get()
-    number = 0 if context is None else context.partitionId()
-    # Attempts of one task can run at the same time.
-    name = f"part-{number:05d}-{uuid4().hex}"
-    with TableFiles(folder, name, wide=_WIDE) as files:
-        read = write(files, batches)
-    yield pa.RecordBatch.from_pydict({"name": [name], "read": [read], "rows": [json.dumps(files.rows)]})
+    def rename(self, table: str, new: str) -> None:
+        """Have what was written to one table be another's; the files stay where they are."""
+        self.files[new] = self.files.pop(table, [])
 
 
 def _decode(
-    files: TableFiles, batches: Iterator[Any], *, read: Read, decoder: str, names: Mapping[str, str]
+    files: TaskFiles, batches: Iterator[Any], *, read: Read, decoder: str, names: Mapping[str, str]
 ) -> int:
     is_fast = decoder == "fast"
     decode = fast.decode if is_fast else one_by_one.decode
@@ -177,7 +173,7 @@ def _kip848_groups(generations: Any) -> Any:
     return pa.RecordBatch.from_arrays([groups.cast(pa.string()).unique()], schema=GROUP)
 
 
-def _copy(files: TableFiles, batches: Iterator[Any], *, table: str) -> int:
+def _copy(files: TaskFiles, batches: Iterator[Any], *, table: str) -> int:
     read = 0
     for batch in batches:
         files.write(table, _SCHEMAS[table], in_schema(batch, _SCHEMAS[table]))

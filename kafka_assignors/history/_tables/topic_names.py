@@ -19,22 +19,21 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-_PARTITION_METADATA = 4
+PARTITION_METADATA = 4
 """The type of the records that brokers up to 4.0 tell a group's topics by."""
 _DDL = "topic_id string, topic string"
 
 
-def topic_names(records: DataFrame, topics: Iterable[DataFrame | None]) -> dict[str, str]:
+def topic_names(records: DataFrame | None, topics: Iterable[DataFrame | None]) -> dict[str, str]:
     """The names of topics by id, as Java prints it.
 
     Args:
-        records: Rows in schema ARCHIVE.
+        records: Rows in schema ARCHIVE; None if none of them tells any.
         topics: Rows in schema TOPICS.
     """
     sources = [rows.select("topic_id", "topic") for rows in topics if rows is not None]
-    told = records.where(F.col("type") == _PARTITION_METADATA)
-    # Looking at the types alone costs next to nothing, and most archives have none of these.
-    if not told.select("type").isEmpty():
+    if records is not None:
+        told = records.where(F.col("type") == PARTITION_METADATA)
         sources.append(told.select("key", "value").mapInArrow(_told, _DDL))
     return {row["topic_id"]: row["topic"] for rows in sources for row in rows.distinct().toLocalIterator()}
 

@@ -17,19 +17,14 @@ from kafka_assignors._cli.history_text import count_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
-from kafka_assignors.history._archive import (
-    FORMAT,
-    Archive,
-    Counts,
-    Description,
-    WrongArchiveError,
-    name_of_type,
-)
-from kafka_assignors.history._capture import Captured, done_to, reason
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._archive_format import FORMAT, Description, WrongArchiveError
+from kafka_assignors.history._capture import Captured, reason
+from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._log import Topic, java_uuid, read_topics
 from kafka_assignors.history._progress import show_capture
-from kafka_assignors.history._schemas import ARCHIVE
-from kafka_assignors.history._source import NO_TYPE, advance, to_rows
+from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
+from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,13 +33,13 @@ if TYPE_CHECKING:
 def test_a_new_archive_is_opened_again(tmp_path: Path) -> None:
     made = Archive.create(tmp_path / "a" / "b")
     made.belongs_to("c1", 50)
-    assert Archive(made.path).description == Description(cluster_id="c1", partitions=50)
-    assert Archive.create(made.path).description == made.description
+    assert Archive(tmp_path / "a" / "b").description == Description(cluster_id="c1", partitions=50)
+    assert Archive.create(tmp_path / "a" / "b").description == made.description
 
 
 def test_a_folder_with_something_else_is_no_archive(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(WrongArchiveError, match="not empty: name another folder"):
+    with pytest.raises(WrongArchiveError, match=r"not empty: it has letter\.txt; name another folder"):
         Archive.create(tmp_path)
     with pytest.raises(WrongArchiveError, match=r"it has no archive\.json"):
         Archive(tmp_path)
@@ -54,10 +49,14 @@ def test_a_folder_with_something_else_is_no_archive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": 2}', f"of format 2, and this version reads {FORMAT}"),
+        ('{"format": 3}', f"of format 3, and this version reads {FORMAT}"),
+        (
+            '{"format": 1}',
+            "of format 1, of an older version: kafka-assignors history maintain ARCHIVE --exec",
+        ),
+        ('{"format": 2}', "an archive without its tables: there is no table at"),
         ("[]", "of format None"),
         ("{", "cannot read"),
-        ('{"format": 1, "colour": "red"}', "cannot read.*colour"),
     ],
 )
 def test_a_description_that_is_not_ours_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -77,24 +76,30 @@ def test_an_archive_is_of_one_cluster_and_its_topic_does_not_shrink(tmp_path: Pa
     assert Archive(tmp_path).description == Description(cluster_id="c1", partitions=4)
 
 
-def test_what_a_killed_capture_left_half_written_is_removed(tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path)
-    half = tmp_path / "staging" / "topic" / "1"
-    half.mkdir(parents=True)
-    with archive.writing():
-        assert not half.exists()
+def test_an_archive_whose_making_was_ended_is_made_by_the_next_capture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kafka_assignors.history._archive.describe", ended)
+        with pytest.raises(KeyboardInterrupt):
+            Archive.create(tmp_path)
+    with pytest.raises(WrongArchiveError, match=r"it has no archive\.json"):
+        Archive(tmp_path)
+    assert Archive.create(tmp_path).files() == []
 
 
-def test_topics_half_written_when_a_capture_was_killed_are_passed_over_and_removed(tmp_path: Path) -> None:
+def test_topics_that_two_captures_note_at_once_are_noted_once(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
-    archive.add_topics([Topic("orders", "id1", 6)])
-    half = tmp_path / "topics" / ".20260301T120000.000000Z.parquet"
-    half.write_bytes(b"PAR1")
-    (half.parent / ".notes").mkdir()
-    assert [one.topic for one in archive.topics()] == ["orders"]
-    with archive.writing():
-        assert not half.exists()
-    assert [one.topic for one in archive.topics()] == ["orders"]
+    other = Archive(tmp_path)
+    orders, events = Topic("orders", "id1", 6), Topic("events", "id2", 3)
+    assert archive.add_topics([orders]) == 1
+    assert other.add_topics([orders]) == 0
+    assert archive.add_topics([orders, events]) == 1
+    assert other.add_topics([orders, events]) == 0
+    assert [one.topic for one in Archive(tmp_path).topics()] == ["orders", "events"]
 
 
 def test_topics_of_brokers_that_give_them_no_ids_have_none() -> None:
@@ -198,17 +203,17 @@ def test_rows_are_records_that_are_kept_and_counts_of_others() -> None:
 
 
 def test_batches_share_what_is_left_among_the_partitions() -> None:
-    ends = {"0": 100, "1": 1_000, "2": 50}
-    start = {"0": 0, "1": 100, "2": 50}
+    ends = {0: 100, 1: 1_000, 2: 50}
+    start = {0: 0, 1: 100, 2: 50}
     assert advance(start, ends, None) == ends
     assert advance(start, ends, 1_000) == ends
-    assert advance(start, ends, 100) == {"0": 10, "1": 190, "2": 50}
-    assert advance(start, ends, 1) == {"0": 1, "1": 101, "2": 50}
+    assert advance(start, ends, 100) == {0: 10, 1: 190, 2: 50}
+    assert advance(start, ends, 1) == {0: 1, 1: 101, 2: 50}
 
 
 def test_batches_reach_the_ends_and_begin_with_partitions_that_are_new() -> None:
-    at = {"0": 3}
-    ends = {"0": 3_000, "1": 7}
+    at = {0: 3}
+    ends = {0: 3_000, 1: 7}
     for _ in range(40):
         at = advance(at, ends, 100)
     assert at == ends
@@ -216,7 +221,16 @@ def test_batches_reach_the_ends_and_begin_with_partitions_that_are_new() -> None
 
 
 def test_a_log_that_ends_before_the_start_is_not_read_backwards() -> None:
-    assert advance({"0": 10}, {"0": 5}, None) == {"0": 10}
+    assert advance({0: 10}, {0: 5}, None) == {0: 10}
+
+
+def test_tasks_share_the_log_and_are_few_where_there_is_little() -> None:
+    assert shares([], 2) == []
+    little = [Stretch(number, 0, 10) for number in range(50)]
+    assert shares(little, 8) == [little]
+    much = [Stretch(0, 0, 900_000), Stretch(1, 5, 300_005), Stretch(2, 0, 300_000), Stretch(3, 0, 100)]
+    assert shares(much, 1) == [[Stretch(0, 0, 900_000)], [*much[1:]]]
+    assert [len(some) for some in shares(much, 100)] == [1, 1, 1, 1]
 
 
 def test_properties_files_serve_both_clients(tmp_path: Path) -> None:
@@ -289,19 +303,6 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/a/staging
     assert reason("nothing that is known\nor looked for") == "nothing that is known"
 
 
-def test_a_capture_goes_on_where_the_newest_batch_that_is_done_ends(tmp_path: Path) -> None:
-    assert done_to(tmp_path) == {}
-    (tmp_path / "offsets").mkdir()
-    for batch, end in ((9, 5), (10, 6), (8, 4), (11, 8)):
-        (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"0":{end},"11":7}}')
-    (tmp_path / "offsets" / ".12.tmp").write_text("half")
-    assert done_to(tmp_path) == {}
-    (tmp_path / "commits").mkdir()
-    for batch in (8, 9, 10):
-        (tmp_path / "commits" / str(batch)).write_text("v1")
-    assert done_to(tmp_path) == {0: 6, 11: 7}
-
-
 def test_moments_are_dates_times_or_how_long_ago() -> None:
     assert moment("2026-03-01") == datetime(2026, 3, 1, tzinfo=UTC)
     assert moment("2026-03-01T12:30+01:00") == datetime(2026, 3, 1, 11, 30, tzinfo=UTC)
@@ -364,13 +365,21 @@ def test_only_what_goes_on_after_ctrl_c_says_so(
     assert capsys.readouterr().err == said
 
 
-def test_the_description_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    archive = Archive.create(tmp_path)
-    archive.belongs_to("c1", 1)
+def test_what_an_archive_is_of_stands_in_its_table_s_properties(tmp_path: Path) -> None:
+    Archive.create(tmp_path).belongs_to("c1", 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive.json", "records", "topics"]
-    assert json.loads((tmp_path / "archive.json").read_text()) == {
-        "cluster_id": "c1",
-        "topic": "__consumer_offsets",
-        "partitions": 1,
-        "format": FORMAT,
+    assert json.loads((tmp_path / "archive.json").read_text()) == {"format": FORMAT}
+    properties = Archive(tmp_path).logs[0].properties
+    assert {name: text for name, text in properties.items() if "kafka" in name} == {
+        "kafka_assignors.cluster_id": "c1",
+        "kafka_assignors.topic": "__consumer_offsets",
+        "kafka_assignors.partitions": "1",
     }
+
+
+def test_columns_say_what_they_are(tmp_path: Path) -> None:
+    records, topics = Archive.create(tmp_path).logs
+    for log, schema in ((records, ARCHIVED), (topics, TOPICS)):
+        assert [(field.name, field.metadata[b"comment"]) for field in log.schema] == [
+            (field.name, field.metadata[b"comment"]) for field in schema
+        ]

@@ -1,0 +1,137 @@
+"""What an archive is of, and of which format: archive.json, and the properties of its tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors.coordinator._finding import GROUPS_TOPIC
+from kafka_assignors.history._schemas import ARCHIVED, TOPICS
+from kafka_assignors.history._store.log import ConflictError, Log
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_assignors.history._store.places import Place
+
+FORMAT: Final = 2
+"""The format of archives that is written here; newer ones are refused, and older ones taken over first."""
+
+OLD_FORMAT: Final = 1
+"""Parquet in folders, without a log."""
+
+DESCRIPTION: Final = "archive.json"
+RECORDS: Final = "records"
+TOPICS_NOTED: Final = "topics"
+OURS: Final = frozenset({RECORDS, TOPICS_NOTED})
+"""What is there of an archive whose making was ended before its description was written."""
+
+PARTITIONED: Final = ("source", "day")
+_PROPERTY: Final = "kafka_assignors."
+
+
+class WrongArchiveError(ValueError):
+    """A place is no archive, or not the one that is meant; the message says what it is."""
+
+
+class ArchiveBusyError(RuntimeError):
+    """Another process has written the same into the archive; nothing of this is there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What an archive is of.
+
+    Attributes:
+        cluster_id: The cluster; None as long as there are only dumps.
+        topic: The topic.
+        partitions: How many partitions it had; None as long as there are only dumps.
+    """
+
+    cluster_id: str | None = None
+    topic: str = GROUPS_TOPIC
+    partitions: int | None = None
+
+    def properties(self) -> dict[str, str]:
+        """As properties of a table."""
+        told = {"cluster_id": self.cluster_id, "topic": self.topic, "partitions": self.partitions}
+        return {f"{_PROPERTY}{name}": str(value) for name, value in told.items() if value is not None}
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Description:
+        """Of the properties of a table."""
+        partitions = properties.get(f"{_PROPERTY}partitions")
+        return cls(
+            cluster_id=properties.get(f"{_PROPERTY}cluster_id"),
+            topic=properties.get(f"{_PROPERTY}topic", GROUPS_TOPIC),
+            partitions=None if partitions is None else int(partitions),
+        )
+
+
+def make_empty(where: Place, description: Description) -> tuple[Log, Log]:
+    """Make the tables of an archive, empty; those that somebody else has just made will do."""
+    made = []
+    for name, schema, partitioned, properties, text in (
+        (RECORDS, ARCHIVED, PARTITIONED, description.properties(), "records of __consumer_offsets"),
+        (TOPICS_NOTED, TOPICS, (), {}, "the topics of the cluster, as they were seen"),
+    ):
+        try:
+            log = Log.create(
+                where / name, schema, partition_by=partitioned, description=text, properties=properties
+            )
+        except ConflictError:
+            log = Log(where / name)
+        made.append(log)
+    records, topics = made
+    return records, topics
+
+
+def format_of(where: Place, text: str) -> int:
+    """The format that archive.json tells.
+
+    Raises:
+        WrongArchiveError: It tells none, or one that is not known.
+    """
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise WrongArchiveError(f"cannot read {where / DESCRIPTION}: {error}") from error
+    version = told.get("format") if isinstance(told, dict) else None
+    if version not in {OLD_FORMAT, FORMAT}:
+        raise WrongArchiveError(
+            f"{where} is an archive of format {version}, and this version reads {FORMAT}: update"
+            " kafka-assignors, or name another folder"
+        )
+    return int(version)
+
+
+def check_format(where: Place) -> None:
+    """Make sure that there is an archive of the present format.
+
+    Raises:
+        WrongArchiveError: There is none.
+    """
+    text = where.read_text(DESCRIPTION)
+    if text is None:
+        where.names()  # a bucket that is not there is the store's error
+        raise WrongArchiveError(
+            f"{where} is no archive of groups' history: it has no {DESCRIPTION}"
+            " (kafka-assignors history capture makes one)"
+        )
+    if format_of(where, text) != FORMAT:
+        raise WrongArchiveError(
+            f"{where} is an archive of format 1, of an older version: kafka-assignors history maintain"
+            " ARCHIVE --execute takes it over where it is, without writing its records again; capture and"
+            " import do so, too"
+        )
+
+
+def describe(where: Place) -> None:
+    """Write archive.json: from then on there is an archive of the present format."""
+    where.write_text(DESCRIPTION, f"{json.dumps({'format': FORMAT})}\n")
+
+
+def log_of(partition: int) -> str:
+    """The transaction that says up to which offset a partition of the topic was read."""
+    return f"{GROUPS_TOPIC}-{partition}"

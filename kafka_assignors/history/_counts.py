@@ -1,0 +1,64 @@
+"""How many records there are of each type, in an archive or a batch of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_assignors._wire.offsets_topic.record import RECORD_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NO_TYPE: Final = -1
+"""The type of records whose key does not begin with one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How many records there are, by name of their type; see `RECORD_TYPES`.
+
+    Attributes:
+        kept: Those that are in the archive.
+        counted: Those of which only the number is.
+    """
+
+    kept: Counter[str] = field(default_factory=Counter)
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(kept=self.kept + other.kept, counted=self.counted + other.counted)
+
+    @property
+    def read(self) -> int:
+        """All of them."""
+        return self.kept.total() + self.counted.total()
+
+
+def name_of_type(number: int) -> str:
+    """What a type of records is called."""
+    return "no type" if number < 0 else RECORD_TYPES.get(number, f"type {number}")
+
+
+def is_kept(batch: Any) -> Any:
+    """(rows,) whether each row of schema ARCHIVE is a record, and does not just say how many there were."""
+    return pc.or_(pc.is_valid(batch["key"]), pc.equal(batch["type"], NO_TYPE))
+
+
+def tally(batch: Any) -> list[tuple[int, bool, int]]:
+    """The types of a batch's rows, whether they are kept, and how many records they stand for."""
+    table = pa.table([batch["type"], is_kept(batch), batch["count"]], names=["type", "kept", "count"])
+    rows = table.group_by(["type", "kept"]).aggregate([("count", "sum")]).to_pylist()
+    return [(row["type"], row["kept"], row["count_sum"]) for row in rows]
+
+
+def counts_of(tallies: Iterable[tuple[int, bool, int]]) -> Counts:
+    """Several tallies as one."""
+    counts = Counts()
+    for kind, kept, count in tallies:
+        (counts.kept if kept else counts.counted)[name_of_type(kind)] += count
+    return counts

@@ -1,0 +1,189 @@
+"""Keeping an archive small and quick: a day's many files made few, old days removed, old files deleted.
+
+Nobody is in the way of it: whoever reads an older version has its files for as long as they are retained, and
+captures go on. All of it is worked out from the log first, and can be shown before it is done.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors.history._archive import files_of_batch, newest, placed, write_days
+from kafka_assignors.history._archive_format import ArchiveBusyError
+from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
+from kafka_assignors.history._store.log import ConflictError
+from kafka_assignors.history._store.reading import source_of_rows
+from kafka_assignors.history._store.writing import write_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._store.log import DataFile, Log
+
+RETENTION: Final = timedelta(days=7)
+"""How long files stay by default that no version needs which is newer."""
+
+LEAST_RETENTION: Final = timedelta(hours=1)
+"""A batch that is being written has files that no version names yet: they must not be taken for left ones."""
+
+_LARGE: Final = 128 * 2**20
+"""Bytes of a file that is left as it is."""
+_AT_ONCE: Final = 2 * 2**30
+"""Bytes of files that are made few in one commit."""
+_LEFT: Final = "left"
+"""What the names of files begin with that are left of days which are not kept."""
+_MAINTENANCE: Final = "maintenance"
+"""The transaction that each commit here gives its number: of two at the same time, one ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maintenance:
+    """What is to be done, or was.
+
+    Attributes:
+        compacted: By source and day, the files that become one or few.
+        removed: The files of days that are not kept.
+        keeps: Whether some of their records stay, which KIP-848 groups begin with.
+        deleted: The files that no version needs that is retained, as of before the rest.
+        retention: For how long they are.
+    """
+
+    compacted: list[list[DataFile]] = field(default_factory=list)
+    removed: list[DataFile] = field(default_factory=list)
+    keeps: bool = False
+    deleted: list[str] = field(default_factory=list)
+    retention: timedelta = RETENTION
+
+
+def plan_maintenance(
+    archive: Archive, *, keep: int | None = None, retention: timedelta = RETENTION, today: date | None = None
+) -> Maintenance:
+    """Work out what there is to do; nothing is changed.
+
+    Args:
+        archive: The archive.
+        keep: How many days are kept, today's and whole ones; all by default.
+        retention: How long files stay that were replaced, or never committed.
+        today: The day, in UTC.
+
+    Raises:
+        ValueError: The retention is too short to be safe.
+        StoreError: The store does not let it be listed.
+    """
+    if retention < LEAST_RETENTION:
+        raise ValueError(
+            f"a retention of {retention} is too short: files of a batch that is being written could be"
+            f" deleted; the least is {LEAST_RETENTION}"
+        )
+    records, topics = archive.logs
+    first = None if keep is None else (today or datetime.now(UTC).date()) - timedelta(days=keep - 1)
+    old = [file for file in records.files() if first is not None and _day(file) < first]
+    gone = {file.path for file in old}
+    hours = math.ceil(retention / timedelta(hours=1))
+    return Maintenance(
+        compacted=_small([file for file in records.files() if file.path not in gone]),
+        removed=[] if all(map(_is_left, old)) else old,
+        keeps=any(_may_be_modern(file) for file in old),
+        deleted=[
+            f"{log.where}/{path}" for log in (records, topics) for path in log.vacuum(hours, dry_run=True)
+        ],
+        retention=retention,
+    )
+
+
+def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> None:
+    """Do it. Whatever ends it, each step of it is done or not, and the archive whole.
+
+    Raises:
+        ArchiveBusyError: Somebody else is maintaining the archive.
+        StoreError: The store does not let it be done.
+    """
+    if plan.removed:
+        rows = archive.rows(spark, [file for file in plan.removed if _may_be_modern(file)])
+        kept = newest(rows.where(rows["type"].isin(*KIP848_TYPES))) if plan.keeps else None
+        _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
+    for some in _chunks(plan.compacted):
+        files = [file for day in some for file in day]
+        _replace(archive, files, archive.rows(spark, files), is_new=False)
+    for log in archive.logs:
+        log.vacuum(math.ceil(plan.retention / timedelta(hours=1)), dry_run=False)
+        log.checkpoint()
+
+
+def _replace(
+    archive: Archive, old: Sequence[DataFile], rows: DataFrame | None, *, name: str = "", is_new: bool
+) -> None:
+    """Have rows stand where files did."""
+    records, _ = archive.logs
+    added: list[DataFile] = []
+    if rows is not None:
+        ordered = rows.repartition("source", "day").sortWithinPartitions(
+            "source", "day", "partition", "offset"
+        )
+        source = source_of_rows(ordered, ARCHIVED)
+        files = files_of_batch(records.where, records.version + 1, name)
+        added = placed(write_files(source.rows, files, partial(write_days, read=source.read)).files)
+    number = (records.transaction(_MAINTENANCE) or 0) + 1
+    try:
+        records.refresh()
+        _check_there(records, old)
+        records.commit(add=added, remove=old, transactions={_MAINTENANCE: number}, is_new=is_new)
+    except ConflictError as error:
+        records.where.remove([file.path for file in added])
+        raise ArchiveBusyError(
+            f"somebody else is maintaining {archive.where}: what was done before stays, the rest can be done"
+            " again"
+        ) from error
+
+
+def _check_there(log: Log, files: Sequence[DataFile]) -> None:
+    """Another engine may have compacted the table, which gives our transaction no number."""
+    if not {file.path for file in log.files()}.issuperset(file.path for file in files):
+        raise ConflictError(f"files of {log.where} are gone that others were made of")
+
+
+def _small(files: Sequence[DataFile]) -> list[list[DataFile]]:
+    """By source and day, the files that are worth being made one."""
+    small = sorted((file for file in files if file.size < _LARGE), key=_part)
+    return [some for _, group in groupby(small, _part) if len(some := list(group)) > 1]
+
+
+def _chunks(days: Sequence[list[DataFile]]) -> Iterator[list[list[DataFile]]]:
+    """Days to be done together."""
+    some: list[list[DataFile]] = []
+    size = 0
+    for day in days:
+        some.append(day)
+        size += sum(file.size for file in day)
+        if size >= _AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _part(file: DataFile) -> tuple[str, str]:
+    return file.values["source"], file.values["day"]
+
+
+def _day(file: DataFile) -> date:
+    return date.fromisoformat(file.values["day"])
+
+
+def _may_be_modern(file: DataFile) -> bool:
+    """Whether a file may have records of KIP-848."""
+    least, greatest = file.least.get("type", min(KIP848_TYPES)), file.greatest.get("type", max(KIP848_TYPES))
+    return any(least <= kind <= greatest for kind in KIP848_TYPES)
+
+
+def _is_left(file: DataFile) -> bool:
+    """Whether a file is what was kept of a day before."""
+    return file.path.rpartition("/")[2].startswith(_LEFT)

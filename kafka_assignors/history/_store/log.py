@@ -1,0 +1,333 @@
+"""A Delta table's log: which files are the table at a version, and commits of others.
+
+The lowest features of the protocol are used (reader 1, writer 2: no deletion vectors, no column mapping), so
+that the list of files is the table, whoever reads it. Rows are written and read by tasks; here are names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from kafka_assignors.history._store.places import StoreError, asking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from kafka_assignors.history._store.places import Place
+
+_CONFIGURATION: Final = {
+    "delta.checkpointInterval": "100",
+    "delta.logRetentionDuration": "interval 30 days",
+}
+"""A checkpoint has all that is before it: to open a table reads one, and at most so many commits."""
+
+
+_FOLDER: Final = "_delta_log"
+_CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(\.\d{10}\.\d{10})?\.parquet")
+_COMMIT: Final = "kafka_assignors.commit"
+"""What tells a commit from all others."""
+
+
+class ConflictError(RuntimeError):
+    """Somebody else committed what this would have; nothing of this was."""
+
+
+class NoTableError(LookupError):
+    """There is no Delta table at a place."""
+
+
+class DataFile(NamedTuple):
+    """A Parquet file of a table.
+
+    Attributes:
+        path: Where it is, relative to the table.
+        size: In bytes.
+        rows: How many there are in it; None if that is not known.
+        values: Of the columns that the table is partitioned by, which are not in the file.
+        least: By column, no value in the file is less; columns that nothing is known of are not there.
+        greatest: By column, no value in the file is greater.
+    """
+
+    path: str
+    size: int
+    rows: int | None = None
+    values: Mapping[str, str] = {}
+    least: Mapping[str, Any] = {}
+    greatest: Mapping[str, Any] = {}
+
+
+class Log:
+    """The log of a table, read up to a version. What is committed later is not seen.
+
+    Args:
+        where: Where the table is.
+        version: Which one; the newest by default.
+
+    Raises:
+        NoTableError: There is none.
+        StoreError: The store does not let it be read.
+    """
+
+    def __init__(self, where: Place, version: int | None = None) -> None:
+        self.where = where
+        try:
+            with asking(f"read the log of {where}"):
+                self._table = DeltaTable(where.escaped, version, storage_options=dict(where.options))
+        except TableNotFoundError as error:
+            raise NoTableError(f"there is no table at {where}") from error
+        self._files: list[DataFile] | None = None
+        self._transactions: dict[str, int] = {}
+        self._transactions_of = -1
+
+    @classmethod
+    def create(
+        cls,
+        where: Place,
+        schema: pa.Schema,
+        *,
+        partition_by: Sequence[str] = (),
+        description: str,
+        properties: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Make a table without rows.
+
+        Args:
+            where: Where to.
+            schema: The columns, those that it is partitioned by among them; with comments.
+            partition_by: The columns that are in the names of folders instead of in the files.
+            description: What is in it, in words.
+            properties: Further ones of the table.
+
+        Raises:
+            ConflictError: There is one, or somebody else makes one.
+            StoreError: The store does not let it be made.
+        """
+        try:
+            with asking(f"make a table at {where}"):
+                if where.local is not None:
+                    where.local.mkdir(parents=True, exist_ok=True)
+                if DeltaTable.is_deltatable(where.escaped, dict(where.options)):
+                    raise ConflictError(f"there is a table at {where}")
+                DeltaTable.create(
+                    where.escaped,
+                    Schema.from_arrow(schema),
+                    partition_by=list(partition_by),
+                    description=description,
+                    configuration={**_CONFIGURATION, **(properties or {})},
+                    storage_options=dict(where.options),
+                    raise_if_key_not_exists=False,
+                )
+        except CommitFailedError as error:
+            raise ConflictError(f"somebody else is making the table {where}") from error
+        return cls(where)
+
+    @property
+    def version(self) -> int:
+        """The version that is seen."""
+        return int(self._table.version())
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, in Arrow's terms."""
+        return pa.schema(self._table.schema())
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's own, beside those of Delta."""
+        return dict(self._table.metadata().configuration)
+
+    def transaction(self, name: str) -> int | None:
+        """The number that the last commit gave to a name; None if none did.
+
+        delta-rs reads each commit since the last checkpoint again for each name: here each is read once.
+
+        Raises:
+            StoreError: The store does not let it be read.
+        """
+        if self._transactions_of < 0:
+            self._transactions_of = self._read_checkpoint()
+        for action in self._actions(self._transactions_of + 1, self.version):
+            if (told := action.get("txn")) is not None:
+                self._transactions[told["appId"]] = told["version"]
+        self._transactions_of = self.version
+        return self._transactions.get(name)
+
+    def _read_checkpoint(self) -> int:
+        """Look up the transactions of the last checkpoint; its version, -1 if there is none."""
+        folder = self.where / _FOLDER
+        found = {name: int(match[1]) for name in folder.names() if (match := _CHECKPOINT.fullmatch(name))}
+        newest = max((version for version in found.values() if version <= self.version), default=-1)
+        for name in (name for name, version in found.items() if version == newest):
+            with asking(f"read {folder / name}"), folder.files().open_input_file(name) as file:
+                rows = pq.read_table(file, columns=["txn"])["txn"].to_pylist()
+            self._transactions |= {row["appId"]: row["version"] for row in rows if row and row["appId"]}
+        return newest
+
+    def _actions(self, first: int, last: int) -> Iterator[dict[str, Any]]:
+        """What some commits say."""
+        for version in range(first, last + 1):
+            text = (self.where / _FOLDER).read_text(f"{version:020}.json")
+            if text is None:
+                raise StoreError(f"the log of {self.where} has no commit {version} any more: open it anew")
+            yield from map(json.loads, text.splitlines())
+
+    def files(self) -> list[DataFile]:
+        """All files of the version."""
+        if self._files is None:
+            listed = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
+            self._files = [_listed(row) for row in listed]
+        return self._files
+
+    def refresh(self) -> None:
+        """See the newest version.
+
+        Raises:
+            StoreError: The store does not let it be read.
+        """
+        with asking(f"read the log of {self.where}"):
+            self._table.update_incremental()
+        self._files = None
+
+    def commit(
+        self,
+        *,
+        add: Iterable[DataFile] = (),
+        remove: Iterable[DataFile] = (),
+        transactions: Mapping[str, int] | None = None,
+        is_new: bool = True,
+    ) -> None:
+        """Add files and remove others, all or nothing; then see the version that has them.
+
+        What others have committed since the version that is seen stays, unless it gave a number to a name
+        that this does, too: then nothing is committed.
+
+        Args:
+            add: Files that are there.
+            remove: Files of the version that is seen. They stay where they are, for who reads an older one.
+            transactions: Names, and the numbers that they get with the commit.
+            is_new: Whether rows are added or removed; not if they are only in other files.
+
+        Raises:
+            ConflictError: See above.
+            StoreError: The store does not let it be done. It may be done for all that, if only the answer
+                was lost: the files must stay.
+        """
+        commit = uuid4().hex
+        now = int(time.time() * 1000)
+        gone = [RemoveAction(one.path, is_new, now, one.size, dict(one.values)) for one in remove]
+        try:
+            with asking(f"commit to {self.where}"):
+                self._table.create_write_transaction(
+                    [*gone, *(_added(one, is_new=is_new) for one in add)],
+                    "append",
+                    self._table.schema(),
+                    partition_by=self._table.metadata().partition_columns,
+                    commit_properties=_properties(commit, transactions),
+                )
+        except CommitFailedError as error:
+            if not self._was_done(commit):
+                raise ConflictError(f"somebody else has committed to {self.where} meanwhile") from error
+        self.refresh()
+
+    def _was_done(self, commit: str) -> bool:
+        """Whether a commit is there: if an answer was lost, a client tries again, and finds its own."""
+        newest = Log(self.where)
+        said = (action.get("commitInfo", {}) for action in newest._actions(self.version + 1, newest.version))
+        return any(one.get(_COMMIT) == commit for one in said)
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Change properties of the table; then see the version that has them.
+
+        Raises:
+            ConflictError: Somebody else has changed them.
+            StoreError: The store does not let it be done.
+        """
+        try:
+            with asking(f"change the properties of {self.where}"):
+                self._table.alter.set_table_properties(dict(properties), raise_if_not_exists=False)
+        except CommitFailedError as error:
+            raise ConflictError(f"somebody else has changed the properties of {self.where}") from error
+        self.refresh()
+
+    def vacuum(self, hours: int, *, dry_run: bool) -> list[str]:
+        """Delete files that no version of the last hours has, and those that were never committed.
+
+        Args:
+            hours: Whoever reads a version that was replaced longer ago fails.
+            dry_run: Only say which.
+
+        Returns:
+            Their paths.
+
+        Raises:
+            StoreError: The store does not let them be listed or deleted.
+        """
+        with asking(f"clean up {self.where}"):
+            return list(
+                self._table.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=True)
+            )
+
+    def checkpoint(self) -> None:
+        """Write what the log comes to, and remove commits older than its retention."""
+        with asking(f"write a checkpoint of {self.where}"):
+            self._table.create_checkpoint()
+            self._table.cleanup_metadata()
+
+
+def _properties(commit: str, transactions: Mapping[str, int] | None) -> CommitProperties:
+    return CommitProperties(
+        custom_metadata={_COMMIT: commit},
+        app_transactions=[Transaction(name, number) for name, number in (transactions or {}).items()],
+        max_commit_retries=100,
+    )
+
+
+def _added(file: DataFile, *, is_new: bool = True) -> AddAction:
+    stats: dict[str, Any] = {}
+    if file.rows is not None:
+        stats = {
+            "numRecords": file.rows,
+            "minValues": file.least,
+            "maxValues": file.greatest,
+            "nullCount": {},
+        }
+    return AddAction(
+        path=file.path,
+        size=file.size,
+        partition_values=dict(file.values),
+        modification_time=int(time.time() * 1000),
+        data_change=is_new,
+        stats=json.dumps(stats, default=moment_text),
+    )
+
+
+def moment_text(moment: datetime) -> str:
+    """A moment as logs have it."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def _listed(row: Mapping[str, Any]) -> DataFile:
+    parts: dict[str, dict[str, Any]] = {"partition": {}, "min": {}, "max": {}}
+    for name, value in row.items():
+        kind, _, column = name.partition(".")
+        if column and kind in parts and value is not None:
+            parts[kind][column] = value
+    return DataFile(
+        path=row["path"],
+        size=row["size_bytes"],
+        rows=row["num_records"],
+        values={column: str(value) for column, value in parts["partition"].items()},
+        least=parts["min"],
+        greatest=parts["max"],
+    )

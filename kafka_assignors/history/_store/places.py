@@ -1,0 +1,348 @@
+"""A folder of this machine, or a place of that kind in an object store.
+
+Small files, Parquet and Delta logs all go by the same options and the same client, delta-rs's: credentials
+are given once, and Spark needs no jar to read a store, as its Python tasks do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+import pyarrow as pa
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow import fs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(file):")
+_SCHEMES: Final = {
+    "s3": "s3",
+    "s3a": "s3",  # Hadoop's names of it
+    "s3n": "s3",
+    "gs": "gs",
+    "abfss": "abfss",
+    "abfs": "abfss",
+}
+_ENVIRONMENT: Final = {"s3": "AWS_", "gs": "GOOGLE_", "abfss": "AZURE_"}
+"""What the names of variables begin with that say how to reach a store."""
+
+_RETRIES: Final = {"max_retries": "1000", "retry_timeout": "60s"}
+"""A store that throttles or does not answer is asked again for a minute, and no longer. The client's own ten
+times are over after 2 to 6 s (measured), and S3 takes longer to make room."""
+
+_MISREAD: Final = re.compile(r"%[0-9A-Fa-f]{2}|\\")
+"""What delta-rs takes for another letter in the names of folders."""
+
+_NOT_SUPPORTED: Final = {
+    "hdfs": "delta-rs cannot commit there; mount it as a folder, or name an object store",
+    "http": "it cannot be written to",
+    "https": "it cannot be written to",
+}
+
+
+class WrongPlaceError(ValueError):
+    """A path or URI names no place that can be used; the message says what can."""
+
+
+class StoreError(OSError):
+    """A store refused something, or did not answer; the message says what was tried, and why it failed."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder, here or in an object store. It can be pickled, and used by tasks elsewhere.
+
+    Attributes:
+        uri: An absolute path, or a URI of one of the schemes s3, gs and abfss.
+        options: Of the store, in the spelling of its environment variables: credentials, endpoint, region.
+    """
+
+    uri: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return self.uri
+
+    def __truediv__(self, name: str) -> Place:
+        return Place(f"{self.uri.rstrip('/')}/{name}", self.options)
+
+    @property
+    def local(self) -> Path | None:
+        """The folder, if it is one of this machine."""
+        return None if "://" in self.uri else Path(self.uri)
+
+    @property
+    def escaped(self) -> str:
+        """As a URI, in which the letters of a folder's name that mean something there are escaped."""
+        return self.uri if self.local is None else self.local.as_uri()
+
+    def files(self) -> Any:
+        """Arrow's file system of what is in it; paths are relative to it."""
+        return _file_system(self.uri, tuple(sorted(self.options.items())))
+
+    def read_text(self, name: str) -> str | None:
+        """A small file; None if there is none.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        with asking(f"read {self / name}"):
+            try:
+                with self.files().open_input_stream(name) as file:
+                    return str(file.read().decode())
+            except FileNotFoundError:
+                return None
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a small file, whole or not at all.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        with asking(f"write {self / name}"):
+            if self.local is None:
+                self._write(name, text)
+                return
+            self.local.mkdir(parents=True, exist_ok=True)
+            partial = f".{name}.{uuid4().hex}"
+            self._write(partial, text)
+            (self.local / partial).replace(self.local / name)
+
+    def _write(self, name: str, text: str) -> None:
+        with self.files().open_output_stream(name) as file:
+            file.write(text.encode())
+
+    def names(self) -> list[str]:
+        """What lies in it, in order; nothing if it is not there.
+
+        Raises:
+            StoreError: It cannot be listed.
+        """
+        with asking(f"list {self}"):
+            found = self.files().get_file_info(fs.FileSelector("", allow_not_found=True))
+        return sorted(info.base_name for info in found)
+
+    def remove(self, names: list[str]) -> None:
+        """Remove files, as far as they can be: what is left is nobody's, and is cleaned up later."""
+        for name in names:
+            try:
+                self.files().delete_file(name)
+            except FileNotFoundError:
+                continue
+            except (OSError, DeltaError):
+                return  # a store that does not answer is not asked for each file
+
+    def remove_folders(self, names: list[str]) -> None:
+        """Remove folders with all that is in them, as far as they can be."""
+        for name in names:
+            if self.local is not None:
+                shutil.rmtree(self.local / name, ignore_errors=True)
+                continue
+            with suppress(StoreError), asking(f"list {self / name}"):
+                chosen = fs.FileSelector(name, recursive=True, allow_not_found=True)
+                self.remove([info.path for info in self.files().get_file_info(chosen) if info.is_file])
+
+
+def place(text: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Place:
+    """The place that a path or URI names.
+
+    Args:
+        text: A path, or a URI: file://, s3:// or s3a://, gs://, abfss://.
+        options: Of the store, in the spelling of its environment variables, such as AWS_ENDPOINT_URL; they
+            come before those of the environment.
+
+    Raises:
+        WrongPlaceError: The scheme is another, the URI names no bucket, or delta-rs takes the folder's name
+            for another.
+    """
+    given = os.fspath(text)
+    found = _SCHEME.match(given)
+    if found is None:
+        return _folder(given)
+    scheme = (found[1] or found[2]).lower()
+    if scheme == "file":
+        split = urlsplit(given)
+        if split.netloc not in {"", "localhost"}:
+            raise WrongPlaceError(f"{given} names a file of the machine {split.netloc}: write file:///folder")
+        if split.query or split.fragment:
+            raise WrongPlaceError(f"{given} has a ? or # in it: write %3F or %23, or the path alone")
+        return _folder(unquote(split.path))
+    kind = _SCHEMES.get(scheme)
+    if kind is None:
+        why = _NOT_SUPPORTED.get(scheme, "there is no such store")
+        raise WrongPlaceError(
+            f"{given} cannot be used: {why}. Known are paths, file://, s3:// (s3a://), gs:// and abfss://"
+        )
+    if "?" in given or "#" in given:
+        raise WrongPlaceError(f"{given} has a ? or # in it, which URIs end with: name another folder")
+    bucket, _, path = given[len(found[0]) :].partition("/")
+    if not bucket:
+        raise WrongPlaceError(f"{given} names no bucket: write {kind}://bucket/folder")
+    return Place(f"{kind}://{bucket}/{path.strip('/')}".rstrip("/"), _options(kind, options or {}))
+
+
+def _folder(given: str) -> Place:
+    path = os.path.abspath(given)  # noqa: PTH100 - links stay as they are named
+    if misread := _MISREAD.search(path):
+        raise WrongPlaceError(
+            f"{path} cannot be used: delta-rs takes the {misread[0]} in it for another letter; name another"
+            " folder"
+        )
+    return Place(path)
+
+
+def read_store_config(path: Path) -> dict[str, str]:
+    """Options of a store from a file of `name=value` lines; `#` begins comments.
+
+    Raises:
+        WrongPlaceError: It cannot be read, or has another line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongPlaceError(f"cannot read {path}: {error}") from error
+    found = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        name, separator, value = line.partition("=")
+        if line.strip() and not line.lstrip().startswith("#"):
+            if not separator:
+                raise WrongPlaceError(f"line {number} of {path} is not name=value")
+            found[name.strip()] = value.strip()
+    return found
+
+
+def _options(kind: str, given: Mapping[str, str]) -> dict[str, str]:
+    begin = _ENVIRONMENT[kind]
+    options = _RETRIES | {name: value for name, value in os.environ.items() if name.startswith(begin)}
+    # What has no variable, such as retry_timeout, is known in small letters alone.
+    options.update(
+        (name.upper() if name.upper().startswith(begin) else name.lower(), value)
+        for name, value in given.items()
+    )
+    # As the store's own tools have it: whoever writes http:// means it.
+    if options.get("AWS_ENDPOINT_URL", "").startswith("http://"):
+        options.setdefault("AWS_ALLOW_HTTP", "true")
+    return options
+
+
+@lru_cache(maxsize=64)
+def _file_system(uri: str, options: tuple[tuple[str, str], ...]) -> Any:
+    if "://" not in uri:
+        return fs.SubTreeFileSystem(uri, fs.LocalFileSystem())
+    return fs.PyFileSystem(_StoreFiles(uri, dict(options)))
+
+
+class _StoreFiles(DeltaStorageHandler):
+    """delta-rs's file system of a store, whose files say in words what the store refuses.
+
+    Nobody is to take that for a damaged file, which Arrow's readers tell by the same kind of error.
+    """
+
+    def __init__(self, uri: str, options: dict[str, str]) -> None:
+        super().__init__(uri, options)
+        self._uri = uri
+
+    def open_input_file(self, path: str) -> Any:
+        """For reading, here and there."""
+        return self._opened(self._handler.open_input_file, "read", path)
+
+    open_input_stream = open_input_file
+
+    def open_output_stream(self, path: str, metadata: Any = None) -> Any:
+        """For writing."""
+        return self._opened(partial(self._handler.open_output_stream, metadata=metadata), "write", path)
+
+    def _opened(self, opened: Callable[[str], Any], what: str, path: str) -> Any:
+        doing = f"{what} {self._uri}/{path}"
+        return pa.PythonFile(_File(_asked(opened, path, doing=doing), doing), mode=what[0])
+
+
+class _File:
+    """A file of a store; see `_StoreFiles`."""
+
+    def __init__(self, file: Any, doing: str) -> None:
+        self._file = file
+        self._doing = doing
+
+    def write(self, data: Any) -> None:
+        """Arrow hands on buffers of its own, and delta-rs takes bytes."""
+        _asked(self._file.write, bytes(data), doing=self._doing)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._file, name)
+        return partial(_asked, found, doing=self._doing) if callable(found) else found
+
+
+def _asked(ask: Callable[..., Any], *arguments: Any, doing: str) -> Any:
+    """What a store answers; that there is no such file is no refusal."""
+    with asking(doing):
+        try:
+            return ask(*arguments)
+        except FileNotFoundError as error:
+            missing = error
+    raise missing
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """Say what was tried, if a store does not do it.
+
+    Args:
+        what: In words: "read s3://bucket/archive/records".
+
+    Raises:
+        StoreError: It did not. What a table's log says by its own errors comes as it is.
+    """
+    try:
+        yield
+    except (StoreError, CommitFailedError, TableNotFoundError):
+        raise
+    except (OSError, DeltaError) as error:
+        raise StoreError(f"cannot {what}: {reason_of(error)}") from error
+
+
+_STATUS: Final = re.compile(r"\b([45]\d\d) [A-Z][A-Za-z ]+")
+_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+_HINTS: Final = {
+    "ExpiredToken": "the credentials have expired: renew them",
+    "400": "the store does not take it: check the region, and whether the credentials have expired",
+    "401": "the store does not know these credentials: check them, and whether they have expired",
+    "403": "the store does not allow it: check the credentials and what they may do",
+    "404": "there is no such bucket or container",
+    "503": "the store is busy or not available",
+    "507": "the store is full",
+}
+"""By the store's name of the error, or by its status."""
+
+
+_METADATA: Final = ("169.254.169.254", "/latest/api/token", "metadata.google.internal")
+"""Where a client asks for credentials that finds none: the machine's, of AWS and Azure, and of Google."""
+
+
+def reason_of(error: Exception) -> str:
+    """What a store's client says in many lines, in one: the deepest cause, and what the status means."""
+    text = _COLOURS.sub("", str(error))
+    if any(asked in text for asked in _METADATA):
+        return (
+            "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what your store"
+            " wants in their place"
+        )
+    lines = [line.strip(" ↳") for line in text.splitlines() if line.strip(" ↳")]
+    told = lines[-1] if lines else type(error).__name__
+    if status := _STATUS.search(text):
+        code = _CODE.search(text)
+        hint = _HINTS.get(code[1] if code else "", _HINTS.get(status[1]))
+        told = f"{status[0].strip()}{f' ({code[1]})' if code else ''}{f': {hint}' if hint else ''}"
+    return told

@@ -1,0 +1,76 @@
+"""Small archives that are written by Spark."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history._archive import TOPIC_SOURCE
+from kafka_assignors.history._schemas import ARCHIVE
+from kafka_assignors.history._spark_schema import spark_schema
+from tests.support.archives import group, member, row
+from tests.support.kip848_log import Log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_assignors.history._archive import Archive
+    from kafka_assignors.history._counts import Counts
+
+DAY = 86_400
+"""An offset for each second."""
+
+
+def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    return spark.createDataFrame(pa.Table.from_pylist([*rows], schema=ARCHIVE), spark_schema(ARCHIVE))
+
+
+def add(spark: SparkSession, archive: Archive, rows: Sequence[Mapping[str, Any]]) -> Counts:
+    """Append as a capture does: up to the last row's offset of partition 0 is read then."""
+    return archive.append(frame(spark, rows), TOPIC_SOURCE, archive.read_to({0: rows[-1]["offset"] + 1}))
+
+
+def generation(number: int, offset: int, *names: str) -> dict[str, Any]:
+    """A record of the group orders, whose members share the six partitions of t in turn."""
+    share = {name: {"t": [*range(at, 6, len(names))]} for at, name in enumerate(names)}
+    value = group(number, *(member(name, assigned) for name, assigned in share.items()))
+    return row(group_metadata_key("orders"), value, offset=offset)
+
+
+def kip848_dump(path: Path) -> Path:
+    """Twelve records of g, a group of KIP-848: a second member gets two partitions, nobody's for 2 s."""
+    log = Log()
+    log.named("t")
+    log.joined("a")
+    log.epoch(1)
+    log.assigned(1)
+    log.has("a", 1, "t0 t1 t2 t3")
+    log.at(10)
+    log.joined("b")
+    log.epoch(2)
+    log.assigned(2)
+    log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
+    log.has("b", 2, "", state=2)
+    log.at(12)
+    log.has("a", 2, "t0 t1")
+    log.at(14)
+    log.has("b", 2, "t2 t3")
+    lines = [
+        {
+            "key": base64.b64encode(one.key).decode(),
+            "value": None if one.value is None else base64.b64encode(one.value).decode(),
+            "partition": 7,
+            "offset": one.offset,
+            "timestamp": one.time_us // 1000,
+        }
+        for one in log.records
+    ]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path

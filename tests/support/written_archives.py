@@ -1,0 +1,37 @@
+"""Archives in folders, of rows made by hand: without Spark, by what its tasks do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, files_of_batch, placed, write_days
+from tests.support.archives import batch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+
+def write_archive(folder: Path, parts: Iterable[Sequence[Mapping[str, Any]]]) -> str:
+    """An archive with a batch of each part.
+
+    Returns:
+        The folder.
+    """
+    archive = Archive.create(folder)
+    for part in parts:
+        add_batch(archive, batch_of(part))
+    return str(folder)
+
+
+def add_batch(archive: Archive, *units: Any) -> None:
+    """Commit a batch as one task of a capture writes it: a file for each day.
+
+    Args:
+        archive: The archive.
+        units: Record batches of schema ARCHIVE.
+    """
+    records, _ = archive.logs
+    with files_of_batch(records.where, records.version + 1)("part") as files:
+        write_days(files, iter(units), read=iter, source=TOPIC_SOURCE)
+    records.commit(add=placed({folder: [file] for folder, file in files.written.items()}))

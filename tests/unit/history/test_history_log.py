@@ -1,0 +1,210 @@
+"""A Delta table's log on a folder of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from kafka_assignors.history._store.log import ConflictError, DataFile, Log, NoTableError
+from kafka_assignors.history._store.places import Place, place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = pa.schema(
+    [
+        pa.field("offset", pa.int64(), nullable=False, metadata={"comment": "its place"}),
+        pa.field("timestamp", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("day", pa.date32(), nullable=False),
+    ]
+)
+EARLY, LATE = datetime(2026, 1, 1, 6, tzinfo=UTC), datetime(2026, 1, 1, 7, microsecond=5, tzinfo=UTC)
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Place:
+    return place(tmp_path / "a table")
+
+
+@pytest.fixture
+def log(where: Place) -> Log:
+    return Log.create(
+        where, SCHEMA, partition_by=["day"], description="places", properties={"kafka_assignors.topic": "t"}
+    )
+
+
+def file(name: str, rows: int = 2) -> DataFile:
+    return DataFile(
+        f"day=2026-01-01/{name}",
+        100,
+        rows,
+        {"day": "2026-01-01"},
+        {"offset": 3, "timestamp": "2026-01-01T06:00:00.000000Z"},
+        {"offset": 9, "timestamp": "2026-01-01T07:00:00.000005Z"},
+    )
+
+
+def names(log: Log) -> list[str]:
+    return sorted(one.path.rpartition("/")[2] for one in log.files())
+
+
+def test_a_new_table_is_empty_and_asks_readers_for_nothing_special(log: Log, where: Place) -> None:
+    assert (log.version, log.files(), log.transaction("a")) == (0, [], None)
+    opened = Log(where)
+    assert opened.properties["kafka_assignors.topic"] == "t"
+    assert opened.schema.names == ["offset", "timestamp", "day"]
+    table = DeltaTable(where.escaped)
+    protocol = table.protocol()
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+    assert not protocol.reader_features
+    assert not protocol.writer_features
+    assert (table.metadata().description, table.metadata().partition_columns) == ("places", ["day"])
+    assert table.schema().fields[0].metadata == {"comment": "its place"}
+
+
+def test_there_is_one_table_at_a_place(log: Log, where: Place) -> None:
+    assert log.version == 0
+    with pytest.raises(ConflictError, match="there is a table at"):
+        Log.create(where, SCHEMA, description="again")
+
+
+def test_where_there_is_no_table_none_is_made(where: Place) -> None:
+    with pytest.raises(NoTableError, match=f"there is no table at {where}"):
+        Log(where)
+    assert where.names() == []
+
+
+def test_files_are_listed_with_what_is_told_of_them(log: Log, where: Place) -> None:
+    log.commit(add=[file("a.parquet"), DataFile("day=2026-01-02/b.parquet", 7, None, {"day": "2026-01-02"})])
+    for seen in (log, Log(where)):
+        known, unknown = sorted(seen.files())
+        assert (known.path, known.size, known.rows) == ("day=2026-01-01/a.parquet", 100, 2)
+        assert known.values == {"day": "2026-01-01"}
+        assert known.least == {"offset": 3, "timestamp": EARLY}
+        assert known.greatest == {"offset": 9, "timestamp": LATE}
+        assert unknown == DataFile("day=2026-01-02/b.parquet", 7, None, {"day": "2026-01-02"})
+
+
+def test_a_log_is_seen_as_it_was_when_it_was_opened(log: Log, where: Place) -> None:
+    early = Log(where)
+    log.commit(add=[file("a")], transactions={"x": 1})
+    log.commit(add=[file("b")], remove=log.files(), transactions={"x": 2})
+    assert (log.version, names(log), log.transaction("x")) == (2, ["b"], 2)
+    assert (early.version, names(early), early.transaction("x")) == (0, [], None)
+    middle = Log(where, 1)
+    assert (middle.version, names(middle), middle.transaction("x")) == (1, ["a"], 1)
+    early.refresh()
+    assert (early.version, names(early), early.transaction("x")) == (2, ["b"], 2)
+
+
+def test_of_two_commits_that_give_a_name_its_number_one_is_done(log: Log, where: Place) -> None:
+    late = Log(where)
+    log.commit(add=[file("a")], transactions={"x": 1})
+    with pytest.raises(ConflictError, match=f"somebody else has committed to {where} meanwhile"):
+        late.commit(add=[file("b")], transactions={"x": 1})
+    assert (late.version, names(late)) == (0, [])
+    assert names(Log(where)) == ["a"]
+
+
+def test_commits_of_other_names_do_not_disturb_each_other(log: Log, where: Place) -> None:
+    late = Log(where)
+    log.commit(add=[file("a")], transactions={"x": 1})
+    late.commit(add=[file("b")], transactions={"y": 5})
+    assert (late.version, names(late)) == (2, ["a", "b"])
+    assert (late.transaction("x"), late.transaction("y")) == (1, 5)
+
+
+def test_a_commit_that_finds_itself_there_is_done(
+    log: Log, where: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a store's answer is lost, and the client asks again."""
+    real = DeltaTable.create_write_transaction
+
+    def twice(table: DeltaTable, *arguments: object, **named: object) -> None:
+        real(DeltaTable(where.escaped), *arguments, **named)  # type: ignore[arg-type]
+        real(table, *arguments, **named)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as lost:
+        lost.setattr(DeltaTable, "create_write_transaction", twice)
+        log.commit(add=[file("a")], transactions={"x": 1})
+    assert (log.version, names(log), log.transaction("x")) == (1, ["a"], 1)
+
+
+def test_properties_are_changed_by_one_at_a_time(log: Log, where: Place) -> None:
+    late = Log(where)
+    log.set_properties({"kafka_assignors.cluster_id": "c"})
+    assert log.properties["kafka_assignors.cluster_id"] == "c"
+    assert log.properties["kafka_assignors.topic"] == "t"
+    with pytest.raises(ConflictError, match="somebody else has changed the properties of"):
+        late.set_properties({"kafka_assignors.cluster_id": "d"})
+    assert Log(where).properties["kafka_assignors.cluster_id"] == "c"
+
+
+def test_numbers_of_names_survive_a_checkpoint_and_the_commits_before_it(log: Log, where: Place) -> None:
+    for number in range(5):
+        log.commit(transactions={"x": number, f"once-{number}": 7})
+    log.checkpoint()
+    log.commit(transactions={"x": 10})
+    (where.local / "_delta_log" / f"{2:020}.json").unlink()  # type: ignore[operator]
+    opened = Log(where)
+    assert [opened.transaction(name) for name in ("x", "once-0", "once-4", "y")] == [10, 7, 7, None]
+    log.commit(transactions={"x": 11})
+    opened.refresh()
+    assert [opened.transaction(name) for name in ("x", "once-0")] == [11, 7]
+
+
+def test_each_commit_is_read_once_for_all_names(
+    log: Log, where: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        log.commit(transactions={"x": number})
+    opened, read = Log(where), []
+    real = Place.read_text
+
+    def read_text(place: Place, name: str) -> str | None:
+        read.append(name)
+        return real(place, name)
+
+    monkeypatch.setattr(Place, "read_text", read_text)
+    for name in ("x", "y", "x", "z"):
+        opened.transaction(name)
+    assert read == [f"{version:020}.json" for version in range(4)]
+
+
+def test_files_that_nobody_needs_are_deleted_when_they_are_old(log: Log, where: Place) -> None:
+    folder = where.local
+    assert folder is not None
+    (folder / "day=2026-01-01").mkdir()
+    for name in ("left", "being written", "a"):
+        (folder / "day=2026-01-01" / f"{name}.parquet").write_bytes(b"")
+    log.commit(add=[file("a.parquet")])
+    for name in ("left", "a"):
+        os.utime(folder / "day=2026-01-01" / f"{name}.parquet", (time.time() - 7300,) * 2)
+    assert log.vacuum(2, dry_run=True) == ["day=2026-01-01/left.parquet"]
+    assert (folder / "day=2026-01-01" / "left.parquet").exists()
+    assert log.vacuum(2, dry_run=False) == ["day=2026-01-01/left.parquet"]
+    assert sorted(path.name for path in (folder / "day=2026-01-01").iterdir()) == [
+        "a.parquet",
+        "being written.parquet",
+    ]
+
+
+def test_the_log_says_what_is_added_and_whether_it_is_new(log: Log, where: Place) -> None:
+    log.commit(add=[file("a")])
+    log.commit(add=[file("b")], remove=log.files(), is_new=False)
+    text = where.read_text(f"_delta_log/{2:020}.json")
+    assert text is not None
+    actions = [json.loads(line) for line in text.splitlines()]
+    assert {
+        (kind, one[kind]["dataChange"]) for one in actions for kind in one if kind in ("add", "remove")
+    } == {
+        ("add", False),
+        ("remove", False),
+    }

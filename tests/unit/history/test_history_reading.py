@@ -1,0 +1,87 @@
+"""Which files of a table each task reads, and that it reads all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED
+from kafka_assignors.history._store import reading
+from kafka_assignors.history._store.log import DataFile
+from kafka_assignors.history._store.places import place
+from kafka_assignors.history._store.reading import DamagedFileError, Part, parts_of, read_parts
+from tests.support.archives import batch_of, group, row
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = group_metadata_key("g")
+VALUES = {"source": "topic", "day": "2026-01-01"}
+
+
+def write(folder: Path, name: str, offsets: range, *, row_group: int = 1000) -> DataFile:
+    rows = [row(KEY, group(1), offset=offset) for offset in offsets]
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_batches([batch_of(rows)]), path, row_group_size=row_group)
+    return DataFile(name, path.stat().st_size, len(rows), VALUES)
+
+
+def offsets_in(folder: Path, some: list[Part], **how: Any) -> list[int]:
+    batches = read_parts(place(folder), some, ARCHIVE, **how)
+    return [offset for batch in batches for offset in batch["offset"].to_pylist()]
+
+
+def test_files_come_in_the_order_of_the_batches_numbers(tmp_path: Path) -> None:
+    files = [
+        write(tmp_path, f"day=2026-01-01/{number}-a.parquet", range(number, number + 1))
+        for number in range(12)
+    ]
+    found = parts_of(place(tmp_path), reversed(files), 2)
+    assert [offset for some in found for offset in offsets_in(tmp_path, some)] == [*range(12)]
+    assert [len(some) for some in found] == [3, 3, 3, 3]
+
+
+def test_a_large_file_is_shared_out_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path, "a.parquet", range(100), row_group=30)
+    assert parts_of(place(tmp_path), [file], 1000) == [[Part("a.parquet", VALUES)]]
+    monkeypatch.setattr(reading, "_OPENING", 0)
+    monkeypatch.setattr(reading, "_SMALLEST", file.size // 2)
+    found = parts_of(place(tmp_path), [file], 1000)
+    assert [offsets_in(tmp_path, some) for some in found] == [[*range(60)], [*range(60, 100)]]
+
+
+def test_batches_have_the_columns_that_are_asked_for_and_those_of_the_partition(
+    tmp_path: Path,
+) -> None:
+    batch = batch_of([row(KEY, group(1), offset=5)])
+    wider = pa.Table.from_batches([batch]).drop_columns(["leader_epoch"]).append_column("more", pa.array([1]))
+    pq.write_table(wider, tmp_path / "a.parquet")
+    (read,) = read_parts(place(tmp_path), [Part("a.parquet", VALUES)], ARCHIVED)
+    assert read.schema.equals(ARCHIVED)
+    assert (
+        read.select(ARCHIVE.names).drop_columns(["leader_epoch"]).equals(batch.drop_columns(["leader_epoch"]))
+    )
+    assert read.select(["leader_epoch", "source"]).to_pylist() == [{"leader_epoch": None, "source": "topic"}]
+    assert str(read["day"][0]) == "2026-01-01"
+
+
+def test_nothing_is_shared_out_of_no_files(tmp_path: Path) -> None:
+    assert parts_of(place(tmp_path), [], 2) == []
+
+
+@pytest.mark.parametrize("damage", ["gone", "torn", "foreign"])
+def test_a_damaged_file_is_named_and_can_be_passed_over(tmp_path: Path, damage: str) -> None:
+    files = [write(tmp_path, f"{number}.parquet", range(number, number + 1)) for number in range(3)]
+    if damage == "gone":
+        (tmp_path / "1.parquet").unlink()
+    else:
+        (tmp_path / "1.parquet").write_bytes(b"PAR1" if damage == "torn" else b"a letter, no Parquet file")
+    some = [part for some in parts_of(place(tmp_path), files, 1) for part in some]
+    with pytest.raises(DamagedFileError, match=r"cannot read .*/1\.parquet \(.*put it back from a backup"):
+        offsets_in(tmp_path, some)
+    assert offsets_in(tmp_path, some, skip_bad=True) == [0, 2]

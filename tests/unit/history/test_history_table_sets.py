@@ -1,0 +1,180 @@
+"""Tables that are replaced together: all of them or none, whoever reads them, whatever fails between."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_assignors.history._store.log import ConflictError, DataFile, Log
+from kafka_assignors.history._store.places import Place, StoreError, place
+from kafka_assignors.history._store.sets import NoTablesError, TablesBusyError, TableSet, read_set
+from kafka_assignors.history._store.writing import TaskFiles
+from tests.support.delta_tables import files_of, versions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SCHEMA = pa.schema(
+    [pa.field("offset", pa.int64(), nullable=False), pa.field("time", pa.timestamp("us", tz="UTC"))]
+)
+TABLES = dict.fromkeys("abc", SCHEMA)
+MANIFEST = "tables.json"
+
+
+def opened(folder: Path) -> TableSet:
+    return TableSet(place(folder), MANIFEST, TABLES)
+
+
+def written(folder: Path, number: int) -> dict[str, list[DataFile]]:
+    """A file of each table, with one row."""
+    with TaskFiles(place(folder), f"part-{number}") as files:
+        for name in TABLES:
+            files.write(
+                name, SCHEMA, pa.RecordBatch.from_pylist([{"offset": number, "time": number}], SCHEMA)
+            )
+    return {name: [file] for name, file in files.written.items()}
+
+
+def newest(folder: Path) -> dict[str, list[str]]:
+    """What other engines see: of each table the files of its newest version."""
+    for name in TABLES:
+        assert all(path.exists() for files in versions_of(folder / name) for path in files)
+    return {name: [path.name for path in files_of(folder / name)] for name in TABLES}
+
+
+def all_of(number: int) -> dict[str, list[str]]:
+    return {name: [f"part-{number}.parquet"] for name in TABLES}
+
+
+def told(folder: Path) -> tuple[dict[str, list[str]], Any]:
+    """What the manifest says: of each table the files of its version, and what was told."""
+    versions, says = read_set(place(folder), MANIFEST)
+    return {
+        name: [file.path for file in Log(place(folder) / name, version).files()]
+        for name, version in versions.items()
+    }, says
+
+
+@contextmanager
+def failing_at(where: str, error: BaseException) -> Iterator[None]:
+    """Let the commit to a table fail once, or the manifest not be written."""
+    commit, left = Log.commit, [error]
+
+    def once(log: Log, **wanted: Any) -> None:
+        if log.where.uri.endswith(f"/{where}") and left:
+            raise left.pop()
+        commit(log, **wanted)
+
+    def no_text(*_: object) -> None:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patched:
+        if where == MANIFEST:
+            patched.setattr(Place, "write_text", no_text)
+        else:
+            patched.setattr(Log, "commit", once)
+        yield
+
+
+def test_a_set_is_replaced_by_the_next(tmp_path: Path) -> None:
+    for number in range(3):
+        tables, files = opened(tmp_path), written(tmp_path, number)
+        tables.replace(files, {"number": number})
+        assert newest(tmp_path) == all_of(number)
+        assert told(tmp_path) == (all_of(number), {"number": number})
+        # Files of the sets before stay for who reads them.
+        tables.clean_up()
+        assert len([*tmp_path.rglob("part-*.parquet")]) == 3 * (number + 1)
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [
+        *(
+            (where, error)
+            for where in (*TABLES, MANIFEST)
+            for error in (StoreError("full"), KeyboardInterrupt())
+        ),
+        *((where, ConflictError("late")) for where in TABLES),
+    ],
+)
+def test_if_one_cannot_be_replaced_all_are_the_old_ones_again(
+    tmp_path: Path, where: str, error: BaseException
+) -> None:
+    opened(tmp_path).replace(written(tmp_path, 1), "first")
+    files = written(tmp_path, 2)
+    expected = TablesBusyError if isinstance(error, ConflictError) else type(error)
+    with failing_at(where, error), pytest.raises(expected):
+        opened(tmp_path).replace(files, "second")
+    assert newest(tmp_path) == all_of(1)
+    assert told(tmp_path) == (all_of(1), "first")
+    # What a log may have named stays for a while, and nothing else.
+    refused = isinstance(error, ConflictError)
+    assert {path.parent.name for path in tmp_path.rglob("part-2.parquet")} == {
+        name for name in TABLES if name < where or (name == where and not refused) or where == MANIFEST
+    }
+    opened(tmp_path).replace(written(tmp_path, 3), "third")
+    assert newest(tmp_path) == all_of(3)
+
+
+def test_the_first_set_is_not_there_before_it_is_whole(tmp_path: Path) -> None:
+    with failing_at("b", StoreError("full")), pytest.raises(StoreError):
+        opened(tmp_path).replace(written(tmp_path, 1), "first")
+    with pytest.raises(NoTablesError, match=r"it has no tables\.json"):
+        read_set(place(tmp_path), MANIFEST)
+    opened(tmp_path).replace(written(tmp_path, 2), "second")
+    assert newest(tmp_path) == all_of(2)
+
+
+def test_of_two_at_once_one_is_whole_and_the_other_says_so(tmp_path: Path) -> None:
+    opened(tmp_path).replace(written(tmp_path, 1), "first")
+    early, late = opened(tmp_path), opened(tmp_path)
+    late.replace(written(tmp_path, 2), "second")
+    files = written(tmp_path, 3)
+    with pytest.raises(TablesBusyError, match=r"another run has put its tables into .* meanwhile"):
+        early.replace(files, "third")
+    assert newest(tmp_path) == all_of(2)
+    assert told(tmp_path) == (all_of(2), "second")
+    assert not (tmp_path / "a" / "part-3.parquet").exists()
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_one_that_opens_them_while_another_replaces_them_wins_or_loses_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    """The other begins when the first has replaced some, and is done before the first goes on."""
+    opened(tmp_path).replace(written(tmp_path, 1), "first")
+    commit, done = Log.commit, [0]
+
+    def then_another(log: Log, **wanted: Any) -> None:
+        done[0] += 1
+        if done[0] == after + 1:
+            opened(tmp_path).replace(written(tmp_path, 3), "third")
+        commit(log, **wanted)
+
+    monkeypatch.setattr(Log, "commit", then_another)
+    with pytest.raises(TablesBusyError):
+        opened(tmp_path).replace(written(tmp_path, 2), "second")
+    assert newest(tmp_path) == all_of(3)
+    assert told(tmp_path) == (all_of(3), "third")
+
+
+def test_what_is_known_of_files_stays_known_when_they_are_put_back(tmp_path: Path) -> None:
+    opened(tmp_path).replace(written(tmp_path, 1), "first")
+    before = {name: Log(place(tmp_path) / name).files() for name in TABLES}
+    assert before["a"][0].least["offset"] == 1
+    assert before["a"][0].least["time"] is not None
+    with failing_at("c", StoreError("full")), pytest.raises(StoreError):
+        opened(tmp_path).replace(written(tmp_path, 2), "second")
+    assert {name: Log(place(tmp_path) / name).files() for name in TABLES} == before
+
+
+def test_tables_of_another_format_are_refused(tmp_path: Path) -> None:
+    place(tmp_path).write_text(MANIFEST, json.dumps({"format": 1, "folder": "run-1"}))
+    with pytest.raises(NoTablesError, match="are of format 1, and only 2 is known: make them again"):
+        read_set(place(tmp_path), MANIFEST)
