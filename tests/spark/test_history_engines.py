@@ -1,0 +1,165 @@
+"""The archive and its tables, read by other engines; the queries of docs/history_queries.md."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pytest
+from deltalake import DeltaTable
+
+from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._dump import import_dump
+from kafka_assignors.history._metrics import write_metrics
+from kafka_assignors.history._schemas import TABLES
+from kafka_assignors.history._tables.job import make_tables, read_table
+from tests.support.archives import counted, group, member, row
+from tests.support.kinds import ROOT
+from tests.support.small_archives import DAY, add, generation, kip848_dump
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.support.object_store import ObjectStore
+
+BLOCKS = re.findall(
+    r"^```(python|sql)\n(.*?)^```",
+    (ROOT / "docs" / "history_queries.md").read_text(encoding="utf-8"),
+    re.DOTALL | re.MULTILINE,
+)
+QUERIES = [text for kind, text in BLOCKS if kind == "sql"]
+SET_UP, IN_POLARS = (text for kind, text in BLOCKS if kind == "python")
+
+
+def restless(number: int, offset: int) -> dict[str, Any]:
+    """A group whose only client has another id in each generation."""
+    one = replace(member(f"id-{number}", {"u": [0]}), client_id="worker")
+    return row(group_metadata_key("restless"), group(number, one), offset=offset)
+
+
+@pytest.fixture(scope="module", params=["folder", "object store"])
+def home(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, dict[str, str]]:
+    """A place with an archive, its tables and its metrics, and the options of the place's store."""
+    folder = tmp_path_factory.mktemp("engines")
+    where, options = str(folder), {}
+    if request.param == "object store":
+        store: ObjectStore = request.getfixturevalue("object_store")
+        where, options = f"s3://{store.bucket()}", {**store.options, "AWS_ALLOW_HTTP": "true"}
+    archive = Archive.create(f"{where}/archive", options)
+    add(spark, archive, [generation(1, 0, "a"), generation(2, 3600, "a", "b"), counted(1, 500)])
+    add(spark, archive, [restless(at, 7200 + 10 * at) for at in range(1, 5)])
+    add(spark, archive, [generation(3, DAY, "b", "a"), generation(4, DAY + 7200, "b")])
+    import_dump(spark, kip848_dump(folder / "dump.jsonl"), archive)
+    make_tables(spark, archive, f"{where}/tables", options=options)
+    write_metrics(archive.read_groups(spark), archive.topics(), f"{where}/metrics", options)
+    return where, options
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=repr)
+
+
+@pytest.mark.parametrize("name", ["archive/records", *(f"tables/{name}" for name in TABLES)])
+def test_other_engines_read_the_rows_that_spark_reads(
+    spark: SparkSession, home: tuple[str, dict[str, str]], name: str
+) -> None:
+    where, options = home
+    table = name.rpartition("/")[2]
+    if name == "archive/records":
+        rows = Archive(f"{where}/archive", options).rows(spark)
+    else:
+        rows = read_table(spark, f"{where}/tables", table, options)
+    expected = in_order(rows.toArrow().to_pylist())
+    assert bool(expected) == (table not in {"claims", "rejected"})
+
+    seen = DeltaTable(f"{where}/{name}", storage_options=options)
+    assert (
+        in_order(pl.read_delta(f"{where}/{name}", storage_options=options).to_arrow().to_pylist()) == expected
+    )
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'")
+        db.register("here", seen.to_pyarrow_dataset())
+        assert in_order(db.sql("FROM here").to_arrow_table().to_pylist()) == expected
+
+
+@pytest.fixture
+def db(home: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the page makes; it names places in the folder that one is in."""
+    where, _ = home
+    if "://" in where:
+        pytest.skip("the page's places are in a folder")
+    monkeypatch.chdir(where)
+    names: dict[str, Any] = {}
+    exec(SET_UP, names)  # noqa: S102 - the page's
+    exec(IN_POLARS, names)  # noqa: S102
+    with names["db"]:
+        yield names
+
+
+NEW_YEAR, NEXT, OLD = date(2026, 1, 1), date(2026, 1, 2), date(2023, 11, 14)
+
+
+@pytest.mark.parametrize(
+    ("query", "columns", "rows"),
+    [
+        (
+            0,
+            ["group", "day", "rebalances", "moved", "unowned_seconds"],
+            [
+                ("restless", NEW_YEAR, 3, 3, 0.0),
+                ("orders", NEXT, 2, 9, 0.0),
+                ("g", OLD, 1, 2, 4.0),
+                ("orders", NEW_YEAR, 1, 3, 0.0),
+            ],
+        ),
+        (1, ["group", "client", "day", "ids"], [("restless", "worker", NEW_YEAR, 4)]),
+        (
+            2,
+            ["group", "hour", "generations", "members"],
+            [
+                ("restless", "2026-01-01 02:00", 4, 1),
+                ("g", "2023-11-14 22:00", 2, None),
+                ("orders", "2026-01-01 00:00", 1, 1),
+                ("orders", "2026-01-01 01:00", 1, 2),
+                ("orders", "2026-01-02 00:00", 1, 2),
+                ("orders", "2026-01-02 02:00", 1, 1),
+            ],
+        ),
+        (
+            3,
+            ["group", "topic", "moved_partition", "moves", "owners"],
+            [
+                *(("orders", "t", partition, 3, 2) for partition in (1, 3, 5)),
+                ("restless", "u", 0, 3, 3),
+                *(("orders", "t", partition, 1, 1) for partition in (0, 2, 4)),
+            ],
+        ),
+        (
+            4,
+            ["day", "type", "records", "kept"],
+            [(NEW_YEAR, 1, 500, 0), (NEW_YEAR, 2, 6, 6), (NEXT, 2, 2, 2)],
+        ),
+    ],
+)
+def test_a_query_of_the_page_answers(db: Any, query: int, columns: list[str], rows: list[Any]) -> None:
+    answer = db["db"].sql(QUERIES[query])
+    assert answer.columns == columns
+    assert answer.fetchall() == rows
+
+
+def test_every_query_of_the_page_is_run(db: Any) -> None:
+    assert len(QUERIES) == 5
+    slowest = db["slowest"]
+    assert slowest.columns == ["group", "strategy", "rebalances", "longest"]
+    assert slowest.rows() == [
+        ("g", "uniform", 1, 4.0),
+        ("orders", "range", 3, 0.0),
+        ("restless", "range", 3, 0.0),
+    ]
