@@ -6,12 +6,15 @@ A broker's offsets topic is filled, and captured into an archive in an object st
 batches. At a drawn moment after its first batch one of its processes is killed: the driver, its JVM, or a
 Python worker. After each kill the archive has each record up to where its log says that the topic was read,
 and no other; the next capture goes on from there. In the end it has the whole topic.
+
+Runs with other seeds are added to the page; one with the same seed takes the place of the one before.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -19,12 +22,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
+import psutil
+
 from benchmarks import machine
 from benchmarks.history_capture import fill, make_topic
+from benchmarks.processes import below
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.history import Archive, WrongArchiveError
@@ -36,7 +43,7 @@ from kafka_assignors.testing import kafka_cluster
 from tests.support.object_store import running_object_store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 RESULT: Final = Path(__file__).parent / "results" / "history_kills.md"
 PARTITIONS: Final = 4
@@ -87,36 +94,40 @@ def kill_one(running: subprocess.Popen[str], victim: str) -> bool:
         running.kill()
         return True
     wanted = "java" if victim == "JVM" else "python"
-    found = [pid for pid in _below(running.pid) if _command(pid).startswith(wanted)]
-    if found:
-        os.kill(found[-1], signal.SIGKILL)
-    return bool(found)
+    for one in reversed(below(running.pid)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if one.name().startswith(wanted):
+                one.kill()
+                return True
+    return False
 
 
-def _below(pid: int) -> list[int]:
-    """The processes below one; the newest last."""
-    parents = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:  # it has just ended
-                continue
-    found = {pid}
-    while more := {one for one, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sorted(found - {pid})
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What came of captures that were killed.
+
+    Attributes:
+        seed: Of what was drawn.
+        kills: How many there were of each kind of process.
+        went_on: How many captures went on after a kill of a worker.
+        commits: How many the archive's log has.
+        records: How many records the archive has, each once.
+        minutes: How long it took.
+        revision: Of the sources.
+    """
+
+    seed: int
+    kills: dict[str, int]
+    went_on: int
+    commits: int
+    records: int
+    minutes: float
+    revision: str
 
 
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
-def run(kills: int, seed: int) -> str:
-    """Kill captures, check after each, and return what came of it, as lines of a page."""
+def run(kills: int, seed: int, revision: str) -> Run:
+    """Kill captures, and check after each."""
+    began = time.monotonic()
     random = Random(seed)
     done: Counter[str] = Counter()
     went_on = 0
@@ -163,11 +174,46 @@ def run(kills: int, seed: int) -> str:
         ends = {number: end for number, (_, end) in read_bounds(cluster.access.kafka_python()).items()}
         if archive.frontier() != ends:
             raise AssertionError(f"the topic ends at {ends}, and was read to {archive.frontier()}")
-    by_victim = ", ".join(f"{count} of {victim}s" for victim, count in sorted(done.items()))
-    return (
-        f"**{done.total()} kills ({by_victim}): {records:,} records, each there once.** {archive.version:,}"
-        f" commits; {went_on} captures went on after a kill of a worker. Seed {seed}."
+    return Run(
+        seed=seed,
+        kills=dict(done),
+        went_on=went_on,
+        commits=archive.version,
+        records=records,
+        minutes=(time.monotonic() - began) / 60,
+        revision=revision,
     )
+
+
+def page(runs: Sequence[Run], told: Mapping[str, str]) -> str:
+    """All runs, as a page."""
+    total = sum(sum(one.kills.values()) for one in runs)
+    lines = [
+        "# Captures that are killed",
+        "",
+        f"**{total} kills: {sum(one.records for one in runs):,} records, each there once.**",
+        "",
+        (
+            f"| seed | kills of {' | of '.join(f'{one}s' for one in VICTIMS)} | went on | commits | records"
+            " | minutes | revision |"
+        ),
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {one.seed} | {' | '.join(str(one.kills.get(victim, 0)) for victim in VICTIMS)} | {one.went_on}"
+        f" | {one.commits:,} | {one.records:,} | {one.minutes:.0f} | {one.revision} |"
+        for one in runs
+    ]
+    lines += [
+        "",
+        "*Went on*: captures that went on after a kill of a worker that no batch's task ran in.",
+        "",
+        *(f"- {name}: {value}" for name, value in told.items() if name != "revision"),
+        "",
+        "Made by `python -m benchmarks.history_kills --kills N --seed S`.",
+        "",
+    ]
+    return "\n".join(lines)
 
 
 def _await_batch(running: subprocess.Popen[str], uri: str, options: Mapping[str, str]) -> None:
@@ -197,9 +243,9 @@ def _version(uri: str, options: Mapping[str, str]) -> int:
 
 def _end(running: subprocess.Popen[Any]) -> None:
     """Kill what is left of a capture, its JVM and workers too."""
-    for pid in _below(running.pid):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    for one in below(running.pid):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
     with contextlib.suppress(ProcessLookupError):
         os.killpg(running.pid, signal.SIGKILL)
     running.wait()
@@ -219,18 +265,13 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=RESULT, help="the page (%(default)s)")
     options = parser.parse_args()
     told = machine.describe()
-    lines = [
-        "# Captures that are killed",
-        "",
-        run(options.kills, options.seed),
-        "",
-        *(f"- {name}: {value}" for name, value in told.items()),
-        "",
-        f"Made by `python -m benchmarks.history_kills --kills {options.kills} --seed {options.seed}`.",
-        "",
-    ]
-    options.output.write_text("\n".join(lines), encoding="utf-8")
-    sys.stdout.write("\n".join(lines))
+    kept = options.output.with_suffix(".json")
+    before = [Run(**one) for one in json.loads(kept.read_text(encoding="utf-8"))] if kept.exists() else []
+    done = run(options.kills, options.seed, told["revision"])
+    runs = [*(one for one in before if one.seed != options.seed), done]
+    kept.write_text(json.dumps([asdict(one) for one in runs], indent=1) + "\n", encoding="utf-8")
+    options.output.write_text(page(runs, told), encoding="utf-8")
+    sys.stdout.write(page(runs, told))
     return 0
 
 

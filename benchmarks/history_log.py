@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from benchmarks import machine
+from benchmarks import machine, processes
+from benchmarks.processes import cpu_seconds
 from kafka_assignors._common.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -54,15 +55,14 @@ JOBS: Final = {
 
 def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
     """Run a job in this process; the archive is made first, if it is not there."""
-    from benchmarks.history_tables import _cpu  # noqa: PLC0415 - of the tree that runs
     from kafka_assignors.history import Archive, make_tables, spark_session  # noqa: PLC0415
 
     spark: SparkSession
     if name == "start":
-        began, cpu = time.perf_counter(), _cpu()
+        began, cpu = time.perf_counter(), cpu_seconds()
         spark = spark_session("local[2]")
         Archive(folder).read(spark).limit(1).collect()
-        return {"wall": time.perf_counter() - began, "cpu": _cpu() - cpu}
+        return {"wall": time.perf_counter() - began, "cpu": cpu_seconds() - cpu}
     spark = spark_session("local[2]")
     if name == "make":
         archive = Archive.create(folder)
@@ -79,9 +79,9 @@ def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
         "tables": lambda: make_tables(spark, str(folder), str(folder.with_name("tables"))),
     }
     _sum(archive.read(spark, until=BEGAN + timedelta(hours=1)))  # the session is warm
-    began, cpu = time.perf_counter(), _cpu()
+    began, cpu = time.perf_counter(), cpu_seconds()
     jobs[name]()
-    return {"wall": time.perf_counter() - began, "cpu": _cpu() - cpu}
+    return {"wall": time.perf_counter() - began, "cpu": cpu_seconds() - cpu}
 
 
 def _append(spark: SparkSession, archive: Any, number: int, count: int) -> None:
@@ -153,7 +153,8 @@ def _checked_out(revision: str, folder: Path) -> Path:
     packed = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     subprocess.run(["tar", "-x", "-C", str(folder)], input=packed, check=True)
     subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=folder, check=True)
-    shutil.copy(__file__, folder / "benchmarks" / Path(__file__).name)
+    for module in (Path(__file__), Path(processes.__file__)):
+        shutil.copy(module, folder / "benchmarks" / module.name)
     return folder
 
 
@@ -209,8 +210,8 @@ def many_commits() -> list[str]:
 
 def _commit(archive: Any, number: int) -> float:
     """Commit a small file of a minute, as a task would have written it."""
-    from kafka_assignors.history._archive import files_of_batch, placed, write_days  # noqa: PLC0415
     from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
+    from tests.support.written_archives import write_batch  # noqa: PLC0415
 
     log, _ = archive.logs
     time_ = BEGAN + timedelta(minutes=number)
@@ -218,10 +219,8 @@ def _commit(archive: Any, number: int) -> float:
     batch = pa.RecordBatch.from_pylist(
         [dict(zip(ARCHIVE.names, row, strict=True)) for row in rows], schema=ARCHIVE
     )
-    with files_of_batch(log.where, number)("part-0") as files:
-        write_days(files, iter([batch]), read=iter, source="topic")
+    added = write_batch(archive, batch)
     began = time.perf_counter()
-    added = placed({folder: [file] for folder, file in files.written.items()})
     log.commit(add=added, transactions=archive.read_to({0: 20 * (number + 1)}))
     return time.perf_counter() - began
 

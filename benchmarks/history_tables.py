@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from pyspark.sql import (
 from benchmarks import machine
 from benchmarks.history_archive import GENERATIONS, MEMBERS, TOPICS, write_archive
 from benchmarks.local_spark import local_spark
+from benchmarks.processes import cpu_seconds, largest_worker
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import RECORDS
 from kafka_assignors.history._tables.job import make_tables
@@ -43,7 +43,6 @@ DECODERS: Final = ("fast", "plain")
 LIMITS: Final = {"fast": 5.0}
 """How many times the CPU of reading a decoder may take; the plain reference may take what it takes."""
 
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
 _SMALL: Final = 2_000
 _LOOK_EVERY: Final = 0.2
 
@@ -63,56 +62,20 @@ class Cost:
     memory: float
 
 
-def _processes() -> dict[int, tuple[int, float]]:
-    """Of this process and all below it the parent, and the CPU seconds with those of ended children."""
-    every = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:  # it has just ended
-                continue
-            every[int(folder.name)] = int(fields[1]), sum(map(int, fields[11:15])) / _TICKS
-    mine = {os.getpid()}
-    while more := {pid for pid, (parent, _) in every.items() if parent in mine} - mine:
-        mine |= more
-    return {pid: every[pid] for pid in mine}
-
-
-def _cpu() -> float:
-    return sum(seconds for _, seconds in _processes().values())
-
-
-def _largest_worker() -> float:
-    """MiB of the largest Python process below the JVM."""
-    largest = 0.0
-    for pid in _processes():
-        if pid == os.getpid():
-            continue
-        try:
-            if "python" not in Path(f"/proc/{pid}/comm").read_text():
-                continue
-            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        except OSError:
-            continue
-        largest = max(largest, pages * os.sysconf("SC_PAGE_SIZE") / 2**20)
-    return largest
-
-
 def _measure(job: Callable[[], object]) -> Cost:
     largest, done = 0.0, threading.Event()
 
     def look() -> None:
         nonlocal largest
         while not done.wait(_LOOK_EVERY):
-            largest = max(largest, _largest_worker())
+            largest = max(largest, largest_worker())
 
     watcher = threading.Thread(target=look)
     watcher.start()
-    cpu, began = _cpu(), time.perf_counter()
+    cpu, began = cpu_seconds(), time.perf_counter()
     try:
         job()
-        cost = time.perf_counter() - began, _cpu() - cpu
+        cost = time.perf_counter() - began, cpu_seconds() - cpu
     finally:
         done.set()
         watcher.join()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -27,6 +26,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import machine
 from benchmarks.local_spark import local_spark
+from benchmarks.processes import cpu_seconds, largest_worker
 from kafka_assignors import StickyAssignor
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
@@ -189,7 +189,7 @@ def measure(
     spark: SparkSession, archive: Path, what: str, assignors: Sequence[str], *, split: bool
 ) -> Result:
     """Replay an archive."""
-    cpu, began = _children_cpu(), time.perf_counter()
+    cpu, began = cpu_seconds(own=False), time.perf_counter()
     rows = what_if(
         spark.read.parquet(str(archive)),
         assignors=assignors,
@@ -198,7 +198,7 @@ def measure(
         split=split,
     ).collect()
     took = time.perf_counter() - began
-    cpu = _children_cpu() - cpu
+    cpu = cpu_seconds(own=False) - cpu
     failed = sum(row.failed for row in rows)
     if failed and not any(":" in name for name in assignors):
         raise RuntimeError(f"{failed} rebalances failed, of groups in which none should")
@@ -208,53 +208,8 @@ def measure(
         replays=sum(row.rebalances for row in rows),
         seconds=took,
         cpu_seconds=cpu,
-        worker_mib=_worker_mib(),
+        worker_mib=largest_worker(),
     )
-
-
-def _processes() -> dict[int, tuple[int, str, float]]:
-    """Parent, command line and CPU seconds of each process, with its children that have ended."""
-    tick = os.sysconf("SC_CLK_TCK")
-    found: dict[int, tuple[int, str, float]] = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            command = (folder / "cmdline").read_bytes().decode(errors="replace")
-        except OSError:
-            continue  # it has ended
-        found[int(folder.name)] = int(fields[1]), command, sum(map(int, fields[11:15])) / tick
-    return found
-
-
-def _descendants() -> dict[int, tuple[int, str, float]]:
-    processes = _processes()
-    mine = {os.getpid()}
-    while True:
-        more = {pid for pid, (parent, _, _) in processes.items() if parent in mine} - mine
-        if not more:
-            return {pid: processes[pid] for pid in mine - {os.getpid()} if pid in processes}
-        mine |= more
-
-
-def _children_cpu() -> float:
-    return sum(cpu for _, _, cpu in _descendants().values())
-
-
-def _worker_mib() -> float:
-    """The largest resident size that a Python worker that is still there ever had."""
-    peaks = [0.0]
-    for pid, (_, command, _) in _descendants().items():
-        if "pyspark" not in command or "java" in command:
-            continue
-        try:
-            status = Path(f"/proc/{pid}/status").read_text()
-        except OSError:
-            continue
-        line = next((line for line in status.splitlines() if line.startswith("VmHWM:")), "VmHWM: 0")
-        peaks.append(int(line.split()[1]) / 1024)
-    return max(peaks)
 
 
 _HEAD: Final = """\

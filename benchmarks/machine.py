@@ -24,13 +24,20 @@ def describe() -> dict[str, str]:
 
 
 def _revision() -> str:
-    """What git calls the sources that run."""
-    command = ["git", "describe", "--always", "--dirty"]
+    """What git calls the sources that run; results that are being stored are none."""
     try:
-        told = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, check=True, text=True)
+        revision = _git("describe", "--always")
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":!results")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return told.stdout.strip()
+    return f"{revision}-dirty" if changed else revision
+
+
+def _git(*command: str) -> str:
+    ran = subprocess.run(
+        ["git", *command], cwd=Path(__file__).parent, capture_output=True, check=True, text=True
+    )
+    return ran.stdout.strip()
 
 
 def _field(path: Path, name: str) -> str | None:

@@ -14,6 +14,7 @@ from collections import Counter
 from contextlib import AbstractContextManager, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition as Offset
@@ -25,6 +26,7 @@ from integration_tests.support.clusters import own_cluster
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadataValue,
     encode_group_metadata,
@@ -35,7 +37,6 @@ from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchi
 from kafka_assignors.history._capture import Captured, capture
 from kafka_assignors.history._counts import name_of_type
 from kafka_assignors.history._dump import Imported, import_dump
-from kafka_assignors.history._log import java_uuid
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import KEPT_TYPES
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
@@ -311,7 +312,7 @@ def test_topics_are_noted_by_name_and_id_when_they_change(
         described = admin.ask(lambda client: client.describe_topics())
     seen = archive.topics()
     assert {one[:3] for one in seen} == {
-        (one["name"], java_uuid(one["topic_id"]), len(one["partitions"])) for one in described
+        (one["name"], uuid_text(UUID(one["topic_id"])), len(one["partitions"])) for one in described
     }
     assert len(seen) == len(described)
     assert [one.topic for one in seen if one.seen == seen[-1].seen] == [created]

@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from integration_tests.support.spark_cluster import SparkCluster, spark_cluster
-from kafka_assignors._groups.kip848 import uuid_text
+from integration_tests.support.spark_cluster import SparkCluster, can_hide, spark_cluster
+from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import Topic
 from kafka_assignors.history._metrics import SCHEMAS
-from kafka_assignors.history._schemas import ARCHIVE, TABLES
+from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TABLES
+from kafka_assignors.history._store.places import Place, place
+from kafka_assignors.history._store.reading import read_parts, whole
+from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from tests.support.archives import random_records as random_pairs
 from tests.support.delta_tables import rows_of
 from tests.support.group_histories import random_records
@@ -27,7 +31,9 @@ from tests.support.kip848_log import TOPIC_IDS, Log
 from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tests.support.object_store import ObjectStore
 
 Rows = list[dict[str, Any]]
 
@@ -84,8 +90,8 @@ def row(key: bytes | None, value: bytes | None, partition: int, offset: int, tim
     }
 
 
-def make_archive(folder: Path) -> Archive:
-    archive = Archive.create(folder)
+def make_archive(folder: Path | str, options: Mapping[str, str] | None = None) -> Archive:
+    archive = Archive.create(folder, options)
     rows = all_rows()
     # Of each group, there is something in every batch.
     for number in range(FILES):
@@ -101,6 +107,15 @@ class Made(NamedTuple):
     counts: Mapping[str, Any]
     tables: Mapping[str, Rows]
     what_if: Rows
+    page: str
+    captured: Rows
+
+
+class Driver(NamedTuple):
+    """What commands run with."""
+
+    master: str
+    environment: Mapping[str, str]
 
 
 ALL = """
@@ -111,27 +126,55 @@ sys.exit(max(main(one) for one in json.loads(sys.argv[1])))
 """Commands one after the other: Spark starts once for all of them."""
 
 
-def make(archive: Archive, out: Path, master: str, environment: Mapping[str, str]) -> Made:
-    """Run all jobs, in a process of their own, as a process has one master."""
-    verbs = [
-        ["tables", archive.where.uri, str(out / "tables")],
-        ["metrics", archive.where.uri, "--out", str(out / "metrics")],
+def make(
+    archive: Archive, out: Place, page: Path, brokers: str, driver: Driver, *more: Sequence[str]
+) -> Made:
+    """Run all jobs, and further commands after them."""
+    told = run(
+        driver,
+        ["tables", archive.where.uri, (out / "tables").uri],
+        ["metrics", archive.where.uri, "--out", (out / "metrics").uri],
         ["what-if", archive.where.uri, "--assignor", "range", "--assignor", "cooperative-sticky"],
-    ]
-    commands = [["history", *verb, "--master", master, "--json"] for verb in verbs]
+        ["report", archive.where.uri, str(page), "--assignor", "range"],
+        ["capture", (out / "captured").uri, "--bootstrap-servers", brokers, "--max-records", "50"],
+        *more,
+    )
+    made = {
+        name: rows_of((out / folder / name).uri, schema, out.options)
+        for folder, schemas in (("tables", TABLES), ("metrics", SCHEMAS))
+        for name, schema in schemas.items()
+    }
+    text = page.read_text(encoding="utf-8").replace(archive.where.uri, "ARCHIVE")
+    captured = records_of(Archive((out / "captured").uri, out.options))
+    return Made(
+        counts=told[0],
+        tables={name: ordered(rows) for name, rows in made.items()},
+        what_if=ordered(told[2]),
+        page=re.sub(r"[\d-]+ [\d:]+ UTC from", "from", text),
+        captured=ordered(row for row in captured if row["key"] is not None),
+    )
+
+
+def run(driver: Driver, *verbs: Sequence[str]) -> list[Any]:
+    """Run commands in a process of their own, as a process has one master, and return what they say."""
+    commands = [["history", *verb, "--master", driver.master, "--json"] for verb in verbs]
     done = subprocess.run(
         [sys.executable, "-c", ALL, json.dumps(commands)],
-        env=environment,
+        env=driver.environment,
         capture_output=True,
         text=True,
         timeout=SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    counts, _, what_if = in_turn(done.stdout)
-    made = {name: rows_of(out / "tables" / name, schema) for name, schema in TABLES.items()}
-    made |= {name: rows_of(out / "metrics" / name, schema) for name, schema in SCHEMAS.items()}
-    return Made(counts, {name: ordered(rows) for name, rows in made.items()}, ordered(what_if))
+    return in_turn(done.stdout)
+
+
+def records_of(archive: Archive) -> Rows:
+    """All rows of an archive."""
+    records, _ = archive.logs
+    files = [whole(file) for file in archive.files()]
+    return [row for batch in read_parts(records.where, files, ARCHIVED) for row in batch.to_pylist()]
 
 
 def in_turn(printed: str) -> list[Any]:
@@ -144,7 +187,7 @@ def in_turn(printed: str) -> list[Any]:
     return found
 
 
-def ordered(rows: Rows) -> Rows:
+def ordered(rows: Iterable[dict[str, Any]]) -> Rows:
     """In one order; and floats, whose sums depend on the order, in whole microseconds."""
     rounded = (
         {name: round(cell, 6) if isinstance(cell, float) else cell for name, cell in row.items()}
@@ -165,16 +208,31 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
 
 
 @pytest.fixture(scope="module")
-def here(cluster: SparkCluster, archive: Archive, tmp_path_factory: pytest.TempPathFactory) -> Made:
+def brokers(kafka_cluster: Cluster) -> str:
+    """Brokers whose offsets topic has something to capture."""
+    topic = create_topic(kafka_cluster, 3)
+    with ConsumerGroup(kafka_cluster, topic, [CooperativeStickyAssignor], place="thread") as group:
+        for _ in range(3):
+            group.join()
+            group.wait_stable()
+    return ",".join(kafka_cluster.bootstrap_servers)
+
+
+@pytest.fixture(scope="module")
+def here(
+    cluster: SparkCluster, archive: Archive, brokers: str, tmp_path_factory: pytest.TempPathFactory
+) -> Made:
     """What one process makes."""
     alone = {**cluster.environment, "SPARK_CONF_DIR": os.devnull}
-    return make(archive, tmp_path_factory.mktemp("here"), "local[2]", alone)
+    out = tmp_path_factory.mktemp("here")
+    return make(archive, place(out), out / "page.html", brokers, Driver("local[2]", alone))
 
 
 def test_a_cluster_makes_what_one_process_makes(
-    cluster: SparkCluster, archive: Archive, here: Made, tmp_path: Path
+    cluster: SparkCluster, archive: Archive, brokers: str, here: Made, tmp_path: Path
 ) -> None:
-    there = make(archive, tmp_path, cluster.url, cluster.environment)
+    driver = Driver(cluster.url, cluster.environment)
+    there = make(archive, place(tmp_path), tmp_path / "page.html", brokers, driver)
 
     assert {name: len(rows) for name, rows in here.tables.items() if not rows} == {}
     assert len(here.tables["records"]) > 500
@@ -183,10 +241,38 @@ def test_a_cluster_makes_what_one_process_makes(
     for name, rows in here.tables.items():
         assert there.tables[name] == rows, name
     assert there.what_if == here.what_if
+    assert there.page == here.page
 
     application = cluster.applications()[-1]
     # There are tasks enough for both.
     assert all(cluster.tasks(worker, application) > 0 for worker in cluster.workers)
+
+
+def test_workers_that_share_no_folder_do_all_that_one_process_does(
+    here: Made, archive: Archive, brokers: str, object_store: ObjectStore, tmp_path: Path
+) -> None:
+    if not can_hide():
+        pytest.skip("nobody may mount here")
+    bucket = place(f"s3://{object_store.bucket()}", object_store.options)
+    stored = make_archive((bucket / "archive").uri, object_store.options)
+    with spark_cluster(tmp_path / "cluster", hidden=tmp_path) as cluster:
+        driver = Driver(cluster.url, {**cluster.environment, **object_store.options})
+        maintain = ["maintain", stored.where.uri, "--execute"]
+        there = make(stored, bucket, tmp_path / "page.html", brokers, driver, maintain)
+        (application,) = cluster.applications()
+        assert all(cluster.tasks(worker, application) > 0 for worker in cluster.workers)
+    assert there._replace(page="", captured=[]) == here._replace(page="", captured=[])
+    assert there.page == here.page
+    # The second capture has what was written to the log since the first, too.
+    assert len(here.captured) >= 3
+    assert [row for row in there.captured if row in here.captured] == here.captured
+
+    stored.refresh()
+    days = [file.values["day"] for file in stored.files()]
+    assert len(days) == len({*days}) < len(archive.files())
+    rows = [ordered(records_of(one)) for one in (archive, stored)]
+    assert len(rows[0]) == len(all_rows())
+    assert rows[1] == rows[0]
 
 
 def test_what_is_submitted_runs_on_the_cluster(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyspark
 
@@ -18,7 +19,7 @@ from kafka_assignors.history._java import find_java, make_java_home
 from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 SECONDS = 120.0
 WORKER_MEMORY = "700m"
@@ -30,7 +31,35 @@ spark.executor.memory {EXECUTOR_MEMORY}
 spark.executor.cores 1
 spark.ui.enabled false
 spark.sql.shuffle.partitions 2
+# As on machines of their own: else one executor reads the other's files.
+spark.shuffle.readHostLocalDisk false
 """
+_ALONE: Final = (
+    *("unshare", "--mount", "sh", "-euc"),
+    """
+    hidden=$1 folder=$2 name=$3
+    shift 3
+    mount --bind "$folder" /mnt
+    mount -t tmpfs tmpfs "$hidden"
+    for seen in conf java "$name"; do
+        mkdir -p "$folder/$seen"
+        mount --bind "/mnt/$seen" "$folder/$seen"
+    done
+    umount /mnt
+    exec "$@"
+    """,
+    "sh",
+)
+"""Runs a command in a mount namespace of its own; see `spark_cluster`."""
+
+
+def can_hide() -> bool:
+    """Whether workers can be started that do not see each other's files."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        return False
+    command = [unshare, "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 class SparkCluster(NamedTuple):
@@ -59,18 +88,26 @@ class SparkCluster(NamedTuple):
 
 
 @contextmanager
-def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
+def spark_cluster(folder: Path, workers: int = 2, *, hidden: Path | None = None) -> Iterator[SparkCluster]:
     """Start a cluster, and end all of its processes.
 
     Args:
         folder: For its logs and settings.
         workers: How many workers; each has one core.
+        hidden: A folder around it, in which each worker sees nothing but its own work and the settings: not
+            the driver's files, nor another worker's. That needs Linux, and the right to mount.
     """
     environment = _environment(folder)
     with ExitStack() as stack:
 
         def start(name: str, *command: str) -> None:
-            stack.enter_context(_process(folder, name, command, environment))
+            program = [str(Path(environment["SPARK_HOME"]) / "bin" / "spark-class"), *command]
+            own = environment
+            if hidden is not None and name != "master":
+                (folder / name).mkdir()
+                program = [*_ALONE, str(hidden), str(folder), name, *program]
+                own = {**environment, "SPARK_LOCAL_DIRS": str(folder / name), "TMPDIR": str(folder / name)}
+            stack.enter_context(_process(folder, name, program, own))
 
         start("master", f"{_DEPLOY}.master.Master", *_HERE, "--port", "0")
         url = _wait_for(folder, "master", r"Starting Spark master at (spark://\S+)")
@@ -102,13 +139,12 @@ def _environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def _process(
-    folder: Path, name: str, command: tuple[str, ...], environment: Mapping[str, str]
+    folder: Path, name: str, command: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[None]:
     """A process of Spark's, and with it those that it starts."""
-    program = Path(environment["SPARK_HOME"]) / "bin" / "spark-class"
     with (folder / f"{name}.log").open("wb") as log:
         running: subprocess.Popen[Any] = subprocess.Popen(
-            [program, *command],
+            command,
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -51,12 +51,11 @@ class Store(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which records of an archive are meant, as for `Archive.read`; and whether to skip damaged files."""
+    """Which records of an archive are meant, as for `Archive.read`."""
 
     since: datetime | None
     until: datetime | None
     groups: list[str]
-    skip_bad: bool
 
 
 class Replayed(NamedTuple):

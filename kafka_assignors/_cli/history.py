@@ -68,15 +68,8 @@ def _options(store: Store) -> dict[str, str]:
     return {} if store.store_config is None else read_store_config(store.store_config)
 
 
-def _opened(store: Store, selection: Selection | None = None) -> Archive:
-    return Archive(store.archive, _options(store), skip_bad=selection is not None and selection.skip_bad)
-
-
-def _chosen(selection: Selection) -> dict[str, Any]:
-    """For `Archive.read`."""
-    chosen = selection._asdict()
-    del chosen["skip_bad"]
-    return chosen
+def _opened(store: Store, *, skip_bad: bool = False) -> Archive:
+    return Archive(store.archive, _options(store), skip_bad=skip_bad)
 
 
 @contextmanager
@@ -127,11 +120,11 @@ def import_records(*, store: Store, dump: Path) -> Answer:
     )
 
 
-def info(*, store: Store, selection: Selection) -> Answer:
+def info(*, store: Store, selection: Selection, skip_bad: bool) -> Answer:
     """What an archive has."""
-    there = _opened(store, selection)
+    there = _opened(store, skip_bad=skip_bad)
     with _spark(store, "counting") as spark:
-        found = describe(spark, there, **_chosen(selection))
+        found = describe(spark, there, **selection._asdict())
     return Answer(
         lambda: {
             "archive": there.where.uri,
@@ -170,24 +163,24 @@ def maintain(*, store: Store, keep: timedelta | None, retention: timedelta, exec
     )
 
 
-def tables(*, store: Store, out: str, decoder: str, selection: Selection) -> Answer:
+def tables(*, store: Store, out: str, decoder: str, selection: Selection, skip_bad: bool) -> Answer:
     """Decode an archive into tables."""
-    there = _opened(store, selection)
+    there = _opened(store, skip_bad=skip_bad)
     with _spark(store, "decoding") as spark:
         records: DataFrame | Archive = there
         topics = None
-        if any(_chosen(selection).values()):
-            records = there.read(spark, **_chosen(selection))
+        if any(selection):
+            records = there.read(spark, **selection._asdict())
             topics = spark.createDataFrame(there.topics(), spark_schema(TOPICS))
         counts = make_tables(spark, records, out, decoder=decoder, topics=topics, options=_options(store))
     return Answer(lambda: asdict(counts), text.tables_lines(out, counts))
 
 
-def metrics(*, store: Store, out: str | None, selection: Selection) -> Answer:
+def metrics(*, store: Store, out: str | None, selection: Selection, skip_bad: bool) -> Answer:
     """How restless groups were."""
-    there = _opened(store, selection)
+    there = _opened(store, skip_bad=skip_bad)
     with _spark(store, "measuring") as spark:
-        records = there.read_groups(spark, **_chosen(selection))
+        records = there.read_groups(spark, **selection._asdict())
         pieces = measure(records, there.topics()).persist(StorageLevel.DISK_ONLY)
         if out is not None:
             write_pieces(pieces, out, _options(store))
@@ -202,13 +195,14 @@ def what_if(
     store: Store,
     replayed: Replayed,
     selection: Selection,
+    skip_bad: bool,
 ) -> Answer:
     """What groups' histories would have been with other assignors and settings."""
-    there = _opened(store, selection)
+    there = _opened(store, skip_bad=skip_bad)
     topics, names = seen_and_names(there.topics())
     with _spark(store, "replaying") as spark:
         found = replay(
-            there.read_groups(spark, **_chosen(selection)),
+            there.read_groups(spark, **selection._asdict()),
             assignors=replayed.assignors or ASSIGNORS,
             scenarios=replayed.scenarios or SCENARIOS,
             topics=topics,
@@ -225,15 +219,16 @@ def report(
     no_what_if: bool,
     replayed: Replayed,
     selection: Selection,
+    skip_bad: bool,
 ) -> Answer:
     """Write the page on groups' histories."""
-    there = _opened(store, selection)
+    there = _opened(store, skip_bad=skip_bad)
     if not page.absolute().parent.is_dir():
         raise ValueError(f"there is no folder for the page {page}: make it, or name another")
     with _spark(store, "reporting") as spark:
         size = report_archive(
             there,
-            there.read_groups(spark, **_chosen(selection)),
+            there.read_groups(spark, **selection._asdict()),
             page,
             assignors=() if no_what_if else replayed.assignors or ASSIGNORS,
             scenarios=replayed.scenarios or SCENARIOS,

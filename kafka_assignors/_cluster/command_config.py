@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_assignors._common.properties import parse_properties
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -40,24 +42,14 @@ def parse_command_config(text: str) -> dict[str, Any]:
     Raises:
         CommandConfigError: As above.
     """
+    try:
+        properties = parse_properties(text)
+    except ValueError as error:
+        raise CommandConfigError(f"these are no properties: {error}") from error
     settings: dict[str, Any] = {}
-    for name, value in _properties(text).items():
+    for name, value in properties.items():
         settings |= _setting(name, value)
     return settings
-
-
-def _properties(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    # A backslash at the end of a line joins the next to it.
-    for number, line in enumerate(re.sub(r"\\\r?\n[ \t]*", "", text).splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped[0] in "#!":
-            continue
-        name, separator, value = stripped.partition("=")
-        if not separator:
-            raise CommandConfigError(f"line {number} of the properties is {stripped!r}, not name=value")
-        found[name.strip()] = value.strip()
-    return found
 
 
 def _setting(name: str, value: str) -> dict[str, Any]:

@@ -23,11 +23,11 @@ before they were seen. Two rules of the coordinator's tell of that:
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
@@ -60,11 +60,6 @@ _AWAY: Final = -2
 _SESSION_TIMEOUT_MS: Final = 60_000
 """The longest that brokers allow unless told otherwise (`group.consumer.max.session.timeout.ms`); what it is,
 is in no record, but for members that use the classic protocol."""
-
-
-def uuid_text(topic_id: UUID) -> str:
-    """An id as Java prints a Uuid: base64 for URLs without padding."""
-    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 @dataclass(slots=True)

@@ -201,11 +201,10 @@ class Archive:
             if (sources is None or file.values["source"] in sources) and _may_have(file, since, until)
         ]
 
-    def source(self, spark: SparkSession) -> Source:
-        """All rows, in schema ARCHIVE, for tasks."""
-        return source_of_files(
-            spark, self._records.where, self._records.files(), ARCHIVE, skip_bad=self.skip_bad
-        )
+    def source(self, spark: SparkSession, columns: Sequence[str] = ARCHIVE.names) -> Source:
+        """All rows, for tasks: the columns of ARCHIVE, or some of these and source and day."""
+        where, files = self._records.where, self._records.files()
+        return source_of_files(spark, where, files, _columns(columns), skip_bad=self.skip_bad)
 
     def rows(
         self, spark: SparkSession, files: Sequence[DataFile] | None = None, columns: Sequence[str] = ()
@@ -217,7 +216,7 @@ class Archive:
             files: Some of `files`; all by default.
             columns: Which columns; all by default.
         """
-        schema = pa.schema([ARCHIVED.field(name) for name in columns or ARCHIVED.names])
+        schema = _columns(columns or ARCHIVED.names)
         chosen = self._records.files() if files is None else files
         return frame_of_files(spark, self._records.where, chosen, schema, skip_bad=self.skip_bad)
 
@@ -280,9 +279,7 @@ class Archive:
 
         A record that a dump and the topic both had is kept once, but counted in both if it is not kept.
         """
-        schema = pa.schema([ARCHIVED.field(name) for name in ("source", "type", "count", "key")])
-        files = self._records.files()
-        source = source_of_files(spark, self._records.where, files, schema, skip_bad=self.skip_bad)
+        source = self.source(spark, ("source", "type", "count", "key"))
         count = partial(_count, read=source.read)
         told = source.rows.mapInArrow(count, "source string, type int, kept boolean, count bigint").collect()
         return {
@@ -292,10 +289,7 @@ class Archive:
 
     def may_have(self, kind: int) -> bool:
         """Whether there may be records of a type: no file says that there are none."""
-        return any(
-            file.least.get("type", kind) <= kind <= file.greatest.get("type", kind)
-            for file in self._records.files()
-        )
+        return any(file.may_have("type", kind) for file in self._records.files())
 
     def frontier(self) -> dict[int, int]:
         """By partition, the offset up to which the topic was read."""
@@ -393,6 +387,10 @@ class Archive:
     def logs(self) -> tuple[Log, Log]:
         """The logs of its records and topics."""
         return self._records, self._topics
+
+
+def _columns(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([ARCHIVED.field(name) for name in names])
 
 
 def _may_have(file: DataFile, since: datetime | None, until: datetime | None) -> bool:

@@ -24,7 +24,6 @@ from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._log import read_bounds, read_topics
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._source import Stretch, advance, read_stretch, source_of_log
-from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.log import ConflictError
 
 if TYPE_CHECKING:
@@ -112,8 +111,8 @@ def capture(
             job = _Job(spark, archive, client, bounds, max_records)
             while not interrupted.is_set():
                 began = time.monotonic()
-                while job.has_more() and not interrupted.is_set():
-                    job.write_batch()
+                while (left := job.left()) and not interrupted.is_set():
+                    job.write_batch(left)
                     if watch is not None:
                         watch(job.captured)
                 if once:
@@ -143,19 +142,15 @@ class _Job:
         self._max_records = max_records
         self._bounds = bounds
         self._looked = time.monotonic()
-        self.captured = Captured(total=sum(end - start for _, start, end in self._left()))
+        self.captured = Captured(total=sum(end - start for _, start, end in self.left()))
 
-    def _left(self) -> list[Stretch]:
+    def left(self) -> list[Stretch]:
         """What of each partition was not read when the ends were looked up."""
         read = self._archive.frontier()
         found = (
             Stretch(number, read.get(number, first), end) for number, (first, end) in self._bounds.items()
         )
         return [one for one in found if one.end > one.start]
-
-    def has_more(self) -> bool:
-        """Whether there is anything to read."""
-        return bool(self._left())
 
     def look_again(self, admin: Admin) -> None:
         """Look where the log ends now, and from time to time for topics."""
@@ -164,14 +159,13 @@ class _Job:
             self._looked = time.monotonic()
             self._archive.add_topics(read_topics(admin))
 
-    def write_batch(self) -> None:
-        """Write the next batch.
+    def write_batch(self, left: Sequence[Stretch]) -> None:
+        """Write the next batch of what is left.
 
         Raises:
             ArchiveBusyError: Another capture has written it.
             CaptureError: Something failed.
         """
-        left = self._left()
         start = {one.partition: one.start for one in left}
         ends = advance(start, {one.partition: one.end for one in left}, self._max_records)
         source = source_of_log(self._spark, self._client, start, ends)
@@ -201,10 +195,9 @@ class _Job:
         dumps = self._archive.dumps()
         if not dumps:
             return source
-        rows = source.rows.mapInArrow(source.read, spark_schema(ARCHIVE))
         known = self._archive.places(self._spark, dumps)
         # What is only counted has the offset of the last of its kind, which no dump's kept record has.
-        return rows.join(known, ["partition", "offset"], "left_anti").select(*ARCHIVE.names)
+        return source.frame(ARCHIVE).join(known, ["partition", "offset"], "left_anti").select(*ARCHIVE.names)
 
 
 @contextmanager

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._groups.snapshots import ArchivedRecord, Partitions, Snapshot, make_member
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.codec import compiled
 from kafka_assignors._wire.reader import GENERATION_SINCE
-from kafka_assignors.history._tables.garbage import no_garbage_collection
 from kafka_assignors.history._tables.native import decode, numbers, texts
 
 if TYPE_CHECKING:

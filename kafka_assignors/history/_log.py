@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -11,6 +10,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 
 if TYPE_CHECKING:
@@ -68,14 +68,9 @@ def read_topics(admin: Admin) -> list[Topic]:
     return sorted(
         Topic(
             topic["name"],
-            java_uuid(topic["topic_id"]) if topic.get("topic_id") else "",
+            uuid_text(UUID(topic["topic_id"])) if topic.get("topic_id") else "",
             len(topic["partitions"]),
         )
         for topic in admin.ask(lambda client: client.describe_topics())
         if not topic["error_code"]
     )
-
-
-def java_uuid(text: str) -> str:
-    """A UUID as Kafka's own tools print it: base64 of its bytes, for URLs, without padding."""
-    return base64.urlsafe_b64encode(UUID(text).bytes).decode().rstrip("=")

@@ -87,13 +87,14 @@ def plan_maintenance(
     first = None if keep is None else (today or datetime.now(UTC).date()) - timedelta(days=keep - 1)
     old = [file for file in records.files() if first is not None and _day(file) < first]
     gone = {file.path for file in old}
-    hours = math.ceil(retention / timedelta(hours=1))
     return Maintenance(
         compacted=_small([file for file in records.files() if file.path not in gone]),
         removed=[] if all(map(_is_left, old)) else old,
         keeps=any(_may_be_modern(file) for file in old),
         deleted=[
-            f"{log.where}/{path}" for log in (records, topics) for path in log.vacuum(hours, dry_run=True)
+            f"{log.where}/{path}"
+            for log in (records, topics)
+            for path in log.vacuum(_hours(retention), dry_run=True)
         ],
         retention=retention,
     )
@@ -107,14 +108,16 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> None:
         StoreError: The store does not let it be done.
     """
     if plan.removed:
-        rows = archive.rows(spark, [file for file in plan.removed if _may_be_modern(file)])
-        kept = newest(rows.where(rows["type"].isin(*KIP848_TYPES))) if plan.keeps else None
+        kept = None
+        if plan.keeps:
+            rows = archive.rows(spark, [file for file in plan.removed if _may_be_modern(file)])
+            kept = newest(rows.where(rows["type"].isin(*KIP848_TYPES)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
     for some in _chunks(plan.compacted):
         files = [file for day in some for file in day]
         _replace(archive, files, archive.rows(spark, files), is_new=False)
     for log in archive.logs:
-        log.vacuum(math.ceil(plan.retention / timedelta(hours=1)), dry_run=False)
+        log.vacuum(_hours(plan.retention), dry_run=False)
         log.checkpoint()
 
 
@@ -150,6 +153,10 @@ def _check_there(log: Log, files: Sequence[DataFile]) -> None:
         raise ConflictError(f"files of {log.where} are gone that others were made of")
 
 
+def _hours(retention: timedelta) -> int:
+    return math.ceil(retention / timedelta(hours=1))
+
+
 def _small(files: Sequence[DataFile]) -> list[list[DataFile]]:
     """By source and day, the files that are worth being made one."""
     small = sorted((file for file in files if file.size < _LARGE), key=_part)
@@ -180,8 +187,7 @@ def _day(file: DataFile) -> date:
 
 def _may_be_modern(file: DataFile) -> bool:
     """Whether a file may have records of KIP-848."""
-    least, greatest = file.least.get("type", min(KIP848_TYPES)), file.greatest.get("type", max(KIP848_TYPES))
-    return any(least <= kind <= greatest for kind in KIP848_TYPES)
+    return any(file.may_have("type", kind) for kind in KIP848_TYPES)
 
 
 def _is_left(file: DataFile) -> bool:

@@ -22,9 +22,8 @@ from kafka_assignors.history._chain import of_each_group
 from kafka_assignors.history._pieces import PIECES, activity_of, measure_part, piece_row
 from kafka_assignors.history._schemas import GROUPS, REBALANCES
 from kafka_assignors.history._store.places import place
-from kafka_assignors.history._store.reading import in_schema
 from kafka_assignors.history._store.sets import TableSet
-from kafka_assignors.history._store.writing import TaskFiles, write_files
+from kafka_assignors.history._store.writing import TaskFiles, copy_rows, rows_of, write_files
 
 if TYPE_CHECKING:
     import os
@@ -80,21 +79,13 @@ def write_pieces(
     files: dict[str, list[DataFile]] = {}
     try:
         for name, rows in (("rebalances", rebalances_of(pieces)), ("groups", groups_of(pieces))):
-            files |= write_files(rows, partial(TaskFiles, where), partial(_copy, table=name)).files
+            copy = partial(copy_rows, table=name, schema=SCHEMAS[name])
+            files |= write_files(rows, partial(TaskFiles, where), copy).files
     except BaseException:
         where.remove([file.path for some in files.values() for file in some])
         raise
-    tables.replace(files, {name: sum(file.rows or 0 for file in some) for name, some in files.items()})
+    tables.replace(files, {name: rows_of(some) for name, some in files.items()})
     tables.clean_up()
-
-
-def _copy(files: TaskFiles, batches: Iterator[Any], *, table: str) -> int:
-    schema = SCHEMAS[table]
-    count = 0
-    for batch in batches:
-        files.write(table, schema, in_schema(batch, schema))
-        count += batch.num_rows
-    return count
 
 
 def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int = WINDOW) -> DataFrame:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._groups.activity import Activity, GroupFollower, MemberTraffic
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER
 from kafka_assignors.history._schemas import REBALANCES, TIME
 from kafka_assignors.history._snapshots import SnapshotReader, read_safely
-from kafka_assignors.history._tables.garbage import no_garbage_collection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

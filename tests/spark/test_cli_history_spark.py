@@ -408,7 +408,7 @@ def test_properties_of_a_store_come_from_a_file(
     assert run(capsys, "info", archive, "--store-config", str(config))["files"]
     config.write_text("AWS_REGION\n")
     assert main(["history", "info", archive, "--store-config", str(config)]) == 2
-    assert f"line 1 of {config} is not name=value" in capsys.readouterr().err
+    assert f"{config} is no file of options: line 1 is not name=value" in capsys.readouterr().err
     assert main(["history", "info", archive, "--store-config", str(tmp_path / "no")]) == 2
     assert f"cannot read {tmp_path / 'no'}" in capsys.readouterr().err
 

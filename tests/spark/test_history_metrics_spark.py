@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import find_group
-from kafka_assignors._groups.kip848 import uuid_text
 from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.history._schemas import ARCHIVE, GROUPS, REBALANCES

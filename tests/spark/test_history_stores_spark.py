@@ -8,14 +8,20 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from benchmarks.processes import below
 from kafka_assignors._cli.main import main
+from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._capture import reason
@@ -350,36 +356,72 @@ def test_a_commit_whose_answer_is_lost_is_there_once(
     assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
 
 
-def test_a_writer_that_is_killed_before_its_commit_leaves_nothing_that_is_seen(
-    spark: SparkSession, object_store: ObjectStore, archive: Archive
+DATA = r"records/source=topic/day=2026-01-01/\S+\.parquet$"
+COMMIT = r"records/_delta_log/\d+\.json$"
+HELD = {
+    "its data": Fault(method="PUT|POST", path=DATA, hold=True, status=503, code="SlowDown"),
+    "its commit": Fault(method="PUT", path=COMMIT, hold=True, status=503, code="SlowDown"),
+    "the answer to its commit": Fault(method="PUT", path=COMMIT, hold=True, status=503, done=True),
+}
+"""Where the writer of a batch waits for the store: nothing of it is done then, or, of the last, all."""
+
+
+@pytest.mark.parametrize("point", HELD)
+def test_a_writer_that_is_killed_leaves_nothing_that_is_seen_or_all(
+    spark: SparkSession, object_store: ObjectStore, archive: Archive, point: str
 ) -> None:
     code = """
-import os, signal, sys
+import sys
 from kafka_assignors.history._session import spark_session
-from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._archive import Archive
 from tests.support.small_archives import add, generation
 
-Log.commit = lambda *_, **named: os.kill(os.getpid(), signal.SIGKILL)
 add(spark_session("local[1]"), Archive(sys.argv[1]), [generation(3, 2, "a")])
 """
-    ended = subprocess.run(
+    writer = subprocess.Popen(
         [sys.executable, "-c", code, archive.where.uri],
         cwd=ROOT,
         env={**os.environ, **object_store.options, "PYTHONPATH": str(ROOT)},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    with object_store.failing(HELD[point]) as struck:
+        struck.wait()
+        os.killpg(writer.pid, signal.SIGKILL)
+        assert writer.wait() == -signal.SIGKILL
+    if HELD[point].done:
+        wait_until(
+            lambda: [] if opened(archive).version > archive.version else ["it"], 60, "a commit on its way"
+        )
     found = opened(archive)
-    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1], {0: 2})
+    done = ([0, 1, 2], {0: 3}) if HELD[point].done else ([0, 1], {0: 2})
+    assert (offsets(found.read(spark)), found.frontier()) == done
     day = place(f"{archive.where}/records/source=topic/day=2026-01-01", archive.where.options)
-    assert len(day.names()) == len(found.files()) + 1  # what it wrote
-    add(spark, found, [generation(3, 2, "a")])
+    assert len(day.names()) == len(found.files()) + (point == "its commit")  # what it wrote
+    if not HELD[point].done:
+        add(spark, found, [generation(3, 2, "a")])
     found = opened(archive)
     assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
+
+
+def test_a_worker_that_is_killed_amid_its_data_ends_the_batch_and_nothing_of_it_is_seen(
+    spark: SparkSession, object_store: ObjectStore, archive: Archive
+) -> None:
+    with object_store.failing(HELD["its data"]) as struck, ThreadPoolExecutor(1) as pool:
+        batch = pool.submit(lambda: add(spark, opened(archive), [generation(3, 2, "a")]))
+        struck.wait()
+        for daemon in below():
+            with suppress(psutil.Error):  # it has ended
+                if "pyspark.daemon" in daemon.cmdline():
+                    for worker in daemon.children():
+                        worker.kill()
+        with pytest.raises((PySparkException, Py4JError), match="Python worker exited unexpectedly"):
+            batch.result(timeout=120)
+    found = opened(archive)
+    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1], {0: 2})
+    add(spark, found, [generation(3, 2, "a")])
+    assert offsets(opened(archive).read(spark)) == [0, 1, 2]
 
 
 def test_of_two_writers_at_once_one_is_told(spark: SparkSession, archive: Archive) -> None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.history_what_if import life
-from kafka_assignors._groups.kip848 import uuid_text
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.saving import ACTUAL
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._wire.offsets_topic import group_metadata_key
@@ -18,7 +18,7 @@ from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
 from kafka_assignors.history._what_if.job import row_of, what_if
 from kafka_assignors.history._what_if.replay import replay
 from kafka_assignors.history._what_if.scenarios import Scenario
-from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.kip848_log import TOPIC_IDS, Log, two_come
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,16 +131,7 @@ def test_what_cannot_be_read_or_replayed_counts_as_failed(spark: SparkSession, t
 
 def test_groups_of_kip848_are_replayed(spark: SparkSession, tmp_path: Path) -> None:
     log = Log()
-    log.joined("a")
-    log.epoch(1)
-    log.assigned(1)
-    log.has("a", 1, "t0 t1 t2 t3")
-    log.at(10)
-    log.joined("b")
-    log.epoch(2)
-    log.assigned(2)
-    log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
-    log.has("b", 2, "", state=2)
+    two_come(log)
     log.at(12)
     log.has("a", 2, "t0 t1")
     log.has("b", 2, "t2 t3")

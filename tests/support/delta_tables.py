@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+
+from kafka_assignors.history._store.places import place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def files_of(table: Path | str, version: int | None = None) -> list[Path]:
@@ -20,12 +25,22 @@ def versions_of(table: Path | str) -> list[list[Path]]:
     return [files_of(table, version) for version in range(DeltaTable(str(table)).version() + 1)]
 
 
-def rows_of(table: Path | str, schema: pa.Schema) -> list[dict[str, Any]]:
-    """The rows of the newest version, whose log and files all have the columns of a schema."""
-    assert [field.name for field in DeltaTable(str(table)).schema().fields] == schema.names
+def rows_of(
+    table: Path | str, schema: pa.Schema, options: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """The rows of the newest version, whose log and files all have the columns of a schema.
+
+    Args:
+        table: Its folder, or its URI in an object store.
+        schema: The columns.
+        options: Of the store.
+    """
+    delta = DeltaTable(str(table), storage_options=dict(options or {}))
+    assert [field.name for field in delta.schema().fields] == schema.names
+    files = place(table, options).files()
     rows = []
-    for path in files_of(table):
-        with pq.ParquetFile(path) as file:
+    for path in pa.table(delta.get_add_actions())["path"].to_pylist():
+        with files.open_input_file(path) as opened, pq.ParquetFile(opened) as file:
             assert file.schema_arrow.names == schema.names
             rows += file.read().cast(schema).to_pylist()
     return rows

@@ -117,6 +117,20 @@ class Log:
         self.records.append(ArchivedRecord(key, value, 0, len(self.records), time_us, 0))
 
 
+def two_come(log: Log) -> None:
+    """A member has four partitions; at 10 s a second one comes, to get two of them. The rest is to follow."""
+    log.joined("a")
+    log.epoch(1)
+    log.assigned(1)
+    log.has("a", 1, "t0 t1 t2 t3")
+    log.at(10)
+    log.joined("b")
+    log.epoch(2)
+    log.assigned(2)
+    log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
+    log.has("b", 2, "", state=2)
+
+
 def _int32(number: int) -> bytes:
     return number.to_bytes(4, "big", signed=True)
 

@@ -13,7 +13,7 @@ from kafka_assignors.history._archive import TOPIC_SOURCE
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._spark_schema import spark_schema
 from tests.support.archives import group, member, row
-from tests.support.kip848_log import Log
+from tests.support.kip848_log import Log, two_come
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,16 +48,7 @@ def kip848_dump(path: Path) -> Path:
     """Twelve records of g, a group of KIP-848: a second member gets two partitions, nobody's for 2 s."""
     log = Log()
     log.named("t")
-    log.joined("a")
-    log.epoch(1)
-    log.assigned(1)
-    log.has("a", 1, "t0 t1 t2 t3")
-    log.at(10)
-    log.joined("b")
-    log.epoch(2)
-    log.assigned(2)
-    log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
-    log.has("b", 2, "", state=2)
+    two_come(log)
     log.at(12)
     log.has("a", 2, "t0 t1")
     log.at(14)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from kafka_assignors.history._store.log import DataFile
+
 
 def write_archive(folder: Path, parts: Iterable[Sequence[Mapping[str, Any]]]) -> str:
     """An archive with a batch of each part.
@@ -32,6 +34,12 @@ def add_batch(archive: Archive, *units: Any) -> None:
         units: Record batches of schema ARCHIVE.
     """
     records, _ = archive.logs
+    records.commit(add=write_batch(archive, *units))
+
+
+def write_batch(archive: Archive, *units: Any) -> list[DataFile]:
+    """Write the files of a batch, and commit nothing; see `add_batch`."""
+    records, _ = archive.logs
     with files_of_batch(records.where, records.version + 1)("part") as files:
         write_days(files, iter(units), read=iter, source=TOPIC_SOURCE)
-    records.commit(add=placed({folder: [file] for folder, file in files.written.items()}))
+    return placed({folder: [file] for folder, file in files.written.items()})

@@ -66,6 +66,10 @@ class DataFile(NamedTuple):
     least: Mapping[str, Any] = {}
     greatest: Mapping[str, Any] = {}
 
+    def may_have(self, column: str, value: Any) -> bool:
+        """Whether a row may have a value in a column, by what is known of the file."""
+        return bool(self.least.get(column, value) <= value <= self.greatest.get(column, value))
+
 
 class Log:
     """The log of a table, read up to a version. What is committed later is not seen.

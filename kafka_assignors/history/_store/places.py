@@ -22,6 +22,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
 
+from kafka_assignors._common.properties import parse_properties
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -203,7 +205,7 @@ def _folder(given: str) -> Place:
 
 
 def read_store_config(path: Path) -> dict[str, str]:
-    """Options of a store from a file of `name=value` lines; `#` begins comments.
+    """Options of a store from a file of `name=value` lines; `#` and `!` begin comments.
 
     Raises:
         WrongPlaceError: It cannot be read, or has another line.
@@ -212,14 +214,10 @@ def read_store_config(path: Path) -> dict[str, str]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise WrongPlaceError(f"cannot read {path}: {error}") from error
-    found = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        name, separator, value = line.partition("=")
-        if line.strip() and not line.lstrip().startswith("#"):
-            if not separator:
-                raise WrongPlaceError(f"line {number} of {path} is not name=value")
-            found[name.strip()] = value.strip()
-    return found
+    try:
+        return parse_properties(text)
+    except ValueError as error:
+        raise WrongPlaceError(f"{path} is no file of options: {error}") from error
 
 
 def _options(kind: str, given: Mapping[str, str]) -> dict[str, str]:

@@ -55,6 +55,10 @@ class Source(NamedTuple):
     rows: DataFrame
     read: Read
 
+    def frame(self, schema: pa.Schema) -> DataFrame:
+        """The same as Spark's rows, of the schema that `read` makes."""
+        return self.rows.mapInArrow(self.read, spark_schema(schema))
+
 
 class Part(NamedTuple):
     """Row groups of a file.
@@ -109,8 +113,7 @@ def frame_of_files(
     spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema, *, skip_bad: bool = False
 ) -> DataFrame:
     """The same as Spark's rows."""
-    source = source_of_files(spark, where, files, schema, skip_bad=skip_bad)
-    return source.rows.mapInArrow(source.read, spark_schema(schema))
+    return source_of_files(spark, where, files, schema, skip_bad=skip_bad).frame(schema)
 
 
 def _as(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:

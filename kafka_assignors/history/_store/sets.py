@@ -90,23 +90,23 @@ class TableSet:
                 versions[name] = log.version
             text = json.dumps({"format": _FORMAT, "versions": versions, "told": told})
             self.where.write_text(self._manifest, f"{text}\n")
-        except BaseException as error:
-            self._put_back(replaced)
-            if isinstance(error, ConflictError):
-                unnamed[""] = new
-            self.where.remove([file.path for some in unnamed.values() for file in some])
-            if isinstance(error, ConflictError):
-                raise TablesBusyError(
-                    f"another run has put its tables into {self.where} meanwhile: run one at a time"
-                ) from error
+        except ConflictError as error:
+            self._undo(replaced, [*unnamed.values(), new])
+            raise TablesBusyError(
+                f"another run has put its tables into {self.where} meanwhile: run one at a time"
+            ) from error
+        except BaseException:  # what was committed last may be there for all that: its files stay
+            self._undo(replaced, [*unnamed.values()])
             raise
 
-    def _put_back(self, replaced: list[tuple[Log, list[DataFile]]]) -> None:
+    def _undo(self, replaced: list[tuple[Log, list[DataFile]]], unnamed: list[list[DataFile]]) -> None:
+        """Put the old tables back, and remove files that no log has named."""
         for log, old in replaced:
             try:
                 log.commit(add=old, remove=log.files(), transactions={_SET: self._number})
             except (ConflictError, StoreError):
                 continue  # it is another run's by now, or the manifest alone says which version holds
+        self.where.remove([file.path for some in unnamed for file in some])
 
     def clean_up(self) -> None:
         """Delete files that were replaced long enough ago, and what runs have left that were ended."""

@@ -21,6 +21,7 @@ from pyspark import TaskContext
 
 from kafka_assignors.history._store.log import DataFile, moment_text
 from kafka_assignors.history._store.places import StoreError, asking
+from kafka_assignors.history._store.reading import in_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -143,9 +144,8 @@ class TaskFiles:
         """Add rows to a table; strings of the batch can be dictionary-encoded."""
         if batch.num_rows == 0:
             return
-        self._rows[table] += batch.num_rows
         if table in self._wide:
-            self._write(table, batch)
+            self.write_group(table, batch)
             return
         waiting = self._waiting.setdefault(table, [])
         waiting.append(batch.cast(schema))
@@ -155,15 +155,12 @@ class TaskFiles:
         ):
             self._write_waiting(table)
 
-    def write_group(self, folder: str, batch: Any) -> None:
-        """Add a row group to the file of a folder."""
-        self._rows[folder] += batch.num_rows
-        self._write(folder, batch)
-
     def _write_waiting(self, table: str) -> None:
-        self._write(table, _combined(self._waiting.pop(table)))
+        self.write_group(table, _combined(self._waiting.pop(table)))
 
-    def _write(self, table: str, batch: Any) -> None:
+    def write_group(self, table: str, batch: Any) -> None:
+        """Add a row group to the file of a table."""
+        self._rows[table] += batch.num_rows
         one = self._open.get(table)
         if one is None:
             one = self._open[table] = self._begun(table, batch.schema)
@@ -214,13 +211,7 @@ def _described(one: _Open, rows: int) -> DataFile:
                 continue
             least[name] = min(told.min, least.get(name, told.min))
             greatest[name] = max(told.max, greatest.get(name, told.max))
-    return DataFile(
-        path=one.path, size=one.sink.tell(), rows=rows, least=_plain(least), greatest=_plain(greatest)
-    )
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value if isinstance(value, int) else moment_text(value) for name, value in values.items()}
+    return DataFile(path=one.path, size=one.sink.tell(), rows=rows, least=least, greatest=greatest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,9 +226,23 @@ class Written:
     told: list[Any]
     files: Mapping[str, list[DataFile]]
 
-    def rows(self, table: str) -> int:
-        """How many rows were written to a table."""
-        return sum(file.rows or 0 for file in self.files.get(table, ()))
+
+def rows_of(files: Iterable[DataFile]) -> int:
+    """How many rows files have, as far as that is known."""
+    return sum(file.rows or 0 for file in files)
+
+
+def copy_rows(files: TaskFiles, batches: Iterator[Any], *, table: str, schema: pa.Schema) -> int:
+    """Write the rows of one table; a task's work.
+
+    Returns:
+        How many there were.
+    """
+    count = 0
+    for batch in batches:
+        files.write(table, schema, in_schema(batch, schema))
+        count += batch.num_rows
+    return count
 
 
 _TOLD: Final = "told string, files string"
@@ -273,4 +278,5 @@ def _task(
     # Attempts of one task can run at the same time.
     with files(f"part-{number:05d}-{uuid4().hex}") as opened:
         told = write(opened, batches)
-    yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)], "files": [json.dumps(opened.written)]})
+    written = json.dumps(opened.written, default=moment_text)
+    yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)], "files": [written]})

@@ -63,19 +63,16 @@ class Decoded(NamedTuple):
     owners: list[Told | None]
 
 
-UNKNOWN_TYPE: Final = -1
-"""The archive's type of a record whose key does not tell one."""
-
 _MOST_MS: Final = 253_402_300_799_999
 """The end of the year 9999, after which neither Python nor Spark has a date."""
 
 
 def kept(batch: Any) -> IntArray:
     """The numbers of a batch's rows that are records, and not just tell how many there were."""
-    import pyarrow.compute as pc  # noqa: PLC0415 - it takes a while, and who reads the schemas does not need it
+    # It takes a while to import, and who reads the schemas does not need it.
+    from kafka_assignors.history._counts import is_kept  # noqa: PLC0415
 
-    is_record = pc.or_(pc.is_valid(batch["key"]), pc.equal(batch["type"], UNKNOWN_TYPE))
-    return np.flatnonzero(np.asarray(is_record))
+    return np.flatnonzero(np.asarray(is_kept(batch)))
 
 
 def table(name: str, batch: Any, numbers: IntArray, columns: Mapping[str, Any]) -> Any:

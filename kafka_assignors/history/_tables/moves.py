@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._wire.codec import compiled
-from kafka_assignors.history._tables.garbage import no_garbage_collection
 from kafka_assignors.history._tables.native import int32s, strings
 from kafka_assignors.history._tables.owners import Owners, Place, as_bytes, decode_owners, list_of, settled
 

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-import base64
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from kafka_assignors._common.garbage import no_garbage_collection
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
@@ -30,12 +31,10 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors.history._tables.columns import arrays_of, cells_of, spread_lists
 from kafka_assignors.history._tables.decoded import Decoded, kept, microseconds, table
-from kafka_assignors.history._tables.garbage import no_garbage_collection
 from kafka_assignors.history._tables.owners import Owners, encode_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from uuid import UUID
 
     from kafka_assignors._model.arrays import IntArray
     from kafka_assignors._wire.offsets_topic import (
@@ -354,8 +353,3 @@ def _generation(record: Record) -> int | None:
         if told is not None:
             return int(told)
     return None
-
-
-def uuid_text(uuid: UUID) -> str:
-    """A topic's id as Java prints it."""
-    return base64.urlsafe_b64encode(uuid.bytes).rstrip(b"=").decode()

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES
-from kafka_assignors.history._store.reading import frame_of_files, in_schema
-from kafka_assignors.history._store.writing import TaskFiles, Written, units, write_files
+from kafka_assignors.history._store.reading import frame_of_files
+from kafka_assignors.history._store.writing import TaskFiles, Written, copy_rows, rows_of, units, write_files
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import kept
 from kafka_assignors.history._tables.tracker import RUNS, Tracker
@@ -95,7 +95,7 @@ class Made:
 
     def rows(self, table: str) -> int:
         """How many rows a table has."""
-        return sum(file.rows or 0 for file in self.files.get(table, ()))
+        return rows_of(self.files.get(table, ()))
 
     def read(self, spark: SparkSession, table: str) -> DataFrame:
         """What was written to a table."""
@@ -119,7 +119,7 @@ class Made:
 
     def write_table(self, rows: DataFrame, table: str) -> None:
         """Write the rows of one table."""
-        self.write(rows, partial(_copy, table=table))
+        self.write(rows, partial(copy_rows, table=table, schema=_SCHEMAS[table]))
 
     def write_decoded(self, source: Source, *, decoder: str, names: Mapping[str, str]) -> int:
         """Decode an archive, and write what can be told record by record.
@@ -171,11 +171,3 @@ def _kip848_groups(generations: Any) -> Any:
     """Of these the epoch stands in two records, and each begins a row."""
     groups = generations.filter(pc.equal(generations["protocol_type"], one_by_one.KIP848))["group"]
     return pa.RecordBatch.from_arrays([groups.cast(pa.string()).unique()], schema=GROUP)
-
-
-def _copy(files: TaskFiles, batches: Iterator[Any], *, table: str) -> int:
-    read = 0
-    for batch in batches:
-        files.write(table, _SCHEMAS[table], in_schema(batch, _SCHEMAS[table]))
-        read += batch.num_rows
-    return read

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupPartitionMetadata,
     RecordError,
     decode_record,
 )
-from kafka_assignors.history._tables.one_by_one import uuid_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

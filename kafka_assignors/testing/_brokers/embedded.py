@@ -8,7 +8,6 @@ SIGKILL, SIGTERM without a handler): the watchdog kills the broker and removes t
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import logging
 import os
@@ -23,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.testing._brokers.broker import Broker, end_of_log, wait_until_complete
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.jars import class_path, kafka_jars
@@ -293,7 +293,7 @@ def _format(brokers: Brokers) -> None:
     of CPU for each node, which on two cores is a quarter of the time that three brokers take to start.
     """
     first, *others = brokers
-    process = first.format(_random_id())
+    process = first.format(uuid_text(uuid.uuid4()))
     try:
         if process.wait() != 0:
             raise BrokerDiedError(f"Kafka node {first.node_id} refuses its settings. {end_of_log(first)}")
@@ -302,14 +302,9 @@ def _format(brokers: Brokers) -> None:
     for broker in others:
         shutil.copytree(first.data, broker.data)
         identity = broker.data / "meta.properties"
-        own = {"node.id": str(broker.node_id), "directory.id": _random_id()}
+        own = {"node.id": str(broker.node_id), "directory.id": uuid_text(uuid.uuid4())}
         lines = (line.partition("=") for line in identity.read_text().splitlines())
         identity.write_text("".join(f"{key}{equals}{own.get(key, value)}\n" for key, equals, value in lines))
-
-
-def _random_id() -> str:
-    """A UUID as Kafka writes it."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
 def _java_command(*, progress: bool) -> list[str]:

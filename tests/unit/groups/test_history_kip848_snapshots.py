@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.activity import find_group
-from kafka_assignors._groups.kip848 import uuid_text
 from kafka_assignors._groups.rebalances import Rebalance, find_rebalances
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata, group_metadata_key
 from kafka_assignors.history._snapshots import ArchivedRecord, SnapshotReader, read_snapshots

@@ -7,6 +7,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -17,11 +18,12 @@ from kafka_assignors._cli.history_text import count_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import FORMAT, Description, WrongArchiveError
 from kafka_assignors.history._capture import Captured, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
-from kafka_assignors.history._log import Topic, java_uuid, read_topics
+from kafka_assignors.history._log import Topic, read_topics
 from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
@@ -129,7 +131,7 @@ def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
 
 
 def test_ids_are_as_java_prints_them() -> None:
-    assert java_uuid("c8541798-15f1-cbff-1500-000000000001") == "yFQXmBXxy_8VAAAAAAAAAQ"
+    assert uuid_text(UUID("c8541798-15f1-cbff-1500-000000000001")) == "yFQXmBXxy_8VAAAAAAAAAQ"
 
 
 def test_types_have_kafkas_names() -> None:

@@ -16,9 +16,9 @@ from hypothesis import given, settings, strategies as st
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cli.history_what_if_text import what_if_lines
+from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.best import best_of_equals, best_plan, find_best
 from kafka_assignors._groups.explanation import explain
-from kafka_assignors._groups.kip848 import uuid_text
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.topics import TopicsSeen
@@ -46,7 +46,7 @@ from kafka_assignors.history._what_if.job import (
 from kafka_assignors.history.report._savings import change
 from tests.support.archives import random_records as random_pairs
 from tests.support.group_histories import member, random_life, random_records, snapshot
-from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.kip848_log import TOPIC_IDS, Log, two_come
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,16 +60,7 @@ NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
 def kip848() -> list[ArchivedRecord]:
     """Two members come; a third is there only while the group is on its way; later comes a fourth."""
     log = Log()
-    log.joined("a")
-    log.epoch(1)
-    log.assigned(1)
-    log.has("a", 1, "t0 t1 t2 t3")
-    log.at(10)
-    log.joined("b")
-    log.epoch(2)
-    log.assigned(2)
-    log.has("a", 1, "t0 t1", gives="t2 t3", state=1)
-    log.has("b", 2, "", state=2)
+    two_come(log)
     log.at(11)
     log.joined("c")
     log.epoch(3)

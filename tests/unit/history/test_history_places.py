@@ -162,7 +162,7 @@ def test_a_file_of_options_that_cannot_be_read_is_refused(tmp_path: Path) -> Non
     path.write_text("# a\nAWS_REGION here\n")
     with pytest.raises(WrongPlaceError) as refused:
         read_store_config(path)
-    assert str(refused.value) == f"line 2 of {path} is not name=value"
+    assert str(refused.value) == f"{path} is no file of options: line 2 is not name=value"
 
 
 def told(*lines: str) -> OSError:

@@ -1,0 +1,14 @@
+"""UUIDs in the letters that Kafka has for them."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+
+def uuid_text(uuid: UUID) -> str:
+    """A UUID as Kafka's `Uuid.toString` has it: base64 of its bytes, for URLs, without padding."""
+    return base64.urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
