@@ -12,6 +12,7 @@ import argparse
 import json
 import time
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -274,14 +275,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     planted, rows = ({}, []) if options.anew else read(kept)
     planted = planted or plant()
     done = {row.search for row in rows}
-    for one in searches(options.scale):
-        for part in one.parts():
-            if part in done:
-                continue
-            rows.append(run(part, told["revision"]))
-            state = {"planted": planted, "rows": [asdict(row) for row in rows]}
-            kept.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
-            options.output.write_text(page(rows, planted, told, options.scale), encoding="utf-8")
+    # A part of each search in turn, so that a run that is ended has some of all.
+    rounds = zip_longest(*(one.parts() for one in searches(options.scale)))
+    for part in (one for some in rounds for one in some if one is not None and one not in done):
+        rows.append(run(part, told["revision"]))
+        state = {"planted": planted, "rows": [asdict(row) for row in rows]}
+        kept.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+        options.output.write_text(page(rows, planted, told, options.scale), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -367,11 +367,11 @@ class Assignor(AbstractPartitionAssignor):
         standing = self._standing
         if host is not None:
             standing.look(host.generation, host.partitions, chosen=host.strategy == self.name)
-            if not host.cooperative:
-                return standing.memory
-            lost = host.generation < 0 or bool(standing.untrusted)
-            claim = Claim(held=True) if lost else replace(standing.memory, held=True)
-            if not host.partitions and 0 <= host.refused == host.generation:
+            claim = standing.memory
+            if host.cooperative:
+                lost = host.generation < 0 or bool(standing.untrusted)
+                claim = Claim(held=True) if lost else replace(claim, held=True)
+            if not claim.partitions and 0 <= host.refused == host.generation:
                 # It was given an assignment that it could not take, and will be again, unless it says
                 # something else than before: that it has nothing of it.
                 return replace(claim, generation=host.generation)

@@ -10,9 +10,9 @@ narrows its subscription, while it joins goes on holding what it has to give up.
 
 - A join that has ended since the last poll is taken in this one, as Java's consumer does (its `joinFuture`),
   as long as the coordinator knows the member: it is asked if its last answer is old.
-- That a cooperative consumer refused an assignment, as it does not subscribe to all of its topics, is noted.
-  A static member that comes back with fewer topics is given its old assignment again and again, unless its
-  next subscription differs from the last (KIP-345).
+- That the consumer refused an assignment, as it does not subscribe to all of its topics, is noted. A static
+  member that comes back with fewer topics is given its old assignment again and again, unless its next
+  subscription differs from the last (KIP-345).
 - A cooperative consumer that is joining, and has partitions to give up, gives them up before it joins again:
   `on_partitions_lost` if it was expelled, `on_partitions_revoked` for topics that it no longer subscribes to.
 """
@@ -109,11 +109,8 @@ async def _heard(coordinator: Any, late: _Ended) -> float | None:
 
 
 def _is_refused(coordinator: Any, late: _Ended) -> bool:
-    """Whether a cooperative consumer got an assignment with topics that it does not subscribe to."""
-    if (
-        coordinator._generation is not late.generation  # noqa: SLF001
-        or coordinator._rebalance_protocol != RebalanceProtocol.COOPERATIVE  # noqa: SLF001
-    ):
+    """Whether a consumer got an assignment with topics that it does not subscribe to."""
+    if coordinator._generation is not late.generation:  # noqa: SLF001
         return False
     wanted = coordinator._subscription.subscription or ()  # noqa: SLF001
     try:

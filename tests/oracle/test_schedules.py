@@ -32,7 +32,7 @@ from tests.support.scale import scaled
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ENOUGH = 1500
+ENOUGH = 2500
 """Schedules within which each planted fault shows."""
 
 MIXED = tuple(CLIENTS)
@@ -142,6 +142,24 @@ def test_a_slow_static_leader_that_restarts_between_two_rounds_loses_nothing() -
     )
     assert sorted(told.owners) == ["t-0", "t-1"]
     assert {*told.owners.values()} == {"m1.2", "m2"}
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_static_member_that_restarts_with_fewer_topics_gets_its_partitions_of_them(strategy: str) -> None:
+    """Found by chaos: it refuses its old assignment, and would be given it again and again (KIP-345)."""
+    told = run(
+        Schedule(
+            strategy=strategy,
+            topics={"t": 2, "u": 2},
+            steps=(
+                Step(kind="join", target="m1", topics=("t", "u"), static=True),
+                Step(kind="join", target="m2", topics=("t", "u"), static=True),
+                Step(after_ms=4000, kind="restart", target="m1", topics=("t",)),
+                Step(after_ms=12_000, kind="restart", target="m2", topics=("t",)),
+            ),
+        )
+    )
+    assert sorted(told.owners) == ["t-0", "t-1"]
 
 
 def test_what_another_leader_gave_to_a_static_member_that_hangs_is_not_given_away() -> None:

@@ -98,6 +98,10 @@ def throws_joins_away(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Member, "complete_joins", lambda _: None)
 
 
+def does_not_say_that_it_refused_an_assignment(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SimulatedHost, "refused", -1)
+
+
 def takes_a_newer_claim_for_a_lie(patch: pytest.MonkeyPatch) -> None:
     """Of two claims the older one is believed."""
 
@@ -120,6 +124,7 @@ FAULTS: dict[Callable[[Any], None], tuple[str, ...]] = {
     claims_nothing_that_it_kept: ("ours",),
     forgets_joins: ("ours",),
     throws_joins_away: ("ours",),
+    does_not_say_that_it_refused_an_assignment: ("ours",),
     takes_a_newer_claim_for_a_lie: ("ours", "kafka-python"),
 }
 """Each fault, and the clients among which it is looked for."""

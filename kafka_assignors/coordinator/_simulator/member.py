@@ -104,6 +104,7 @@ class Member(SimulatedConsumer):
         generation: The generation that it joined last; -1 if in none.
         assigned: The partitions that its client has; `held` are those that its application was told of.
         strategy: The strategy of its generation.
+        refused: The generation whose assignment it refused last; -1 if it has refused none.
 
     Raises:
         ValueError: The assignors have no way to rebalance in common.
@@ -143,6 +144,7 @@ class Member(SimulatedConsumer):
         self._join: _Attempt | None = None
         self._joined_topics: frozenset[str] | None = None
         self.strategy: str | None = None
+        self.refused = NO_GENERATION
         self._leads = False
         self._known: Mapping[str, Collection[int]] = {}
         self._led_with: Mapping[str, Collection[int]] | None = None
@@ -151,6 +153,7 @@ class Member(SimulatedConsumer):
         self._completes_joins = False  # as `kafka_assignors.assignors._joins` does
         self._ended: _Ended | None = None
         self._losing = 0  # answers of the coordinator that will get lost
+        self._misses_coordinator = False  # one that is cut off, and knows; it looks for it before it joins
         self._look()
 
     # What is done to it
@@ -199,7 +202,13 @@ class Member(SimulatedConsumer):
         if self._join is not None and not self._join.done:
             self._fail(self._join)
 
+    def reconnect(self) -> None:
+        """Let everything pass again."""
+        self._misses_coordinator = False
+        super().reconnect()
+
     def _fail(self, attempt: _Attempt) -> None:
+        self._misses_coordinator = True
         self._after(RETRY_MS, lambda: self._join_ended(attempt, "NETWORK"))
 
     def request_rejoin(self) -> None:
@@ -250,6 +259,10 @@ class Member(SimulatedConsumer):
             self._stop_waiting()
             return
         if self._join is None or self._join.done:  # what ended between two polls is thrown away
+            if self._misses_coordinator:
+                self._join = _Attempt()
+                self._fail(self._join)
+                return
             if not self._rejoining:
                 self._prepare()
                 self._rejoining = True
@@ -281,11 +294,12 @@ class Member(SimulatedConsumer):
 
     def _take_or_join(self, attempt: _Attempt) -> None:
         late, self._ended = self._ended, None
-        if (
-            late is None
-            or self._state != "REBALANCING"
-            or (late.member_id, late.generation) != (self.member_id, self.generation)
-        ):
+        if late is None or (late.member_id, late.generation) != (self.member_id, self.generation):
+            self._join_prepared(attempt)
+            return
+        if self._state != "REBALANCING":  # it was taken
+            if self._has_others(_decode(late.assignment).partitions()):
+                self.refused = late.generation
             self._join_prepared(attempt)
             return
         limit = min(self.settings.session_timeout_ms, self.settings.max_poll_interval_ms)
@@ -470,14 +484,14 @@ class Member(SimulatedConsumer):
         """Apply an assignment (`ConsumerCoordinator._on_join_complete_async`)."""
         if not self._leads:
             self._led_with = None
-        assignment = ConsumerProtocolAssignment.decode(encoded) if encoded else _NOTHING
+        assignment = _decode(encoded)
         given = frozenset(assignment.partitions())
         self._report(
             AssignmentReceived(
                 *self._now, generation=self.generation, partitions=given, member_id=self.member_id
             )
         )
-        if any(partition.topic not in self.topics for partition in given):
+        if self._has_others(given):
             self._report(Rejected(*self._now, generation=self.generation, partitions=given))
             self._rejoin_needed = True
             return
@@ -491,6 +505,10 @@ class Member(SimulatedConsumer):
             added = given
         self.held |= added
         self._report(Assigned(*self._now, generation=self.generation, partitions=added))
+
+    def _has_others(self, given: Collection[TopicPartition]) -> bool:
+        """Whether there are partitions of topics that it does not subscribe to."""
+        return any(partition.topic not in self.topics for partition in given)
 
     def _tell(self, assignment: Any) -> None:
         with calls(self._host):
@@ -587,6 +605,11 @@ class SimulatedHost(Host):
         return self.member.strategy
 
     @property
+    def refused(self) -> int:
+        """As `Host`."""
+        return self.member.refused
+
+    @property
     def partitions(self) -> frozenset[TopicPartition]:
         """As `Host`."""
         return self.member.assigned
@@ -621,6 +644,10 @@ class SimulatedHost(Host):
 
 
 _NOTHING: Final = ConsumerProtocolAssignment(0, [], b"")
+
+
+def _decode(assignment: bytes) -> Any:
+    return ConsumerProtocolAssignment.decode(assignment) if assignment else _NOTHING
 
 
 class _Topics:

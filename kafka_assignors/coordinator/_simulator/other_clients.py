@@ -25,7 +25,7 @@ from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.planners import plan_kip54
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kafka.structs import TopicPartition
 
@@ -131,8 +131,12 @@ class JavaMember(Member):
 class LibrdkafkaMember(Member):
     """librdkafka's consumer: a thread of its own joins; the application hears of it when it polls next."""
 
-    _serving = False
+    _to_hear: Callable[[], None] | None = None  # by the application, with its next poll
     _gave_up = False  # the group, until the application polls again
+
+    @property
+    def _serving(self) -> bool:
+        return self._to_hear is not None
 
     def complete_joins(self) -> None:
         """It does by itself."""
@@ -171,19 +175,47 @@ class LibrdkafkaMember(Member):
         self._gave_up = True
         super()._polled_too_late()
 
+    def _reset_generation(self, member_id: str = "") -> None:
+        """Also let the application hear that all is lost before it joins again.
+
+        Not if a join was answered UNKNOWN_MEMBER_ID: but the next is answered MEMBER_ID_REQUIRED, unless the
+        member is static (`rd_kafka_cgrp_handle_JoinGroup`, `rd_kafka_cgrp_revoke_all_rejoin`).
+        """
+        if member_id and self.cooperative and self.assigned:
+            self._at_poll(self._lose)
+        super()._reset_generation(member_id)
+
+    def _lose(self) -> None:
+        self._lose_all()
+        self.assigned = frozenset()
+
     def _serve(self, revoked: frozenset[TopicPartition], added: frozenset[TopicPartition]) -> None:
-        """Let the application hear of it with its next poll."""
-        self._serving = True
+        """Let the application hear of an assignment with its next poll."""
+
+        def hear() -> None:
+            self._revoke(revoked & self.held)
+            self.held |= added
+            self._report(Assigned(*self._now, generation=self.generation, partitions=added))
+            self._rejoin_needed |= bool(revoked)
+
+        self._at_poll(hear)
+
+    def _at_poll(self, hear: Callable[[], None]) -> None:
+        """Let the application hear something with its next poll; before that nothing is joined.
+
+        What it was to hear, and has not heard, counts no more.
+        """
+        waits, self._to_hear = self._serving, hear
+        if waits:
+            return
 
         def heard() -> None:
             if self._paused_at is not None:
                 self._after(self.settings.poll_ms or 1, heard)
                 return
-            self._serving = False
-            self._revoke(revoked & self.held)
-            self.held |= added
-            self._report(Assigned(*self._now, generation=self.generation, partitions=added))
-            self._rejoin_needed |= bool(revoked)
+            hear, self._to_hear = self._to_hear, None
+            if hear is not None:
+                hear()
             self._look()
 
         if self.settings.work_ms:

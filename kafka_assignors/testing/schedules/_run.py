@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ from kafka_assignors._timelines.events import (
     Exited,
     Led,
     Lost,
+    Rejected,
     Revoked,
     name_of,
 )
@@ -39,6 +41,9 @@ SETTLING_MS: Final = 120_000
 
 ROUNDS: Final = 25
 """How many generations it may take for that."""
+
+REFUSALS: Final = 3
+"""How often a member may be given what it does not subscribe to, in one generation."""
 
 _LOOK_MS: Final = 500
 
@@ -84,10 +89,11 @@ def run(schedule: Schedule) -> Told:
     At every instant: no partition has two owners by what applications were told (assigned, and not yet
     revoked or lost). Excused are members that the coordinator has removed since they got it; static
     ones that a generation began without, if the strategy is eager or they said no generation; and those of
-    kafka-python without our help that fell out of the group unheard. When the last step is over and all
-    members run again: each partition that somebody subscribes to gets its one owner, and the group comes to
-    rest, within `SETTLING_MS` and `ROUNDS` generations. What a leader of another client does is counted; it
-    breaks nothing.
+    kafka-python without our help that fell out of the group unheard. No member whose joins our assignors
+    complete refuses one generation's assignment more than `REFUSALS` times. When the last step is over and
+    all members run again: each partition that somebody subscribes to gets its one owner, and the group comes
+    to rest, within `SETTLING_MS` and `ROUNDS` generations. What a leader of another client does is counted;
+    it breaks nothing.
 
     Raises:
         BrokenError: One of them does not hold.
@@ -118,6 +124,7 @@ class _Run:
         self._forfeited: set[tuple[TopicPartition, str]] = set()
         self._names: dict[str, str] = {}  # whose a member id is
         self._removed: set[str] = set()
+        self._refusals: Counter[tuple[str, int]] = Counter()  # by member and generation
         self._planner = ""  # who made the last plan
         self._told = Told()
         self._broken = ""
@@ -156,7 +163,7 @@ class _Run:
             case "lose answer":
                 member.lose_answers(1)
             case "restart":
-                self._restart(member)
+                self._restart(member, step)
             case "leave" | "freeze" | "thaw" if member.frozen != (step.kind == "thaw"):
                 pass  # one that stands still does nothing of that, and one that runs cannot thaw
             case _:
@@ -180,14 +187,10 @@ class _Run:
             ),
         )
 
-    def _restart(self, member: Member) -> None:
-        joined = next(
-            step
-            for step in self._schedule.steps
-            if step.kind == "join" and step.target == member.name.partition(".")[0]
-        )
-        client, assignors = make_client(joined.client, self._schedule.strategy)
-        self._group.restart(member.name, assignors=assignors, client=client)
+    def _restart(self, member: Member, step: Step) -> None:
+        client, assignors = make_client(self._client_of(member.name), self._schedule.strategy)
+        topics = step.topics or member.topics
+        self._group.restart(member.name, topics=topics, assignors=assignors, client=client)
 
     def _current(self, name: str) -> Member | None:
         """The member that runs under this name, restarted or not."""
@@ -206,6 +209,8 @@ class _Run:
                 self._give(event)
             case Led():
                 self._planner = event.member
+            case Rejected() if self._client_of(event.member) == "ours":
+                self._count_refusal(event)
             case Revoked() | Lost():
                 for partition in event.partitions:
                     self._let_go(partition, event.member)
@@ -213,7 +218,8 @@ class _Run:
                 for partition in [one for one, owner in self._owners.items() if owner == event.member]:
                     self._let_go(partition, event.member)
             case AssignmentReceived() if not self._is_gone(event.member):
-                self._forfeited = {one for one in self._forfeited if one[1] != event.member}
+                # Of the rest its application has yet to hear.
+                self._forfeited -= {(partition, event.member) for partition in event.partitions}
             case _:
                 pass
 
@@ -232,6 +238,14 @@ class _Run:
                     f" in generation {event.generation}, and {before} has not let go of it"
                 )
             self._owners[partition] = event.member
+
+    def _count_refusal(self, event: Rejected) -> None:
+        self._refusals[event.member, event.generation] += 1
+        if self._refusals[event.member, event.generation] > REFUSALS:
+            self._broken = self._broken or (
+                f"{event.member} refuses its assignment of generation {event.generation} again and again, at"
+                f" {event.time:.3f} s for the {REFUSALS + 1}th time"
+            )
 
     def _is_excused(self, partition: TopicPartition, name: str) -> bool:
         """Whether a member has a partition by its application's word only."""
@@ -303,20 +317,25 @@ class _Run:
         return told
 
     def _is_ours(self, name: str) -> bool:
-        """Whether a member has our assignor."""
-        name = name.partition(".")[0]
-        return all(
-            step.client in {"ours", "unaided"}
-            for step in self._schedule.steps
-            if step.kind == "join" and step.target == name
-        )
+        """Whether a member has our assignor; so does nobody."""
+        return self._client_of(name) in {"", "ours", "unaided"}
+
+    def _client_of(self, name: str) -> str:
+        """What a member is; empty if it never joined."""
+        first = name.partition(".")[0]
+        joins = (step for step in self._schedule.steps if step.kind == "join" and step.target == first)
+        return next((step.client for step in joins), "")
 
     def _is_unnoticed(self, topic: str, running: Sequence[Member]) -> bool:
         """Whether only static members that changed their subscription want a topic.
 
         One that restarts with another subscription makes no rebalance (KIP-345).
         """
-        changed = {step.target for step in self._schedule.steps if step.kind == "subscribe"}
+        changed = {
+            step.target
+            for step in self._schedule.steps
+            if step.kind in {"subscribe", "restart"} and step.topics
+        }
         return all(
             member.instance_id is not None and member.name.partition(".")[0] in changed
             for member in running

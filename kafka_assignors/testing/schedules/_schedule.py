@@ -41,7 +41,7 @@ WEIGHTS: Final[Mapping[Kind, int]] = {
     "join": 8,
     "leave": 3,
     "crash": 3,
-    "restart": 5,
+    "restart": 10,
     "freeze": 2,
     "thaw": 4,
     "pause": 2,
@@ -82,8 +82,9 @@ _BECOMES: Final[Mapping[Kind, str]] = {
 }
 _ENDS: Final[Mapping[Kind, str]] = {"thaw": "frozen", "resume": "paused", "reconnect": "cut off"}
 _FEW: Final = 16  # steps of which any two are tried to leave out together
-_STATIC: Final = (0, 0.2, 0.2, 1)  # of the members
+_STATIC: Final = (0, 0.2, 0.5, 1, 1)  # of the members; only these restart, and that showed the rarest faults
 _ALL_TOPICS: Final = 0.5  # of the subscriptions
+_RESTARTS_OTHERWISE: Final = 0.2  # of the restarts, with another subscription
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class Step:
         after_ms: Milliseconds since the step before.
         kind: What happens.
         target: To which member or topic; empty for the coordinator.
-        topics: What the member subscribes to.
+        topics: What the member subscribes to; empty for one that restarts with the same topics.
         client: What the member is that joins.
         poll_ms, work_ms, latency_ms: Its pace, and how far it is from the coordinator.
         static: Whether it is a static member.
@@ -298,7 +299,8 @@ class _Draw:
             del self._alive[target]
         elif kind in _BECOMES:
             self._alive[target] = _BECOMES[kind]
-        return Step(kind=kind, target=target, topics=self._wanted() if kind == "subscribe" else ())
+        changes = kind == "subscribe" or (kind == "restart" and self._random.random() < _RESTARTS_OTHERWISE)
+        return Step(kind=kind, target=target, topics=self._wanted() if changes else ())
 
     def _topic_step(self, kind: Kind) -> Step | None:
         target = self._random.choice(list(self._started))

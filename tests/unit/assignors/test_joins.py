@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
@@ -103,20 +102,16 @@ def test_an_assignment_of_other_topics_than_are_subscribed_to_is_refused(
 ) -> None:
     coordinator = made()
     coordinator._generation = object()
-    coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE
     coordinator._subscription = SimpleNamespace(subscription={*topics})
     assignment = ConsumerProtocolAssignment(0, [("orders", [0, 1])], b"").encode()
     assert joins._is_refused(coordinator, ended(coordinator, assignment)) is refused
     another = joins._Ended(object(), assignment, 0.0)
     assert not joins._is_refused(coordinator, another)
-    coordinator._rebalance_protocol = RebalanceProtocol.EAGER
-    assert not joins._is_refused(coordinator, ended(coordinator, assignment))
 
 
 @pytest.mark.parametrize("junk", [b"", b"\0", b"\0\0\xff\xff\xff\xfe"])
 def test_an_assignment_that_cannot_be_read_is_not_in_the_way_of_the_next_join(junk: bytes) -> None:
     coordinator = made()
     coordinator._generation = object()
-    coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE
     coordinator._subscription = SimpleNamespace(subscription={"orders"})
     assert not joins._is_refused(coordinator, ended(coordinator, junk))
