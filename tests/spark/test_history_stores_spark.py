@@ -344,7 +344,7 @@ def test_a_full_store_ends_a_batch_and_keeps_what_it_has(
 def test_a_commit_whose_answer_is_lost_is_there_once(
     spark: SparkSession, object_store: ObjectStore, archive: Archive, times: int | None
 ) -> None:
-    hasty = opened(archive, **ENDS_SOON)
+    hasty = opened(archive, **(ENDS_SOON if times is None else {}))
     lost = busy(method="PUT", path=r"records/_delta_log/\d+\.json$", times=times, done=True)
     with object_store.failing(lost):
         if times is None:
@@ -387,9 +387,11 @@ add(spark_session("local[1]"), Archive(sys.argv[1]), [generation(3, 2, "a")])
         start_new_session=True,
     )
     with object_store.failing(HELD[point]) as struck:
-        struck.wait()
-        os.killpg(writer.pid, signal.SIGKILL)
-        assert writer.wait() == -signal.SIGKILL
+        try:
+            struck.wait()
+        finally:
+            os.killpg(writer.pid, signal.SIGKILL)
+            assert writer.wait() == -signal.SIGKILL
     if HELD[point].done:
         wait_until(
             lambda: [] if opened(archive).version > archive.version else ["it"], 60, "a commit on its way"
