@@ -1,8 +1,8 @@
 """What a group is expected to have done, asserted on its timeline."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, Literal, Never
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, Literal, Never, Self
 
 from kafka import TopicPartition
 
@@ -10,13 +10,14 @@ from kafka_assignors._timelines.best import Weights, best_plan, find_settled, un
 from kafka_assignors._timelines.chart import chart
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
-    Committed,
-    Consumed,
-    StateReported,
+    Holding,
     format_partitions,
     name_of,
 )
 from kafka_assignors._timelines.facts import TimelineFacts
+from kafka_assignors._timelines.holdings import find_kept
+from kafka_assignors._timelines.lines import lines_of
+from kafka_assignors._timelines.losses import in_ranges, named, why_missing, why_twice
 from kafka_assignors._timelines.ownership import Reading
 from kafka_assignors._timelines.rebalances import Rebalance
 from kafka_assignors._timelines.records import find_longest_silence
@@ -30,7 +31,6 @@ _ROWS_SHOWN: Final = 12
 _EVENTS_SHOWN: Final = 40
 _AROUND: Final = 0.1  # of the time in question, shown before and after it
 _CHART_WIDTH: Final = 100
-_NOISE: Final = Consumed | StateReported | Committed
 
 
 class TimelineAssertions(TimelineFacts):
@@ -57,6 +57,7 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: They are not, or there is no such generation.
         """
+        __tracebackhide__ = True
         rebalance = _generation(self, at)
         # A static member that restarts in a generation is in it once.
         holdings = {self.identity[name]: each for name, each in rebalance.assignments.items()}
@@ -106,6 +107,7 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One moved more.
         """
+        __tracebackhide__ = True
         settled = find_settled(self.rebalances, self.events, self.identity, weights)
         wrong = [one for one in settled if one.generations[-1] > after and len(one.moves) > one.least]
         if not wrong:
@@ -140,6 +142,7 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One had.
         """
+        __tracebackhide__ = True
         if reading == "callback":
             overlaps = self.overlaps("callback")
             headline = "two members' applications had the same partitions at once"
@@ -189,6 +192,7 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One did.
         """
+        __tracebackhide__ = True
         pauses = _without_owner if by == "ownership" else _without_records
         long = [
             (end - start, start, partition)
@@ -213,24 +217,33 @@ class TimelineAssertions(TimelineFacts):
         )
 
     def assert_all_consumed(self, produced: Mapping[TopicPartition, int]) -> None:
-        """Every record was reported by some member.
+        """No record was lost.
+
+        Of members whose applications say what they have processed (`Seat.processed`), what they said counts;
+        of others, what their polls returned. The message names which it is.
 
         Args:
             produced: Partition -> the number of its records, as `Load.stop` returns it.
 
         Raises:
-            AssertionError: Some were not; the message counts them.
+            AssertionError: Some were lost; the message counts them, and says who polled and committed them.
         """
+        __tracebackhide__ = True
         missing = self.missing(produced)
         if not missing:
             return
         times = [report.time for partition in missing for report in self.deliveries.get(partition, ())]
         count = sum(map(len, missing.values()))
+        word, counts = self._handled
         _fail(
             self,
-            f"{count} of {sum(produced.values())} records were not consumed",
+            f"{count} of {sum(produced.values())} records were not {word} ({counts})",
             [
-                f"{name_of(partition)}: {len(offsets)} of {produced[partition]}, offsets {_ranges(offsets)}"
+                named(
+                    partition,
+                    f"{len(offsets)} of {produced[partition]}, offsets {in_ranges(offsets)}",
+                    why_missing(self, partition, offsets),
+                )
                 for partition, offsets in sorted(missing.items())
             ],
             since=min(times, default=self.begin),
@@ -239,21 +252,85 @@ class TimelineAssertions(TimelineFacts):
         )
 
     def assert_no_duplicates(self) -> None:
-        """No record was reported twice.
+        """No record came twice; what counts is as in `assert_all_consumed`.
 
         Raises:
-            AssertionError: Some were; the message counts them.
+            AssertionError: Some did; the message counts them, and names who had not committed them.
         """
+        __tracebackhide__ = True
         duplicates = self.duplicates()
         if duplicates:
+            word, counts = self._handled
             _fail(
                 self,
-                f"{sum(duplicates.values())} records were consumed more than once",
-                [f"{name_of(partition)}: {count}" for partition, count in sorted(duplicates.items())],
+                f"{sum(duplicates.values())} records were {word} more than once ({counts})",
+                [
+                    named(partition, str(count), why_twice(self, partition))
+                    for partition, count in sorted(duplicates.items())
+                ],
                 since=self.begin,
                 until=self.end,
                 partitions=duplicates,
             )
+
+    @property
+    def _handled(self) -> tuple[str, str]:
+        """The word for what counts for losses, and what that is."""
+        if not self.processing:
+            return "consumed", "what counts is what polls returned"
+        if self.processing >= {*self.members}:
+            return "processed", "what counts is what applications say"
+        return "processed", "what counts is what applications say, and what polls returned to the others"
+
+    def assert_released_on_revoke(self, what: str | None = None) -> None:
+        """When a member's listener had returned, it had let go of all it held for partitions that went.
+
+        Args:
+            what: Only what is called so in `Seat.holds`; by default everything.
+
+        Raises:
+            AssertionError: Something was still held. Or nothing was ever held, so there is nothing to judge.
+        """
+        __tracebackhide__ = True
+        holdings = [one for one in self.of(Holding) if what in (None, one.what)]
+        if not holdings:
+            raise AssertionError(
+                f"no application held {what or 'anything'}: it says so by seat.holds(partition, what)"
+            )
+        kept = [one for one in find_kept(self.events) if what in (None, one.held.what)]
+        if not kept:
+            return
+        faults = []
+        for (member, thing, partition), time, kind, until in kept:
+            later = "never let go of it" if until is None else f"let go of it at {until - self.begin:.3f} s"
+            faults.append(
+                f"{name_of(partition)}: {member} held its {thing} when the partition was {kind}"
+                f" at {time - self.begin:.3f} s, and {later}"
+            )
+        _fail(
+            self,
+            "members held on to what they had for partitions that were taken from them",
+            faults,
+            since=kept[0].time,
+            until=kept[-1].time,
+            partitions=[one.held.partition for one in kept],
+        )
+
+    def assert_that(self, holds: Callable[[Self], Iterable[str]], what: str) -> None:
+        """A rule of your own holds.
+
+        Args:
+            holds: Gets the timeline, and returns what is wrong, a sentence each; nothing if all is well.
+            what: What is wrong then, for the message's first line.
+
+        Raises:
+            AssertionError: Something is wrong; the message shows the timeline, too.
+        """
+        __tracebackhide__ = True
+        faults = [*holds(self)]
+        if faults:
+            partitions = {one.partition for one in self.ownership()}
+            _fail(self, what, faults, since=self.begin, until=self.end, partitions=partitions)
 
     def assert_no_rebalance(self, *, after: int) -> None:
         """No member came to a newer generation, as when a static member restarts in time.
@@ -264,6 +341,7 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One did.
         """
+        __tracebackhide__ = True
         newer = [one for one in self.rebalances if one.generation > after]
         if newer:
             _fail(
@@ -281,6 +359,7 @@ class TimelineAssertions(TimelineFacts):
 
 
 def _generation(timeline: TimelineFacts, number: int | None) -> Rebalance:
+    __tracebackhide__ = True
     if not timeline.rebalances:
         raise AssertionError("no member was ever assigned anything: wait until the group is stable")
     if number is None:
@@ -343,6 +422,7 @@ def _fail(
     until: float,
     partitions: Iterable[TopicPartition],
 ) -> Never:
+    __tracebackhide__ = True  # pytest shows the caller's line, and the message
     shown = [f"  {fault}" for fault in faults[:_FAULTS_SHOWN]]
     if len(faults) > _FAULTS_SHOWN:
         shown.append(f"  … and {len(faults) - _FAULTS_SHOWN} more")
@@ -355,10 +435,7 @@ def _fail(
             timeline, width=_CHART_WIDTH, reading="callback", partitions=rows, since=begin, until=end
         )
         parts += [drawn, ""]
-    events = [
-        event for event in timeline.events if begin <= event.time <= end and not isinstance(event, _NOISE)
-    ]
-    lines = [timeline.line(event) for event in events]
+    lines = [*lines_of((event for event in timeline.events if begin <= event.time <= end), timeline.begin)]
     if len(lines) > _EVENTS_SHOWN:
         half = _EVENTS_SHOWN // 2
         left_out = len(lines) - 2 * half
@@ -377,15 +454,3 @@ def _loads(loads: Iterable[int]) -> str:
 def _numbers(generations: Sequence[int]) -> str:
     word = "generation" if len(generations) == 1 else "generations"
     return f"{word} {', '.join(map(str, generations))}"
-
-
-def _ranges(offsets: Sequence[int]) -> str:
-    """Ascending offsets in short: "3..5, 9"."""
-    runs: list[list[int]] = []
-    for offset in offsets:
-        if runs and offset == runs[-1][1] + 1:
-            runs[-1][1] = offset
-        else:
-            runs.append([offset, offset])
-    shown = [f"{first}..{last}" if last > first else str(first) for first, last in runs[:_FAULTS_SHOWN]]
-    return ", ".join([*shown, "…"] if len(runs) > _FAULTS_SHOWN else shown)

@@ -169,14 +169,13 @@ class Rejected(OfPartitions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Consumed(Happened):
-    """A poll returned records.
+class OfRecords(Happened):
+    """An event that is about records.
 
     Attributes:
         records: (partition, first offset, last offset), ranges without holes.
     """
 
-    kind = "records"
     records: tuple[tuple[TopicPartition, int, int], ...] = ()
 
     def _details(self) -> Iterator[str]:
@@ -185,15 +184,47 @@ class Consumed(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Committed(Happened):
-    """The command to commit was done."""
+class Consumed(OfRecords):
+    """A poll returned records."""
+
+    kind = "records"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processed(OfRecords):
+    """An application said that it is done with records: `Seat.processed`."""
+
+    kind = "processed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfPositions(Happened):
+    """An event that is about a commit.
+
+    Attributes:
+        positions: Partition -> the offset to go on at, the last record's plus one. Only what differs from
+            the member's last commit.
+    """
+
+    positions: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+    def _details(self) -> Iterator[str]:
+        return _each_position(self.positions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed(OfPositions):
+    """The coordinator has a member's positions, whoever asked for it: application, kit or the client's timer.
+
+    Of members of Java's client only what the kit commits.
+    """
 
     kind = "committed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitFailed(Happened):
-    """The commit after a poll failed; it is not tried again.
+class CommitFailed(OfPositions):
+    """A commit was refused, or the client could not even send it.
 
     Attributes:
         text: The error.
@@ -201,6 +232,60 @@ class CommitFailed(Happened):
 
     kind = "commit_failed"
     text: str = ""
+
+    def _details(self) -> Iterator[str]:
+        yield from _each_position(self.positions)
+        yield self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted(Happened):
+    """A fact of an application's own: `Seat.note`.
+
+    Attributes:
+        name: What it is about.
+        value: Anything that has JSON.
+    """
+
+    kind = "note"
+    name: str = ""
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding(_ShownPartitions):
+    """An application has something of its own for partitions: `Seat.holds`.
+
+    Attributes:
+        what: A cache, a lock, a file...
+    """
+
+    kind = "holds"
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released(_ShownPartitions):
+    """An application let go of something that it had for partitions: `Seat.releases`.
+
+    Attributes:
+        what: As in `Holding`.
+    """
+
+    kind = "releases"
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obeyed(Happened):
+    """A member did what it was told, where no other event says so.
+
+    Attributes:
+        command: The command.
+    """
+
+    kind = "obeyed"
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,8 +422,13 @@ Event = (
     | Lost
     | Rejected
     | Consumed
+    | Processed
     | Committed
     | CommitFailed
+    | Noted
+    | Holding
+    | Released
+    | Obeyed
     | Failed
     | Subscribed
     | Unsubscribed
@@ -389,6 +479,8 @@ def _decoded(name: str, value: Any) -> tuple[str, Any]:
         case "ranges":
             ranges = ((TopicPartition(topic, one), first, last) for topic, one, first, last in value)
             return "records", tuple(ranges)
+        case "positions":
+            return name, {TopicPartition(topic, one): offset for topic, one, offset in value}
         case "topics" | "subscription" if value is not None:
             return name, tuple(value)
         case _:
@@ -413,6 +505,10 @@ def identities(events: Iterable[Event]) -> dict[str, str]:
 def name_of(partition: TopicPartition) -> str:
     """A partition as people write it: "orders-3"."""
     return f"{partition.topic}-{partition.partition}"
+
+
+def _each_position(positions: Mapping[TopicPartition, int]) -> Iterator[str]:
+    return (f"{name_of(partition)}: {offset}" for partition, offset in sorted(positions.items()))
 
 
 def format_partitions(partitions: Iterable[TopicPartition]) -> str:

@@ -1,5 +1,6 @@
 """What follows from the events of a group: who owned what when, its generations and its records."""
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cached_property
@@ -7,7 +8,8 @@ from typing import Self, TypeVar
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import NO_GENERATION, Event, Happened, identities
+from kafka_assignors._timelines.events import NO_GENERATION, Consumed, Event, Happened, identities
+from kafka_assignors._timelines.lines import line, lines_of
 from kafka_assignors._timelines.marks import Mark, find_marks
 from kafka_assignors._timelines.ownership import (
     Gap,
@@ -32,6 +34,8 @@ from kafka_assignors._timelines.records import (
     find_deliveries,
     find_longest_silence,
     find_missing,
+    find_processing,
+    handled_by,
     runs_of,
 )
 
@@ -118,24 +122,34 @@ class TimelineFacts:
 
     @cached_property
     def deliveries(self) -> Deliveries:
-        """Partition -> first offset, last offset and time of each report of its records."""
-        return find_deliveries(self.events)
+        """Partition -> first offset, last offset, time and member of each poll's records."""
+        return find_deliveries(self.of(Consumed))
+
+    @cached_property
+    def processing(self) -> frozenset[str]:
+        """The members whose applications say what they have processed: `Seat.processed`."""
+        return find_processing(self.events)
+
+    @cached_property
+    def handled(self) -> Deliveries:
+        """As `deliveries`, of what counts for losses: of members in `processing` what they processed."""
+        return find_deliveries(handled_by(self.events, self.processing))
 
     def consumed(self) -> Mapping[TopicPartition, tuple[tuple[int, int], ...]]:
         """The offsets that were reported by anybody: partition -> (first, last) of each run, ascending."""
         return runs_of(self.deliveries)
 
     def missing(self, produced: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, tuple[int, ...]]:
-        """The offsets that nobody reported; partitions without any are left out.
+        """The offsets that nobody handled; partitions without any are left out.
 
         Args:
             produced: Partition -> the number of its records, whose offsets are 0 to that number less one.
         """
-        return find_missing(self.consumed(), produced)
+        return find_missing(runs_of(self.handled), produced)
 
     def duplicates(self) -> Mapping[TopicPartition, int]:
         """How many deliveries came on top of each record's first; partitions without any are left out."""
-        return count_duplicates(self.deliveries)
+        return count_duplicates(self.handled)
 
     def longest_silence(
         self, *, since: float | None = None, until: float | None = None
@@ -158,15 +172,18 @@ class TimelineFacts:
         """What was done to members or what they did to the group: joins, crashes, freezes..."""
         return find_marks(self.events)
 
-    def describe(self, last: int | None = None) -> str:
+    def describe(self, last: int | None = None, *, each: bool = False) -> str:
         """The events as text, a line each, times counted from the first event.
 
+        Where many in a row are of records and commits, there is one line for each member and kind.
+
         Args:
-            last: How many to show, from the end; all by default.
+            last: How many lines to show, from the end; all by default.
+            each: A line for each event, however many there are.
         """
-        shown = self.events if last is None else self.events[-last:]
-        return "\n".join(map(self.line, shown))
+        lines = map(self.line, self.events) if each else lines_of(self.events, self.begin)
+        return "\n".join(lines if last is None else deque(lines, last))
 
     def line(self, event: Event) -> str:
         """One event as `describe` shows it."""
-        return f"{event.time - self.begin:8.3f} {event}"
+        return line(event, self.begin)

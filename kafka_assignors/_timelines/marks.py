@@ -24,6 +24,7 @@ SIGNS: Final[Mapping[str, Sign]] = {
     "thawed": Sign("t", "thaws", "thaw"),
     "paused": Sign("p", "stops polling", "stop polling"),
     "resumed": Sign("r", "polls again", "poll again"),
+    "commit_failed": Sign("c", "cannot commit", "cannot commit"),
     "subscribed": Sign("s", "subscribes anew", "subscribe anew"),
     "unsubscribed": Sign("u", "unsubscribes", "unsubscribe"),
 }

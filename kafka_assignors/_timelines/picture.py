@@ -12,16 +12,19 @@ from kafka import TopicPartition
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import blended_transform_factory
 
-from kafka_assignors._timelines.events import name_of
+from kafka_assignors._timelines.events import Committed, name_of
 from kafka_assignors._timelines.marks import SIGNS, Mark, colour_groups
 from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+
     from kafka_assignors._timelines.facts import TimelineFacts
     from kafka_assignors._timelines.ownership import Reading
 
@@ -41,6 +44,7 @@ _ROWS_AT_MOST: Final = 12.0  # all rows together: many of them become thinner
 _ROWS_AT_LEAST: Final = 1.2
 _ROW_WITH_NAME: Final = 0.13  # thinner rows have no names of their own
 _ROW_WITH_MEMBERS: Final = 0.2  # and in thinner ones than this the members' names would not fit
+_TICK: Final = 0.22  # of a commit, as a part of its row
 _LANE: Final = 0.17
 _LANES: Final = 5
 _MARGIN: Final = 0.15
@@ -105,7 +109,8 @@ def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: st
     labels = _placed(timeline.marks, scale)
     lanes = 1 + max((label.lane for label in labels), default=-1)
     groups = colour_groups(timeline.members, timeline.identity)
-    left = _MARGIN + 0.1 + max((_text_width(name, _FONT) for name in _row_names(scale)), default=0.0)
+    widths = [_text_width("generation", _SMALL), *(_text_width(name, _FONT) for name in _row_names(scale))]
+    left = _MARGIN + 0.1 + max(widths)
     head = _LANE * (lanes + 1) + _MARGIN + (0.3 if title else 0.0)
     width, height = left + _WIDTH + _LEGEND_WIDTH, _AXIS + scale.height + head
     # Text stays text in SVG, and the same timeline gives the same file.
@@ -119,11 +124,13 @@ def draw(timeline: "TimelineFacts", path: Path, *, reading: "Reading", title: st
         _prepare(axes, scale)
         styles = _styles(groups)
         _draw_owned(axes, scale, owned, styles, timeline.identity)
+        commits = timeline.of(Committed)
+        _draw_commits(axes, scale, commits)
         _draw_gaps(axes, scale, timeline.gaps(reading))
         _draw_overlaps(axes, scale, timeline.overlaps(reading), styles, timeline.identity)
         _draw_rebalances(axes, scale, [(one.start, one.end, one.generation) for one in timeline.rebalances])
         _draw_labels(axes, scale, labels)
-        _draw_legend(axes, groups, styles, room=scale.height + head - _MARGIN)
+        _draw_legend(axes, groups, styles, room=scale.height + head - _MARGIN, commits=bool(commits))
         if title:
             figure.text(left / width, 1 - _MARGIN / height, title, va="top", fontsize=_FONT + 2)
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
@@ -213,6 +220,20 @@ def _draw_owned(
                 zorder=1,
             )
         )
+
+
+def _draw_commits(axes: Axes, scale: _Scale, commits: Iterable[Committed]) -> None:
+    """A tick at the foot of the partition's bar; in thin rows there is no room for any."""
+    at = [
+        (scale.at(one.time), scale.rows[partition])
+        for one in commits
+        for partition in one.positions
+        if partition in scale.rows
+    ]
+    if at and scale.row >= _ROW_WITH_NAME:
+        times = [time for time, _ in at]
+        feet = [row + _thickness(scale) / 2 for _, row in at]
+        axes.vlines(times, [foot - _TICK for foot in feet], feet, color=_INK, linewidth=0.7, zorder=4)
 
 
 def _draw_gaps(axes: Axes, scale: _Scale, gaps: Iterable[Gap]) -> None:
@@ -354,18 +375,25 @@ def _in_lanes(groups: Sequence[tuple[str, list[Mark]]], scale: _Scale) -> list[_
 
 
 def _draw_legend(
-    axes: Axes, groups: Mapping[str, Sequence[str]], styles: Mapping[str, _Style], room: float
+    axes: Axes,
+    groups: Mapping[str, Sequence[str]],
+    styles: Mapping[str, _Style],
+    room: float,
+    *,
+    commits: bool,
 ) -> None:
-    signs = [
+    boxes = [
         Rectangle((0, 0), 1, 1, facecolor=_INK, linewidth=0, label="no owner"),
         Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=_INK, linewidth=1.2, label="two owners at once"),
         Rectangle((0, 0), 1, 1, facecolor=_BAND, alpha=2 * _BAND_ALPHA, linewidth=0, label="rebalance"),
     ]
+    ticks = [Line2D([], [], color=_INK, marker="|", markersize=6, linestyle="none", label="commit")]
+    signs: list[Artist] = [*boxes, *(ticks if commits else [])]
     most = max(3, int(room / _LEGEND_ROW) - len(signs) - 1)
     names = list(groups)
     if len(names) > most:
         names = names[: most - 1]
-    entries: list[Patch] = [styles[name].patch(_shortened(", ".join(groups[name]))) for name in names]
+    entries: list[Artist] = [styles[name].patch(_shortened(", ".join(groups[name]))) for name in names]
     if len(names) < len(groups):
         entries.append(Patch(alpha=0, label=f"… and {len(groups) - len(names)} more"))
     axes.legend(

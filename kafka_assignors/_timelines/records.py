@@ -2,20 +2,21 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Consumed, Event
+from kafka_assignors._timelines.events import Consumed, Event, OfRecords, Processed, Started
 
 
 class Delivery(NamedTuple):
-    """A report of one partition's records, offsets `first` to `last`, at `time`."""
+    """A member's report of one partition's records, offsets `first` to `last`, at `time`."""
 
     first: int
     last: int
     time: float
+    member: str
 
 
 Deliveries = Mapping[TopicPartition, list[Delivery]]
@@ -25,19 +26,37 @@ Runs = Mapping[TopicPartition, tuple[tuple[int, int], ...]]
 """Partition -> (first, last) offset of each run without holes, ascending."""
 
 
-def find_deliveries(events: Iterable[Event]) -> Deliveries:
+def find_deliveries(events: Iterable[OfRecords]) -> Deliveries:
     """The reports by partition."""
     found: dict[TopicPartition, list[Delivery]] = defaultdict(list)
     for event in events:
-        for partition, first, last in event.records if isinstance(event, Consumed) else ():
-            found[partition].append(Delivery(first, last, event.time))
+        for partition, first, last in event.records:
+            found[partition].append(Delivery(first, last, event.time, event.member))
     return found
+
+
+def find_processing(events: Iterable[Event]) -> frozenset[str]:
+    """The members whose applications say what they have processed: all of a client of which one did.
+
+    One that crashes before its first word is no less an application that says so.
+    """
+    clients = {event.member: event.client for event in events if isinstance(event, Started)}
+    said = {event.member for event in events if isinstance(event, Processed)}
+    speaking = {clients[member] for member in said if clients.get(member)}
+    return frozenset(said | {member for member, client in clients.items() if client in speaking})
+
+
+def handled_by(events: Iterable[Event], processing: Collection[str]) -> Iterator[OfRecords]:
+    """The reports that count for losses: what was processed, of members that say so, else what was polled."""
+    for event in events:
+        if isinstance(event, Processed) or (isinstance(event, Consumed) and event.member not in processing):
+            yield event
 
 
 def runs_of(deliveries: Deliveries) -> Runs:
     """The offsets that were reported by anybody."""
     return {
-        partition: tuple(_merged((one.first, one.last) for one in reports))
+        partition: tuple(merged((one.first, one.last) for one in reports))
         for partition, reports in deliveries.items()
     }
 
@@ -98,7 +117,7 @@ def find_longest_silence(
     return max(pauses, key=lambda pause: pause.seconds)
 
 
-def _merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Ranges (first, last) in any order as ascending runs that neither touch nor overlap."""
     run: tuple[int, int] | None = None
     for first, last in sorted(ranges):

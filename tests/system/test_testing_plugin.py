@@ -700,3 +700,22 @@ def test_clients_places_and_security_that_make_no_sense_are_refused(
     arguments: list[str], message: str, pytester: pytest.Pytester
 ) -> None:
     assert message in usage_error(pytester, *arguments)
+
+
+def test_what_failed_is_shown_by_the_test_s_line_and_a_message_without_the_kit_s_own_frames(
+    pytester: pytest.Pytester,
+) -> None:
+    result = run(
+        pytester,
+        """
+        from kafka_assignors.testing import Timeline
+
+        def test():
+            Timeline(()).assert_balanced()
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    printed = result.stdout.str()
+    assert "no member was ever assigned anything: wait until the group is stable" in printed
+    assert ">       Timeline(()).assert_balanced()" in printed
+    assert "kafka_assignors/" not in printed

@@ -288,7 +288,7 @@ def obey_commit(client: Any, *before: str) -> list[str]:
 
 def test_a_commit_amid_a_rebalance_is_done_when_polls_have_completed_it() -> None:
     client = Rebalancing(3)
-    assert obey_commit(client) == ["committed"]
+    assert obey_commit(client) == ["obeyed"]
     assert client.left == 0
 
 

@@ -25,7 +25,8 @@ import confluent_kafka.admin
 from confluent_kafka import KafkaException
 
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors._timelines.events import NO_GENERATION, Consumed, Event
+from kafka_assignors._timelines.events import NO_GENERATION, Event, Processed, Started, name_of
+from kafka_assignors._timelines.records import handled_by
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups import stability
@@ -272,6 +273,7 @@ class ConsumerGroup:
         Raises:
             GroupNotStableError: It did not come to hold, or a member ended by itself meanwhile.
         """
+        __tracebackhide__ = True
         deadline = Deadline(self.timeout if timeout is None else timeout)
         with self._changed:
             while not predicate():
@@ -306,6 +308,7 @@ class ConsumerGroup:
             GroupNotStableError: It did not happen, or a member ended by itself. The message says what each
                 member and the coordinator said at last.
         """
+        __tracebackhide__ = True
         deadline = Deadline(self.timeout if timeout is None else timeout)
         stable: tuple[float, StableGroup] | None = None
         while True:
@@ -338,35 +341,48 @@ class ConsumerGroup:
                 self._changed.wait(_LOOK_SECONDS)
 
     def wait_consumed(self, load: Load, timeout: float | None = None) -> None:
-        """Wait until members have reported every record of the load that the brokers acknowledged up to now.
+        """Wait until members are done with every record of the load that the brokers acknowledged up to now.
+
+        What counts is as in `Timeline.assert_all_consumed`: what applications say they have processed, or
+        what polls returned where none says so.
 
         Raises:
             GroupNotStableError: They have not; the message counts what is missing.
         """
+        __tracebackhide__ = True
         produced = load.produced
         deadline = Deadline(self.timeout if timeout is None else timeout)
-        with self._changed:
-            seen = self.event_count
-            missing = {one: {*offsets} for one, offsets in self.timeline.missing(produced).items()}
-        while missing:
+        seen = 0
+        processing: frozenset[str] = frozenset()
+        missing: dict[TopicPartition, set[int]] = {one: set() for one in produced}
+        while True:
+            with self._changed:
+                # Only what is new: timelines grow long, and this is asked often.
+                events = self.events_since(seen)
+                if not seen or any(isinstance(one, Processed | Started) for one in events):
+                    timeline = self.timeline
+                    if not seen or timeline.processing != processing:
+                        missing = {one: {*offsets} for one, offsets in timeline.missing(produced).items()}
+                        processing = timeline.processing
+                seen += len(events)
+            for event in handled_by(events, processing):
+                for partition, first, last in event.records:
+                    if partition in missing:
+                        missing[partition].difference_update(range(first, last + 1))
+            missing = {partition: offsets for partition, offsets in missing.items() if offsets}
+            if not missing:
+                return
+            word = "processed" if processing else "consumed"
             wrong = [
-                f"{partition.topic}-{partition.partition}: {len(offsets)} of {produced[partition]} missing,"
+                f"{name_of(partition)}: {len(offsets)} of {produced[partition]} missing,"
                 f" the first is {min(offsets)}"
                 for partition, offsets in sorted(missing.items())
             ]
             if deadline.passed:
                 wrong += self._log_ends(missing)
-            self._give_up_if("all records to be consumed", wrong, deadline)
+            self._give_up_if(f"all records to be {word}", wrong, deadline)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
-                # Only what is new: timelines grow long, and this is asked often.
-                events = self.events_since(seen)
-            seen += len(events)
-            consumed = (one for event in events if isinstance(event, Consumed) for one in event.records)
-            for partition, first, last in consumed:
-                if partition in missing:
-                    missing[partition].difference_update(range(first, last + 1))
-            missing = {partition: offsets for partition, offsets in missing.items() if offsets}
 
     def _log_ends(self, partitions: Collection[TopicPartition]) -> list[str]:
         """Where the brokers' logs end: whether what is missing is there at all."""
@@ -409,6 +425,7 @@ class ConsumerGroup:
         return {member.member_id: member.name for member in self.members.values()}
 
     def _give_up_if(self, what: str, wrong: Sequence[str], deadline: Deadline) -> None:
+        __tracebackhide__ = True
         members = [*self.members.values()]
         ended = [f"{member.name} ended by itself" for member in members if member.ended_by_itself]
         if not ended and not deadline.passed:

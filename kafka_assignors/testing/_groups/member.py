@@ -10,7 +10,6 @@ from kafka_assignors._timelines.events import (
     NO_GENERATION,
     AssignmentReceived,
     Closed,
-    Committed,
     Crashed,
     Event,
     Exited,
@@ -19,6 +18,7 @@ from kafka_assignors._timelines.events import (
     Happened,
     Joining,
     Lost,
+    Obeyed,
     Paused,
     Resumed,
     Revoked,
@@ -195,6 +195,7 @@ class Member:
             RuntimeError: The member could not do it, or has ended.
             GroupNotStableError: No answer came, for instance because the member is frozen.
         """
+        __tracebackhide__ = True
         name = command["command"]
         seen = len(self._events)
         self._runner.send(command)
@@ -224,6 +225,7 @@ class Member:
             RuntimeError: The member has ended.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
+        __tracebackhide__ = True
         answer = self._ask(StateReported, command="state")
         return MemberState(
             generation=answer.generation,
@@ -244,6 +246,7 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
+        __tracebackhide__ = True
         names = [topics] if isinstance(topics, str) else [*topics]
         if wait:
             self._ask(Subscribed, command="subscribe", topics=names)
@@ -258,6 +261,7 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
+        __tracebackhide__ = True
         self._ask(Unsubscribed, command="unsubscribe")
         self.topics = ()
 
@@ -268,7 +272,8 @@ class Member:
             RuntimeError: The member could not, for instance because a rebalance is on and it does not poll.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        self._ask(Committed, command="commit")
+        __tracebackhide__ = True
+        self._ask(Obeyed, command="commit")
 
     def pause_polling(self) -> None:
         """Make the member stop to poll, as an application that hangs; its heartbeats go on.
@@ -277,6 +282,7 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
+        __tracebackhide__ = True
         self._ask(Paused, command="pause")
         self.paused = True
 
@@ -287,6 +293,7 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
+        __tracebackhide__ = True
         self._ask(Resumed, command="resume")
         self.paused = False
 
@@ -299,6 +306,7 @@ class Member:
         Raises:
             GroupNotStableError: The process does not end.
         """
+        __tracebackhide__ = True
         self._told_to_end = True
         self._runner.send({"command": "leave"})
         if not wait:
@@ -366,6 +374,7 @@ class Member:
             GroupNotStableError: It does not end.
             NotInAThreadError: It is to crash and runs in a thread.
         """
+        __tracebackhide__ = True
         if crash:
             self.crash()
         else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
+import json
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +14,7 @@ from kafka_assignors.testing._groups import clients
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kafka_assignors.testing._groups.clients import Client, ClientName, Report
+    from kafka_assignors.testing._groups.clients import Client, ClientName, Pair, Report
     from kafka_assignors.testing._groups.config import WorkerConfig
 
 
@@ -26,8 +28,11 @@ class Seat:
             consumer = seat.observe(KafkaConsumer(**seat.kafka_python()))
             consumer.subscribe(seat.topics)
             while not seat.leaving:
-                for partition, records in consumer.poll(timeout_ms=500).items():
-                    ...
+                for records in consumer.poll(timeout_ms=500).values():
+                    for record in records:
+                        ...
+                        seat.processed(record)
+                consumer.commit()
             consumer.close()
 
     Attributes:
@@ -64,8 +69,12 @@ class Seat:
         return self._settings("kafka-python")
 
     def librdkafka(self) -> dict[str, Any]:
-        """The same for confluent-kafka's Consumer."""
-        return self._settings("confluent-kafka")
+        """The same for confluent-kafka's Consumer.
+
+        An `on_commit` among them reports commits that are asynchronous or made by the client's timer.
+        """
+        callbacks = clients.load("confluent-kafka").callbacks(self._report)
+        return {**self._settings("confluent-kafka"), **callbacks}
 
     def aiokafka(self) -> dict[str, Any]:
         """The same for aiokafka's AIOKafkaConsumer."""
@@ -97,8 +106,91 @@ class Seat:
         self.observed = clients.load(found[0]).observe(consumer, self._report, self._before_poll)
         return cast("Any", self.observed).consumer
 
+    # What the application says of itself
+
+    def processed(self, *records: Any) -> None:
+        """Say that the application is done with records: all that they were to cause has happened.
+
+        From the first word on, assertions that speak of loss count what applications of this function have
+        processed, and no longer what their polls returned.
+
+        Args:
+            *records: Of kafka-python, confluent-kafka or aiokafka.
+        """
+        offsets: dict[Pair, list[int]] = {}
+        for record in records:
+            topic, partition, offset = (
+                one() if callable(one) else one for one in (record.topic, record.partition, record.offset)
+            )
+            offsets.setdefault((topic, partition), []).append(offset)
+        clients.report_records(self._report, offsets, "processed")
+
+    def handler(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Wrap a function of one record: when it has returned, the record counts as processed.
+
+        Args:
+            function: Takes a record; a coroutine function is awaited.
+
+        Returns:
+            What to call in its place. What the function raises comes through, and the record does not count.
+        """
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awaited(record: Any) -> Any:
+                result = await function(record)
+                self.processed(record)
+                return result
+
+            return awaited
+
+        @functools.wraps(function)
+        def returned(record: Any) -> Any:
+            result = function(record)
+            self.processed(record)
+            return result
+
+        return returned
+
+    def note(self, name: str, value: Any = None) -> None:
+        """Put a fact into the timeline, as a `Noted`.
+
+        Args:
+            name: What it is about.
+            value: Anything that has JSON.
+
+        Raises:
+            TypeError: The value has no JSON.
+        """
+        self._report("note", name=name, value=json.loads(json.dumps(value)))
+
+    def holds(self, partition: Any, what: str) -> None:
+        """Say that the application has something of its own for a partition: a cache, a lock, a file.
+
+        Args:
+            partition: A TopicPartition of any library, or a pair of topic and number.
+            what: What it is, for `assert_released_on_revoke` and for its message.
+        """
+        self._report("holds", partitions=[_pair(partition)], what=what)
+
+    def releases(self, partition: Any, what: str) -> None:
+        """Say that the application has let go of it.
+
+        Args:
+            partition: As in `holds`.
+            what: As in `holds`.
+        """
+        self._report("releases", partitions=[_pair(partition)], what=what)
+
     def _settings(self, client: ClientName) -> dict[str, Any]:
         return cast("dict[str, Any]", clients.load(client).settings(self._config.task()))
+
+
+def _pair(partition: Any) -> Pair:
+    if isinstance(partition, tuple):
+        topic, number = partition
+        return str(topic), int(number)
+    return str(partition.topic), int(partition.partition)
 
 
 def called(function: Callable[[Seat], Any], seat: Seat) -> tuple[Any, asyncio.AbstractEventLoop | None]:

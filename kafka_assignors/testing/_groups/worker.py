@@ -18,8 +18,13 @@ processes of a machine, so the events of several members can be put in order.
     revoked
     lost
     records       ranges: [topic, partition, first offset, last offset], without holes
-    committed     the command `commit` was done
-    commit_failed text: of the commit after a poll; it is not tried again
+    processed     ranges: as records, of an application that says so
+    committed     positions: [topic, partition, offset to go on at]; only what differs from the last commit
+    commit_failed positions: as committed; text
+    note          name, value: an application's own
+    holds         partitions, what: an application's own
+    releases
+    obeyed        command: `commit` was done
     error         type, text, command: an exception that came out of poll (command null) or of a command
     subscribed    topics, pattern
     unsubscribed
@@ -41,6 +46,7 @@ not report.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import logging
@@ -162,7 +168,9 @@ class Worker:
                 delivered = client.poll(self._config.poll_ms / 1000)
                 time.sleep(self._config.work_ms / 1000)
                 if delivered and self._config.commit == "each poll":
-                    self._commit(client)
+                    # What is refused was reported, and is not tried again.
+                    with contextlib.suppress(clients.CommitError):
+                        client.commit()
                 errors = 0
             except Exception as error:  # noqa: BLE001 - an application may well go on, and so does this one
                 errors += 1
@@ -200,7 +208,7 @@ class Worker:
                 self._report("resumed")
             case "commit":
                 self._commit_as_told(client)
-                self._report("committed")
+                self._report("obeyed", command="commit")
             case other:
                 raise ValueError(f"unknown command {other!r}")
 
@@ -217,12 +225,6 @@ class Worker:
                 return
             client.poll(self._config.poll_ms / 1000)
         client.commit()
-
-    def _commit(self, client: Client) -> None:
-        try:
-            client.commit()
-        except clients.CommitError as error:
-            self._report("commit_failed", text=str(error))
 
     # An application that polls by itself
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from kafka_assignors._timelines.events import NO_GENERATION, Committed, Consumed, StateReported, name_of
+from kafka_assignors._timelines.events import NO_GENERATION, name_of
+from kafka_assignors._timelines.lines import MANY
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.imports import imported
@@ -47,7 +48,6 @@ REPLICAS: Final = 3
 _SLOW_POLLS: Final = 10  # of a slow member, until a rebalance of two rounds is over for it
 
 _MARGIN: Final = 3, 60.0  # times as long and so many seconds more, for a laden machine
-_NOISE: Final = Consumed | StateReported | Committed
 
 
 class ChaosError(AssertionError):
@@ -439,7 +439,7 @@ def _told(script: Script, number: int, error: Exception, group: ConsumerGroup, r
 
 def quiet_lines(timeline: Timeline) -> list[str]:
     """A timeline as text without what records say."""
-    return [timeline.line(event) for event in timeline.events if not isinstance(event, _NOISE)]
+    return [timeline.line(event) for event in timeline.events if not isinstance(event, MANY)]
 
 
 def name_of_assignor(assignor: AssignorSpec) -> str:

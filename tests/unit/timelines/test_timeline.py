@@ -302,3 +302,28 @@ def test_events_are_shown_with_times_from_the_first() -> None:
         "   1.000 a          records t-0: 0..4",
     ]
     assert timeline.describe(last=1) == "   1.000 a          records t-0: 0..4"
+
+
+def test_records_and_commits_in_a_row_are_summed_up_between_what_changes_the_group() -> None:
+    events = [event(0, "a", "assigned", P0, P1, generation=1)]
+    for number in range(1, 6):
+        events += [
+            records(number, "a", (P0, 10 * number, 10 * number + 9), (P1, number, number)),
+            event(
+                number + 0.5, "a", "committed", positions=[["t", 0, 10 * number + 10], ["t", 1, number + 1]]
+            ),
+        ]
+    events += [records(7, "b", (P2, 0, 0)), event(8, "a", "revoked", P0, P1, generation=1)]
+    events += [records(9, "a", (P0, 60, 60))]
+    timeline = Timeline(events)
+    assert timeline.describe().splitlines() == [
+        "   0.000 a          assigned generation 1 t:0,1",
+        "   5.000 a          records 5 times since 1.000 t-0: 10..59 t-1: 1..5",
+        "   5.500 a          committed 5 times since 1.500 t-0: 60 t-1: 6",
+        "   7.000 b          records t-2: 0..0",
+        "   8.000 a          revoked generation 1 t:0,1",
+        "   9.000 a          records t-0: 60..60",
+    ]
+    assert timeline.describe(last=2).splitlines() == timeline.describe().splitlines()[-2:]
+    assert timeline.describe(each=True) == "\n".join(map(timeline.line, timeline.events))
+    assert "   5.500 a          committed t-0: 60 t-1: 6" in timeline.describe(each=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from kafka import TopicPartition
 
+from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, history, joined, records, start, told
 
@@ -477,9 +478,12 @@ def test_all_that_was_produced_is_consumed_or_counted() -> None:
     timeline.assert_all_consumed({P0: 10})
     said = message(lambda: timeline.assert_all_consumed({P0: 10, P1: 11, P2: 1}))
     assert said.splitlines()[:3] == [
-        "5 of 22 records were not consumed:",
-        "  t-1: 4 of 11, offsets 3..4, 6, 10",
-        "  t-2: 1 of 1, offsets 0",
+        "5 of 22 records were not consumed (what counts is what polls returned):",
+        (
+            "  t-1: 4 of 11, offsets 3..4, 6, 10: no member polled offsets 3..4, 6, 10; a went on at 5;"
+            " nothing of it was committed, see auto_offset_reset"
+        ),
+        "  t-2: 1 of 1, offsets 0: no member polled offset 0; nothing of it was committed",
     ]
     assert "t-2        ..." in said
 
@@ -488,9 +492,194 @@ def test_records_that_come_twice_are_counted() -> None:
     Timeline([records(1, "a", (P0, 0, 9))]).assert_no_duplicates()
     timeline = Timeline([records(1, "a", (P0, 0, 9)), records(2, "b", (P0, 8, 12))])
     assert message(timeline.assert_no_duplicates).splitlines()[:2] == [
-        "2 records were consumed more than once:",
-        "  t-0: 2",
+        "2 records were consumed more than once (what counts is what polls returned):",
+        "  t-0: 2: a had consumed offsets 8..9 and had committed nothing when b got them at 1.000 s",
     ]
+
+
+def processed(time: float, member: str, *ranges: tuple[TopicPartition, int, int]) -> Event:
+    return Processed(time, member, records=ranges)
+
+
+def committed(time: float, member: str, **positions: int) -> Event:
+    return Committed(
+        time, member, positions={TopicPartition("t", int(one[1:])): at for one, at in positions.items()}
+    )
+
+
+def service(*members: str, client: str = "service:billing") -> list[Event]:
+    """Members of one application, which have t-0 one after the other."""
+    return [event(0, member, "started", client=client) for member in members]
+
+
+def test_what_was_committed_before_it_was_processed_is_lost_by_whom() -> None:
+    timeline = Timeline(
+        [
+            *service("a", "b"),
+            records(1, "a", (P0, 0, 9)),
+            committed(1.1, "a", p0=10),
+            processed(1.2, "a", (P0, 0, 3)),
+            event(2, "a", "crashed"),
+            records(3, "b", (P0, 10, 11)),
+            processed(3, "b", (P0, 10, 11)),
+        ]
+    )
+    assert timeline.processing == {"a", "b"}
+    assert timeline.missing({P0: 12}) == {P0: (4, 5, 6, 7, 8, 9)}
+    said = message(lambda: timeline.assert_all_consumed({P0: 12}))
+    assert said.splitlines()[:2] == [
+        "6 of 12 records were not processed (what counts is what applications say):",
+        (
+            "  t-0: 6 of 12, offsets 4..9: a polled offsets 4..9 and committed 10 before it had processed"
+            " them; it crashed at 2.000 s; b went on at 10"
+        ),
+    ]
+
+
+def test_a_member_that_crashes_before_its_first_word_is_judged_as_its_likes() -> None:
+    timeline = Timeline(
+        [
+            *service("a", "b"),
+            *service("kit", client="kafka-python"),
+            records(1, "a", (P0, 0, 9)),
+            event(2, "a", "crashed"),
+            records(3, "kit", (P1, 0, 1)),
+            processed(4, "b", (P2, 0, 0)),
+        ]
+    )
+    assert timeline.processing == {"a", "b"}
+    timeline.assert_all_consumed({P1: 2, P2: 1})
+    said = message(lambda: timeline.assert_all_consumed({P0: 10, P1: 2, P2: 1}))
+    assert said.splitlines()[:2] == [
+        (
+            "10 of 13 records were not processed (what counts is what applications say, and what polls"
+            " returned to the others):"
+        ),
+        "  t-0: 10 of 10, offsets 0..9: a polled offsets 0..9; it crashed at 2.000 s",
+    ]
+
+
+def test_records_that_are_processed_and_not_yet_lost_are_named_by_who_has_them() -> None:
+    timeline = Timeline([*service("a"), records(1, "a", (P0, 0, 1)), processed(2, "a", (P0, 0, 0))])
+    assert "a polled offset 1, and has not processed them" in message(
+        lambda: timeline.assert_all_consumed({P0: 2})
+    )
+
+
+def test_records_that_a_reset_skips_are_lost_by_who_went_on_behind_them() -> None:
+    timeline = Timeline(
+        [
+            *service("a", "b"),
+            records(1, "a", (P0, 0, 9)),
+            committed(1.5, "a", p0=10),
+            records(3, "b", (P0, 50, 60)),
+            committed(4, "b", p0=61),
+        ]
+    )
+    assert message(lambda: timeline.assert_all_consumed({P0: 61})).splitlines()[1] == (
+        "  t-0: 40 of 61, offsets 10..49: no member polled offsets 10..49; b went on at 50;"
+        " the last commit before was 10, by a"
+    )
+
+
+def test_who_had_not_committed_what_another_consumed_again_is_named() -> None:
+    timeline = Timeline(
+        [
+            *service("a", "b"),
+            records(1, "a", (P0, 0, 9)),
+            committed(1.5, "a", p0=10),
+            records(2, "a", (P0, 10, 35)),
+            CommitFailed(2.5, "a", positions={P0: 36}, text="CommitFailedError: not a member"),
+            records(3, "b", (P0, 10, 40)),
+            committed(4, "b", p0=41),
+        ]
+    )
+    said = message(timeline.assert_no_duplicates)
+    assert said.splitlines()[:2] == [
+        "26 records were consumed more than once (what counts is what polls returned):",
+        (
+            "  t-0: 26: a had consumed offsets 10..35 and had not committed them (the last commit was 10,"
+            " by a) when b got them at 3.000 s; its commit at 2.500 s failed: CommitFailedError: not a member"
+        ),
+    ]
+    assert "   2.500 a          commit_failed t-0: 36 CommitFailedError: not a member" in said
+
+
+def test_one_that_goes_back_consumes_twice_by_itself_or_behind_a_commit() -> None:
+    rewound = Timeline([records(0, "a", (P0, 0, 9)), records(2, "a", (P0, 5, 9))])
+    assert "t-0: 5: a consumed offsets 5..9 twice, again at 2.000 s" in message(rewound.assert_no_duplicates)
+    reset = Timeline([records(0, "a", (P0, 0, 9)), committed(1, "a", p0=10), records(2, "b", (P0, 0, 0))])
+    assert "a had consumed offset 0 and 10 was committed when b got them" in message(
+        reset.assert_no_duplicates
+    )
+
+
+def test_what_is_polled_twice_and_processed_once_is_no_duplicate() -> None:
+    Timeline(
+        [
+            *service("a", "b"),
+            records(1, "a", (P0, 0, 9)),
+            processed(1, "a", (P0, 0, 3)),
+            event(2, "a", "crashed"),
+            records(3, "b", (P0, 4, 9)),
+            processed(3, "b", (P0, 4, 9)),
+        ]
+    ).assert_no_duplicates()
+
+
+# What applications hold -------------------------------------------------------------------------------
+
+
+def test_what_is_held_when_the_listener_has_returned_is_named() -> None:
+    events = [
+        event(1, "a", "holds", P0, what="cache"),
+        event(1, "a", "holds", P1, what="cache"),
+        event(1, "a", "holds", P0, what="lock"),
+        event(1.9, "a", "releases", P0, what="cache"),
+        event(2, "a", "revoked", P0, P1),
+        event(3, "a", "releases", P1, what="cache"),
+    ]
+    Timeline(events[:1] + events[3:5]).assert_released_on_revoke()
+    timeline = Timeline(events)
+    assert message(timeline.assert_released_on_revoke).splitlines()[:3] == [
+        "members held on to what they had for partitions that were taken from them:",
+        "  t-1: a held its cache when the partition was revoked at 1.000 s, and let go of it at 2.000 s",
+        "  t-0: a held its lock when the partition was revoked at 1.000 s, and never let go of it",
+    ]
+    assert "lock" not in message(lambda: timeline.assert_released_on_revoke("cache")).partition("seconds")[0]
+
+
+def test_other_members_other_partitions_and_ended_members_are_not_blamed() -> None:
+    Timeline(
+        [
+            event(1, "a", "holds", P0, what="cache"),
+            event(1, "b", "holds", P1, what="cache"),
+            event(2, "a", "lost", P1),
+            event(2, "b", "crashed"),
+            event(3, "b", "revoked", P1),
+        ]
+    ).assert_released_on_revoke()
+
+
+def test_nothing_held_is_nothing_judged() -> None:
+    timeline = Timeline(
+        [event(1, "a", "holds", P0, what="cache"), event(2, "a", "releases", P0, what="cache")]
+    )
+    timeline.assert_released_on_revoke()
+    said = message(lambda: timeline.assert_released_on_revoke("lock"))
+    assert said == "no application held lock: it says so by seat.holds(partition, what)"
+
+
+def test_a_rule_of_ones_own_is_asserted_on_notes() -> None:
+    timeline = Timeline([*told(0, 1, {"a": "0"}), event(1, "a", "note", name="open files", value=3)], end=2)
+
+    def all_closed(timeline: Timeline) -> list[str]:
+        return [f"{one.member} has {one.value} {one.name}" for one in timeline.of(Noted) if one.value]
+
+    timeline.assert_that(lambda _: [], "never")
+    said = message(lambda: timeline.assert_that(all_closed, "files are still open"))
+    assert said.splitlines()[:2] == ["files are still open:", "  a has 3 open files"]
+    assert "   1.000 a          note name open files value 3" in said
 
 
 # Rebalances -------------------------------------------------------------------------------------------

@@ -52,6 +52,27 @@ def test_a_picture_names_partitions_members_generations_and_what_was_done(tmp_pa
         assert wanted in found
 
 
+def test_commits_and_those_that_failed_are_drawn_where_there_are_any(tmp_path: Path) -> None:
+    timeline = history({"alice": "01"})
+    assert "commit" not in texts(timeline.draw(tmp_path / "without.svg"))
+    events = [
+        event(1 + number / 10, "alice", "committed", positions=[["t", 0, number]]) for number in range(5)
+    ]
+    failed = event(1.8, "alice", "commit_failed", positions=[["t", 0, 9]], text="no")
+    picture = Timeline([*timeline.events, *events, failed], end=2).draw(tmp_path / "with.svg")
+    assert {"commit", "alice cannot commit"} <= {*texts(picture)}
+    # A tick for each, and none for what failed.
+    with_ticks, without = (
+        len(
+            re.findall(
+                r"<path d=\"M [\d.]+ [\d.]+ *\n? *L [\d.]+ [\d.]+ *\n? *\" clip-path", path.read_text("utf-8")
+            )
+        )
+        for path in (picture, tmp_path / "without.svg")
+    )
+    assert with_ticks - without == len(events)
+
+
 def test_a_member_has_its_colour_by_the_order_of_joining(tmp_path: Path) -> None:
     svg = history({"z": "0", "a": "1"}).draw(tmp_path / "group.svg").read_text(encoding="utf-8")
     # In the legend: the colour of a name comes before it.

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
+from kafka_assignors._timelines.records import merged
+
 if TYPE_CHECKING:
     from kafka_assignors.testing._brokers.access import Access
 
@@ -154,16 +156,44 @@ def load(name: ClientName) -> Any:
         ) from error
 
 
-def report_records(report: Report, offsets: Mapping[Pair, Sequence[int]]) -> bool:
-    """Report what a poll delivered: partition -> ascending offsets. Returns whether that was anything."""
+def report_records(report: Report, offsets: Mapping[Pair, Iterable[int]], kind: str = "records") -> bool:
+    """Report what a poll delivered: partition -> offsets. Returns whether that was anything."""
     ranges = [
         (topic, partition, first, last)
         for (topic, partition), delivered in offsets.items()
-        for first, last in _runs(delivered)
+        for first, last in merged((offset, offset) for offset in delivered)
     ]
     if ranges:
-        report("records", ranges=ranges)
+        report(kind, ranges=ranges)
     return bool(ranges)
+
+
+class Commits:
+    """Reports a consumer's commits: what differs from the last one.
+
+    Args:
+        report: Gets the events.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._committed: dict[Pair, int] = {}
+
+    def done(self, positions: Mapping[Pair, int]) -> None:
+        """The coordinator has these positions."""
+        news = {pair: offset for pair, offset in positions.items() if self._committed.get(pair) != offset}
+        self._committed.update(news)
+        if news:
+            self._report("committed", positions=_triples(news))
+
+    def failed(self, positions: Mapping[Pair, int], error: BaseException | str) -> None:
+        """The coordinator does not, or not all."""
+        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        self._report("commit_failed", positions=_triples(positions), text=text)
+
+
+def _triples(positions: Mapping[Pair, int]) -> list[tuple[str, int, int]]:
+    return [(*pair, offset) for pair, offset in sorted(positions.items())]
 
 
 def dotted(settings: Mapping[str, Any], other_names: Mapping[str, str]) -> dict[str, Any]:
@@ -174,16 +204,3 @@ def dotted(settings: Mapping[str, Any], other_names: Mapping[str, str]) -> dict[
         other_names: Those that are called otherwise there.
     """
     return {other_names.get(name, name.replace("_", ".")): value for name, value in settings.items()}
-
-
-def _runs(offsets: Sequence[int]) -> Iterable[tuple[int, int]]:
-    """Ascending offsets as (first, last) of runs without holes."""
-    if not offsets:
-        return
-    first = last = offsets[0]
-    for offset in offsets[1:]:
-        if offset != last + 1:
-            yield first, last
-            first = offset
-        last = offset
-    yield first, last

@@ -20,6 +20,7 @@ from aiokafka.errors import KafkaError
 
 from kafka_assignors.testing._groups.clients import (
     CommitError,
+    Commits,
     Gate,
     Membership,
     Pair,
@@ -94,6 +95,8 @@ class Observed:
         self._getmany, self._getone, self._subscribe = consumer.getmany, consumer.getone, consumer.subscribe
         consumer.getmany, consumer.getone = self._observed_getmany, self._observed_getone
         consumer.subscribe = self._observed_subscribe
+        self._commits = Commits(self._report)
+        self._observe_commits()
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
         """See `Client`."""
@@ -151,6 +154,32 @@ class Observed:
     def _report(self, kind: str, **fields: Any) -> None:
         generation, member_id, _ = self.membership()
         self._write(kind, generation=generation, member_id=member_id, **fields)
+
+    def _observe_commits(self) -> None:
+        """Have all commits reported, the timer's too. Before `start` a consumer has no coordinator."""
+        coordinator = self.consumer._coordinator  # noqa: SLF001 - there is no public way
+        if coordinator is None:
+            start = self.consumer.start
+
+            async def started() -> None:
+                await start()
+                self._observe_commits()
+
+            self.consumer.start = started
+            return
+        send = coordinator._do_commit_offsets  # noqa: SLF001
+
+        async def observed(assignment: Any, offsets: Any) -> Any:
+            positions = {(one.topic, one.partition): at.offset for one, at in offsets.items()}
+            try:
+                sent = await send(assignment, offsets)
+            except Exception as error:
+                self._commits.failed(positions, error)
+                raise
+            self._commits.done(positions)
+            return sent
+
+        coordinator._do_commit_offsets = observed  # noqa: SLF001
 
     def _observed_subscribe(
         self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None

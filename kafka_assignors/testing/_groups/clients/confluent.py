@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaException
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups.clients import (
     CommitError,
+    Commits,
     Gate,
     Membership,
     Pair,
@@ -52,9 +53,19 @@ def settings(task: Task) -> dict[str, Any]:
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
 
 
+def callbacks(report: Report) -> dict[str, Any]:
+    """The setting that has commits reported that no call waits for."""
+    commits = Commits(report)
+
+    def on_commit(error: Any, partitions: Sequence[Any]) -> None:
+        _report_commit(commits, partitions, error)
+
+    return {"on_commit": on_commit}
+
+
 def make(task: Task, report: Report) -> Observed:
     """A consumer for a task, observed."""
-    return Observed(Consumer(settings(task)), report)
+    return Observed(Consumer(settings(task) | callbacks(report)), report)
 
 
 class ObservedConsumer:
@@ -71,6 +82,7 @@ class ObservedConsumer:
         # Asked by another thread than the one that polls, librdkafka was seen to take seconds to answer.
         self.last_membership = Membership(NO_GENERATION, "", "unknown")
         self.held: set[Pair] = set()
+        self._commits = Commits(self._report)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._consumer, name)
@@ -125,6 +137,18 @@ class ObservedConsumer:
         records = self._consumer.consume(num_messages, timeout)
         self._delivered(records)
         return records
+
+    def commit(self, *args: Any, **kwargs: Any) -> Any:
+        """As the Consumer's. What is asynchronous is reported by `callbacks` when it is done."""
+        try:
+            committed = self._consumer.commit(*args, **kwargs)
+        except KafkaException as error:
+            if error.args[0].code() != _NO_OFFSET:
+                self._commits.failed({}, str(error.args[0]))
+            raise
+        if committed is not None:
+            _report_commit(self._commits, committed, None)
+        return committed
 
     def _report(self, kind: str, **fields: Any) -> None:
         generation = _generation(self._consumer.consumer_group_metadata())
@@ -214,6 +238,22 @@ def _generation(metadata: bytes) -> int:
         raise ValueError(f"unknown layout of librdkafka's group metadata: {metadata[:16]!r}")
     (generation,) = struct.unpack_from("=i", metadata, len(_MAGIC))
     return int(generation)
+
+
+def _report_commit(commits: Commits, partitions: Sequence[Any], error: Any) -> None:
+    """Report a commit's result: each partition has its own, and the request one."""
+    if error is not None and error.code() == _NO_OFFSET:
+        return
+    done: dict[Pair, int] = {}
+    failed: dict[str, dict[Pair, int]] = {}
+    for one in partitions:
+        if one.offset >= 0:  # else there was nothing to commit
+            wrong = one.error or error
+            found = done if wrong is None else failed.setdefault(str(wrong), {})
+            found[one.topic, one.partition] = one.offset
+    commits.done(done)
+    for text, positions in failed.items():
+        commits.failed(positions, text)
 
 
 def _pairs(partitions: Iterable[Any]) -> list[Pair]:

@@ -15,6 +15,7 @@ from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from kafka_assignors.testing._groups.clients import (
     CommitError,
+    Commits,
     Membership,
     Pair,
     Report,
@@ -90,6 +91,8 @@ class Observed:
         self._membership = Membership(NO_GENERATION, "", "unknown")
         self._assignment: list[Pair] = []
         self._subscription: list[str] = []
+        self._positions: dict[Pair, int] = {}
+        self._commits = Commits(self._report)
         self._listener = jpype.JProxy(
             f"{_PACKAGE}.ConsumerRebalanceListener",
             dict={
@@ -124,14 +127,19 @@ class Observed:
             for partition in records.partitions()
         }
         self._look()
+        self._positions |= {pair: found[-1] + 1 for pair, found in offsets.items() if found}
         return report_records(self._write, offsets)
 
     def commit(self) -> None:
         """See `Client`."""
+        positions = {pair: self._positions[pair] for pair in self._assignment if pair in self._positions}
         try:
             self.consumer.commitSync()
         except jpype.JException as error:
-            raise CommitError(re.sub(r"\s+", " ", str(error))) from error
+            text = re.sub(r"\s+", " ", str(error))
+            self._commits.failed(positions, text)
+            raise CommitError(text) from error
+        self._commits.done(positions)
 
     def membership(self) -> Membership:
         """See `Client`."""

@@ -16,9 +16,11 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.testing._groups.clients import (
     CommitError,
+    Commits,
     Gate,
     Membership,
     Pair,
@@ -82,10 +84,15 @@ class Observed:
         self.subscribed = False
         self._write = report
         self._gate = gate
-        self._poll, self._subscribe = consumer.poll, consumer.subscribe
+        self._poll, self._subscribe, self._commit = consumer.poll, consumer.subscribe, consumer.commit
+        self._commits = Commits(self._report)
         for assignor in consumer._coordinator._assignors.values():  # noqa: SLF001 - the only way to them
             observe_assignor(assignor, self._report)
         consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
+        consumer.commit = self._observed_commit
+        coordinator = consumer._coordinator  # noqa: SLF001 - the one way that all commits go, the timer's too
+        self._send_commit = coordinator._send_offset_commit_request  # noqa: SLF001
+        coordinator._send_offset_commit_request = self._observed_send_commit  # noqa: SLF001
         state = consumer._subscription  # noqa: SLF001 - of topics named to the constructor
         if state.subscription is not None:
             state.rebalance_listener = _listener(self._report, state.rebalance_listener)
@@ -159,8 +166,36 @@ class Observed:
         )
         return batch
 
+    async def _observed_send_commit(self, offsets: Any) -> Any:
+        try:
+            sent = await self._send_commit(offsets)
+        except Exception as error:
+            self._commits.failed(_positions(offsets), error)
+            raise
+        self._commits.done(_positions(offsets))
+        return sent
+
+    def _observed_commit(self, offsets: Any = None, timeout_ms: Any = None) -> None:
+        try:
+            self._commit(offsets=offsets, timeout_ms=timeout_ms)
+        except KafkaError:
+            raise  # it was sent, and reported then
+        except Exception as error:
+            # As in a listener that is no AsyncConsumerRebalanceListener: kafka-python 3 cannot wait there.
+            self._commits.failed({}, error)
+            raise
+
 
 observe = Observed
+
+
+def _positions(offsets: Any) -> dict[Pair, int]:
+    """What was to be committed; an application may have asked for what is no commit at all."""
+    return {
+        (one.topic, one.partition): at.offset
+        for one, at in offsets.items()
+        if isinstance(one, TopicPartition) and isinstance(at, OffsetAndMetadata)
+    }
 
 
 def _recall_join(consumer: Any) -> None:

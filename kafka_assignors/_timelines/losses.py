@@ -1,0 +1,142 @@
+"""Why records were left out or came twice: by what members polled, processed and committed."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafka import TopicPartition
+
+from kafka_assignors._timelines.events import Closed, CommitFailed, Committed, Crashed, Exited, name_of
+from kafka_assignors._timelines.records import merged
+
+if TYPE_CHECKING:
+    from kafka_assignors._timelines.facts import TimelineFacts
+
+_RANGES_SHOWN: Final = 10
+_ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
+
+
+def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
+    """What became of records that nobody processed, or nobody polled: a sentence for each who had them.
+
+    Args:
+        timeline: What happened.
+        partition: The records' partition.
+        offsets: Their offsets, ascending.
+    """
+    reports = timeline.deliveries.get(partition, [])
+    polled: dict[str | None, list[int]] = defaultdict(list)
+    for offset in offsets:
+        by = [one.member for one in reports if one.first <= offset <= one.last]
+        polled[by[-1] if by else None].append(offset)
+    return [
+        _never_polled(timeline, partition, found)
+        if member is None
+        else _polled_only(timeline, partition, member, found)
+        for member, found in polled.items()
+    ]
+
+
+def _polled_only(
+    timeline: "TimelineFacts", partition: TopicPartition, member: str, offsets: Sequence[int]
+) -> str:
+    said = f"{member} polled {_these(offsets)}"
+    committed = [one for one in _commits(timeline, partition) if one.member == member]
+    past = [one for one in committed if one.positions[partition] > offsets[0]]
+    if past:
+        said += f" and committed {past[0].positions[partition]} before it had processed them"
+    end = _end_of(timeline, member)
+    said += f"; {end}" if end else ", and has not processed them"
+    later = [
+        one for one in timeline.deliveries[partition] if one.first > offsets[-1] and one.member != member
+    ]
+    return f"{said}; {later[0].member} went on at {later[0].first}" if later else said
+
+
+def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> str:
+    said = f"no member polled {_these(offsets)}"
+    later = [one for one in timeline.deliveries.get(partition, ()) if one.first > offsets[0]]
+    commits = _commits(timeline, partition)
+    if later:
+        next_one = min(later, key=lambda one: one.first)
+        said += f"; {next_one.member} went on at {next_one.first}"
+        commits = [one for one in commits if one.time <= next_one.time]
+    if not commits:
+        return f"{said}; nothing of it was committed" + (", see auto_offset_reset" if later else "")
+    last = commits[-1]
+    return f"{said}; the last commit before was {last.positions[partition]}, by {last.member}"
+
+
+class _Again(NamedTuple):
+    """Records of one member that another got again, or itself; first at `time`."""
+
+    before: str
+    now: str
+    time: float
+    offsets: list[int]
+
+
+def why_twice(timeline: "TimelineFacts", partition: TopicPartition) -> list[str]:
+    """Who had not committed what another got again: a sentence for each pair of members."""
+    had: dict[int, str] = {}
+    found: dict[tuple[str, str], _Again] = {}
+    for report in timeline.handled.get(partition, ()):
+        for offset in range(report.first, report.last + 1):
+            if offset in had:
+                pair = had[offset], report.member
+                found.setdefault(pair, _Again(*pair, report.time, [])).offsets.append(offset)
+            had[offset] = report.member
+    return [_described(timeline, partition, again) for again in found.values()]
+
+
+def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Again) -> str:
+    before, now, time, offsets = again
+    done = "processed" if before in timeline.processing else "consumed"
+    at = f"{time - timeline.begin:.3f} s"
+    if before == now:
+        return f"{now} {done} {_these(offsets)} twice, again at {at}"
+    commits = [one for one in _commits(timeline, partition) if one.time <= time]
+    last = commits[-1].positions[partition] if commits else None
+    if last is None:
+        what = "and had committed nothing"
+    elif last > min(offsets):
+        what = f"and {last} was committed"
+    else:
+        what = f"and had not committed them (the last commit was {last}, by {commits[-1].member})"
+    said = f"{before} had {done} {_these(offsets)} {what} when {now} got them at {at}"
+    for failed in reversed(timeline.of(CommitFailed, member=before)):
+        if failed.time <= time and (not failed.positions or partition in failed.positions):
+            return f"{said}; its commit at {failed.time - timeline.begin:.3f} s failed: {failed.text}"
+    return said
+
+
+def _commits(timeline: "TimelineFacts", partition: TopicPartition) -> list[Committed]:
+    return [one for one in timeline.of(Committed) if partition in one.positions]
+
+
+def _end_of(timeline: "TimelineFacts", member: str) -> str:
+    """How a member ended and when, or nothing. That it was killed may be reported after its end."""
+    for kind in (Crashed, Closed, Exited):
+        for event in timeline.of(kind, member=member):
+            return f"it {_ENDS[event.kind]} at {event.time - timeline.begin:.3f} s"
+    return ""
+
+
+def _these(offsets: Sequence[int]) -> str:
+    return f"offset{'s' if len(offsets) > 1 else ''} {in_ranges(offsets)}"
+
+
+def in_ranges(offsets: Iterable[int]) -> str:
+    """Offsets in short: "3..5, 9"."""
+    runs = merged((one, one) for one in offsets)
+    shown = [
+        f"{first}..{last}" if last > first else str(first)
+        for first, last in itertools.islice(runs, _RANGES_SHOWN)
+    ]
+    return ", ".join([*shown, "…"] if next(runs, None) else shown)
+
+
+def named(partition: TopicPartition, count: str, reasons: Sequence[str]) -> str:
+    """A line of a message: the partition, how many, and why."""
+    return ": ".join([name_of(partition), count, *(["; and ".join(reasons)] if reasons else [])])
