@@ -150,7 +150,7 @@ def read(config: pytest.Config) -> Options:
         broker_settings=broker_settings,
         security=cast("Level", security),
         timeout=_seconds(config, "kafka_timeout"),
-        client=_option(config, "kafka_client") or "kafka-python",
+        client=_client(config),
         place=cast("Place", _option(config, "kafka_place", PLACES) or "process"),
         consumer_settings={key: _json_or_text(value) for key, value in consumer_settings.items()},
         timelines=_folder(config, "kafka_timelines"),
@@ -162,6 +162,21 @@ def _option(config: pytest.Config, name: str, allowed: Sequence[str] = ()) -> st
     value = str(config.getoption(name) or config.getini(name)).strip()
     if value and allowed and value not in allowed:
         raise pytest.UsageError(f"{name}={value}: must be one of {', '.join(allowed)}")
+    return value
+
+
+def _client(config: pytest.Config) -> str:
+    """A client library, or the path of a function."""
+    value = _option(config, "kafka_client")
+    if not value:
+        return "kafka-python"
+    from kafka_assignors.testing._groups.clients import MODULES  # noqa: PLC0415 - only those who choose need it
+
+    if value not in MODULES and ":" not in value:
+        raise pytest.UsageError(
+            f"kafka_client={value}: must be one of {', '.join(MODULES)}, or the path of a function of yours"
+            " ('package.module:name')"
+        )
     return value
 
 

@@ -702,6 +702,14 @@ def test_clients_places_and_security_that_make_no_sense_are_refused(
     assert message in usage_error(pytester, *arguments)
 
 
+def test_a_client_that_there_is_not_is_refused_at_the_start(pytester: pytest.Pytester) -> None:
+    assert (
+        "kafka_client=nonsense: must be one of kafka-python, confluent-kafka, aiokafka, java, or the path of"
+        " a function of yours ('package.module:name')"
+    ) in usage_error(pytester, "--kafka-client=nonsense")
+    run(pytester, "def test(): pass", "--kafka-client=package.module:name").assert_outcomes(passed=1)
+
+
 def test_what_failed_is_shown_by_the_test_s_line_and_a_message_without_the_kit_s_own_frames(
     pytester: pytest.Pytester,
 ) -> None:

@@ -168,9 +168,15 @@ def against_topics(
         member.name: {topic for topic in existing if subscribes(member.topics, topic)} for member in members
     }
     for member in members:
-        asked = view.subscriptions.get(member.member_id, frozenset())
-        if subscribed[member.name] != asked & existing.keys():
-            yield f"{member.name} has not joined with its new topics yet"
+        asked = view.subscriptions.get(member.member_id)
+        if asked is None:
+            if member.member_id in view.assignments:
+                yield f"the coordinator does not say what {member.name} joined with"
+        elif (wanted := subscribed[member.name]) != (said := asked & existing.keys()):
+            yield (
+                f"{member.name} subscribes to {', '.join(sorted(wanted)) or 'no topic that there is'},"
+                f" and joined last with {', '.join(sorted(said)) or 'none'}"
+            )
     if partitions is None:
         topics = set[str]().union(*subscribed.values())
         partitions = [partition for topic in topics for partition in existing[topic]]

@@ -1,0 +1,90 @@
+"""What is said of a group that is not stable, in view of what its coordinator and its topics say."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from kafka import TopicPartition
+
+from kafka_assignors.testing._groups.imports import path_of
+from kafka_assignors.testing._groups.stability import BrokersView, against_topics
+
+if TYPE_CHECKING:
+    from kafka_assignors.testing import Topics
+
+S0, T0 = TopicPartition("s", 0), TopicPartition("t", 0)
+EXISTING = {"s": [S0], "t": [T0]}
+
+
+@dataclass
+class Member:
+    """As much of a member as is looked at."""
+
+    name: str
+    topics: Topics
+    assignment: frozenset[TopicPartition] = frozenset()
+    generation: int = 1
+    joining: bool = False
+    running: bool = True
+    member_id: str = "m1-id"
+
+
+def view(**subscriptions: str) -> BrokersView:
+    """A stable group whose members joined with these topics, a letter each."""
+    return BrokersView(
+        state="Stable",
+        protocol="range",
+        assignments={},
+        subscriptions={f"{name}-id": frozenset(topics) for name, topics in subscriptions.items()},
+    )
+
+
+def wrong(member: Member, said: BrokersView) -> list[str]:
+    return [*against_topics([member], said, EXISTING, None, "exclusive")]
+
+
+def test_a_member_that_joined_with_other_topics_is_named_with_both() -> None:
+    member = Member("m1", ["s", "t"], frozenset({S0, T0}))
+    assert wrong(member, view(m1="st")) == []
+    assert wrong(member, view(m1="s")) == ["m1 subscribes to s, t, and joined last with s"]
+    assert wrong(member, view(m1="")) == ["m1 subscribes to s, t, and joined last with none"]
+    assert wrong(Member("m1", ["x"]), view(m1="s")) == [
+        "m1 subscribes to no topic that there is, and joined last with s"
+    ]
+
+
+def test_a_member_whose_subscription_nobody_can_read_is_named() -> None:
+    unread = replace(view(), assignments={"m1-id": frozenset({S0})})
+    assert wrong(Member("m1", ["s"], frozenset({S0})), unread) == [
+        "the coordinator does not say what m1 joined with"
+    ]
+
+
+def test_of_a_member_that_the_coordinator_does_not_list_no_topics_are_blamed() -> None:
+    assert wrong(Member("m1", ["s"], frozenset({S0})), view(m2="s")) == []
+
+
+class Callable:
+    """An object that can be called."""
+
+    def __call__(self) -> None:
+        """Do nothing."""
+
+    def __repr__(self) -> str:
+        return "Callable()"
+
+
+def test_what_has_no_name_cannot_be_a_client_and_is_told_so() -> None:
+    with pytest.raises(
+        ValueError, match=r"^another process cannot import functools\.partial\(.*\): it is no function"
+    ):
+        path_of(functools.partial(view))
+    with pytest.raises(
+        ValueError,
+        match=r"another process cannot import Callable\(\): .* an object of .*Callable; define"
+        r" a function at the top of a module that calls it, and give what differs between members as",
+    ):
+        path_of(Callable())
