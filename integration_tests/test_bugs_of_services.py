@@ -54,7 +54,7 @@ def crashed_amid_a_batch(
 ) -> tuple[Timeline, Mapping[TopicPartition, int]]:
     """What came of a member that crashed in the midst of a batch, and of another in its place."""
     group = consumer_group(topic, client=service, members=1, settings=QUICK)
-    with Load(kafka, topic, rate=100) as load:
+    with Load(kafka, topic, rate=200) as load:
         group.wait_for(lambda: is_amid_a_batch(group.timeline), what="the member to be amid a batch")
         group.members["m1"].crash()
         produced = load.stop()

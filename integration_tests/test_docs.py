@@ -41,7 +41,7 @@ def outcomes(
         capture_output=True,
         text=True,
         check=False,
-        timeout=380,
+        timeout=560,
     )
     passed: dict[tuple[str, str], bool] = {}
     for case in ET.parse(folder / "report.xml").iter("testcase"):  # noqa: S314 - pytest wrote it just now

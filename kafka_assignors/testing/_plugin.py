@@ -162,6 +162,7 @@ def kafka_cluster_factory(
 
     @pytest.fixture(scope=scope)
     def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+        """A running Kafka: `bootstrap_servers`, `brokers` to kill and freeze, `network` to cut."""
         from kafka_assignors.testing._brokers.cluster import kafka_cluster as started  # noqa: PLC0415 - see above
 
         config = request.config
@@ -208,6 +209,7 @@ def topic_factory_factory(
 
     @pytest.fixture(scope=scope)
     def topic_factory(request: pytest.FixtureRequest) -> Iterator[TopicFactory]:
+        """Makes topics, which are deleted in the end: `topic_factory(6)` returns the topic's name."""
         with _topics(request, cluster) as create:
 
             def make(partitions: int = partitions, **more: Any) -> str:
@@ -240,6 +242,7 @@ def consumer_group_factory(
 
     @pytest.fixture(scope=scope)
     def consumer_group(request: pytest.FixtureRequest) -> Iterator[GroupFactory]:
+        """Makes groups of consumers, whose members are killed in the end: `consumer_group(members=3)`."""
         from kafka_assignors.testing._groups.group import ConsumerGroup  # noqa: PLC0415 - see above
 
         kafka: Cluster = request.getfixturevalue(cluster)

@@ -710,6 +710,16 @@ def test_a_client_that_there_is_not_is_refused_at_the_start(pytester: pytest.Pyt
     run(pytester, "def test(): pass", "--kafka-client=package.module:name").assert_outcomes(passed=1)
 
 
+def test_pytest_lists_the_fixtures_with_what_they_are_for(pytester: pytest.Pytester) -> None:
+    listed = pytester.runpytest_inprocess("--fixtures", "-p", "no:hypothesispytest").stdout.str()
+    for name, words in (
+        ("kafka_cluster", "A running Kafka: "),
+        ("topic_factory", "Makes topics, "),
+        ("consumer_group", "Makes groups of consumers, "),
+    ):
+        assert re.search(rf"^{name}( \[\w+ scope\])? -- .*\n    {words}", listed, re.MULTILINE), listed
+
+
 def test_what_failed_is_shown_by_the_test_s_line_and_a_message_without_the_kit_s_own_frames(
     pytester: pytest.Pytester,
 ) -> None:
