@@ -89,23 +89,25 @@ def test_what_is_committed_when_it_is_processed_is_not_lost(
     timeline.assert_all_consumed(produced)
 
 
-def handed_over(service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup) -> Timeline:
-    """What came of a service of one member that has processed all when a second one comes."""
+def handed_over(
+    service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup
+) -> tuple[ConsumerGroup, Mapping[TopicPartition, int]]:
+    """A service of one member that had processed all when a second one came, and how much there was."""
     group = consumer_group(topic, client=service, members=1)
     with Load(kafka, topic, rate=200) as load:
         group.wait_for(lambda: len(group.timeline.of(Processed)) > 20, what="records to be processed")
-        load.stop()
+        produced = load.stop()
     group.wait_consumed(load)
     group.join("m2")
     group.wait_stable(expect={"m2": 3})
-    return group.timeline
+    return group, produced
 
 
 def test_a_cache_that_is_kept_beyond_its_partition_is_named(
     kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
 ) -> None:
-    timeline = handed_over(services.keeps_its_cache, kafka_cluster, topic, consumer_group)
-    said = message(timeline.assert_released_on_revoke)
+    group, _ = handed_over(services.keeps_its_cache, kafka_cluster, topic, consumer_group)
+    said = message(group.timeline.assert_released_on_revoke)
     assert said.startswith("members held on to what they had for partitions that were taken from them:\n")
     found = re.findall(
         r"m1 held its cache when the partition was revoked at [\d.]+ s, and never let go", said
@@ -116,18 +118,13 @@ def test_a_cache_that_is_kept_beyond_its_partition_is_named(
 def test_a_cache_that_goes_with_its_partition_is_not(
     kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
 ) -> None:
-    handed_over(services.forgets_its_cache, kafka_cluster, topic, consumer_group).assert_released_on_revoke()
+    group, _ = handed_over(services.forgets_its_cache, kafka_cluster, topic, consumer_group)
+    group.timeline.assert_released_on_revoke()
 
 
 def again(service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup) -> Timeline:
     """What came of it when the second member has read all that it reads."""
-    group = consumer_group(topic, client=service, members=1)
-    with Load(kafka, topic, rate=200) as load:
-        group.wait_for(lambda: len(group.timeline.of(Processed)) > 20, what="records to be processed")
-        before = load.stop()
-    group.wait_consumed(load)
-    group.join("m2")
-    group.wait_stable(expect={"m2": 3})
+    group, before = handed_over(service, kafka, topic, consumer_group)
     # Behind these, wherever it began, the newcomer has read all that was there.
     with Load(kafka, topic, rate=200) as more:
         group.wait_for(lambda: sum(more.produced.values()) > 20, what="more records")

@@ -28,8 +28,16 @@ def _consumer(seat: Seat, **settings: Any) -> Any:
     return seat.observe(KafkaConsumer(**{**seat.kafka_python(), **own}))
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 def _consume(
-    seat: Seat, consumer: Any, batch_done: Callable[[], None], batch_came: Callable[[], None]
+    seat: Seat,
+    consumer: Any,
+    *,
+    batch_came: Callable[[], None] = _nothing,
+    batch_done: Callable[[], None] = _nothing,
 ) -> None:
     while not seat.leaving:
         batch = consumer.poll(timeout_ms=_POLL_MS)
@@ -44,10 +52,6 @@ def _consume(
     consumer.close()
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
 # Committed before processed -----------------------------------------------------------------------------
 
 
@@ -55,14 +59,14 @@ def commits_first(seat: Seat) -> None:
     """Loses what it had not processed when it crashes."""
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics)
-    _consume(seat, consumer, batch_came=lambda: _commit(consumer), batch_done=_nothing)
+    _consume(seat, consumer, batch_came=lambda: _commit(consumer))
 
 
 def commits_last(seat: Seat) -> None:
     """Processes some again when it crashes, and loses nothing."""
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics)
-    _consume(seat, consumer, batch_came=_nothing, batch_done=lambda: _commit(consumer))
+    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
 
 
 def _commit(consumer: Any) -> None:
@@ -94,14 +98,14 @@ def keeps_its_cache(seat: Seat) -> None:
     """Goes on with what it knew of a partition that others have meanwhile, should it come back."""
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics, listener=_Cache(seat, forgets=False))
-    _consume(seat, consumer, batch_came=_nothing, batch_done=_nothing)
+    _consume(seat, consumer)
 
 
 def forgets_its_cache(seat: Seat) -> None:
     """Begins anew with each partition."""
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics, listener=_Cache(seat, forgets=True))
-    _consume(seat, consumer, batch_came=_nothing, batch_done=_nothing)
+    _consume(seat, consumer)
 
 
 # A commit that is missing at hand-over ------------------------------------------------------------------
@@ -136,18 +140,18 @@ def hands_over_uncommitted(seat: Seat) -> None:
     """Commits now and then, and not when it gives partitions up."""
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics)
-    _consume(seat, consumer, batch_came=_nothing, batch_done=_nothing)
+    _consume(seat, consumer)
 
 
 def commits_where_it_cannot(seat: Seat) -> None:
     """Commits in a listener that cannot."""
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics, listener=_CommitsWhereItCannot(consumer))
-    _consume(seat, consumer, batch_came=_nothing, batch_done=_nothing)
+    _consume(seat, consumer)
 
 
 def commits_at_hand_over(seat: Seat) -> None:
     """Commits in a listener that can."""
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics, listener=_Commits(consumer))
-    _consume(seat, consumer, batch_came=_nothing, batch_done=_nothing)
+    _consume(seat, consumer)

@@ -209,7 +209,7 @@ class OfPositions(Happened):
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def _details(self) -> Iterator[str]:
-        return _each_position(self.positions)
+        return each_position(self.positions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +234,7 @@ class CommitFailed(OfPositions):
     text: str = ""
 
     def _details(self) -> Iterator[str]:
-        yield from _each_position(self.positions)
+        yield from each_position(self.positions)
         yield self.text
 
 
@@ -507,7 +507,8 @@ def name_of(partition: TopicPartition) -> str:
     return f"{partition.topic}-{partition.partition}"
 
 
-def _each_position(positions: Mapping[TopicPartition, int]) -> Iterator[str]:
+def each_position(positions: Mapping[TopicPartition, int]) -> Iterator[str]:
+    """Committed positions as events show them: "orders-3: 17"."""
     return (f"{name_of(partition)}: {offset}" for partition, offset in sorted(positions.items()))
 
 

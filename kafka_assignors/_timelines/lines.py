@@ -13,6 +13,7 @@ from kafka_assignors._timelines.events import (
     OfRecords,
     Processed,
     StateReported,
+    each_position,
     name_of,
 )
 from kafka_assignors._timelines.records import find_deliveries, runs_of
@@ -65,5 +66,5 @@ def _all_of(found: Sequence[Event]) -> str:
         for partition, each in sorted(runs.items())
     ]
     positions = {at: to for one in found if isinstance(one, Committed) for at, to in one.positions.items()}
-    said += [f"{name_of(partition)}: {offset}" for partition, offset in sorted(positions.items())]
+    said += each_position(positions)
     return "".join(f" {one}" for one in said)

@@ -25,11 +25,12 @@ def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: S
         partition: The records' partition.
         offsets: Their offsets, ascending.
     """
-    reports = timeline.deliveries.get(partition, [])
+    left, by = {*offsets}, dict[int, str]()
+    for report in timeline.deliveries.get(partition, ()):
+        by |= dict.fromkeys(left.intersection(range(report.first, report.last + 1)), report.member)
     polled: dict[str | None, list[int]] = defaultdict(list)
     for offset in offsets:
-        by = [one.member for one in reports if one.first <= offset <= one.last]
-        polled[by[-1] if by else None].append(offset)
+        polled[by.get(offset)].append(offset)
     return [
         _never_polled(timeline, partition, found)
         if member is None

@@ -354,21 +354,24 @@ class ConsumerGroup:
         deadline = Deadline(self.timeout if timeout is None else timeout)
         seen = 0
         processing: frozenset[str] = frozenset()
-        missing: dict[TopicPartition, set[int]] = {one: set() for one in produced}
+        missing: dict[TopicPartition, set[int]] = {}
         while True:
             with self._changed:
-                # Only what is new: timelines grow long, and this is asked often.
                 events = self.events_since(seen)
-                if not seen or any(isinstance(one, Processed | Started) for one in events):
-                    timeline = self.timeline
-                    if not seen or timeline.processing != processing:
-                        missing = {one: {*offsets} for one, offsets in timeline.missing(produced).items()}
-                        processing = timeline.processing
-                seen += len(events)
-            for event in handled_by(events, processing):
-                for partition, first, last in event.records:
-                    if partition in missing:
-                        missing[partition].difference_update(range(first, last + 1))
+                # Else only what is new counts: timelines grow long, and this is asked often.
+                anew = not seen or any(
+                    isinstance(one, Processed | Started) and one.member not in processing for one in events
+                )
+                timeline = self.timeline if anew else None
+            seen += len(events)
+            if timeline is not None:
+                processing = timeline.processing
+                missing = {one: {*offsets} for one, offsets in timeline.missing(produced).items()}
+            else:
+                for event in handled_by(events, processing):
+                    for partition, first, last in event.records:
+                        if partition in missing:
+                            missing[partition].difference_update(range(first, last + 1))
             missing = {partition: offsets for partition, offsets in missing.items() if offsets}
             if not missing:
                 return

@@ -7,7 +7,7 @@ group does to the consumer and what the consumer delivers is reported as events,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
@@ -185,6 +185,16 @@ class Commits:
         self._committed.update(news)
         if news:
             self._report("committed", positions=_triples(news))
+
+    async def follow(self, commit: Awaitable[Any], positions: Mapping[Pair, int]) -> Any:
+        """Await a client's commit of these positions, and report what came of it."""
+        try:
+            result = await commit
+        except Exception as error:
+            self.failed(positions, error)
+            raise
+        self.done(positions)
+        return result
 
     def failed(self, positions: Mapping[Pair, int], error: BaseException | str) -> None:
         """The coordinator does not, or not all."""

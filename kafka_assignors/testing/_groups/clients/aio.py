@@ -171,13 +171,7 @@ class Observed:
 
         async def observed(assignment: Any, offsets: Any) -> Any:
             positions = {(one.topic, one.partition): at.offset for one, at in offsets.items()}
-            try:
-                sent = await send(assignment, offsets)
-            except Exception as error:
-                self._commits.failed(positions, error)
-                raise
-            self._commits.done(positions)
-            return sent
+            return await self._commits.follow(send(assignment, offsets), positions)
 
         coordinator._do_commit_offsets = observed  # noqa: SLF001
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
@@ -167,13 +168,7 @@ class Observed:
         return batch
 
     async def _observed_send_commit(self, offsets: Any) -> Any:
-        try:
-            sent = await self._send_commit(offsets)
-        except Exception as error:
-            self._commits.failed(_positions(offsets), error)
-            raise
-        self._commits.done(_positions(offsets))
-        return sent
+        return await self._commits.follow(self._send_commit(offsets), _positions(offsets))
 
     def _observed_commit(self, offsets: Any = None, timeout_ms: Any = None) -> None:
         try:
@@ -190,7 +185,9 @@ observe = Observed
 
 
 def _positions(offsets: Any) -> dict[Pair, int]:
-    """What was to be committed; an application may have asked for what is no commit at all."""
+    """What is to be committed; an application may ask for what is no commit at all."""
+    if not isinstance(offsets, Mapping):
+        return {}
     return {
         (one.topic, one.partition): at.offset
         for one, at in offsets.items()
