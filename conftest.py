@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import signal
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from tests.support.kinds import group_of, markers_of, rank
-from tests.support.scale import GATE_EXAMPLES, set_scale
+from tests.support.kinds import group_of, left_out, markers_of, rank
+from tests.support.scale import GATE_EXAMPLES, GATE_SCALE, set_scale
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 pytest_plugins = ["tests.support.sessions"]
+
+BEGAN: pytest.StashKey[float] = pytest.StashKey()
+"""When this process of the run started."""
 
 # The same examples in every run, however slow the machine.
 settings.register_profile("gate", derandomize=True, deadline=None, max_examples=GATE_EXAMPLES)
@@ -36,25 +41,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=float,
         default=0.01,
         metavar="X",
-        help="how many random groups tests/oracle tries: 0.01 (default) while developing, 1 in the gate, 10 "
-        "at night; hypothesis's profile follows (dev, gate, nightly), unless --hypothesis-profile names it",
+        help="how many random groups tests/oracle tries: 0.01 (default) while developing, "
+        f"{GATE_SCALE} in the gate, 10 at night; hypothesis's profile follows (dev, gate, nightly), unless "
+        "--hypothesis-profile names it",
+    )
+    parser.addoption(
+        "--whole",
+        action="store_true",
+        help="repeat tests with brokers or Spark for each assignor, client and store, not for one of them; "
+        "run slow tests, which otherwise run where their files are named",
+    )
+
+    parser.addoption(
+        "--within",
+        type=float,
+        metavar="SECONDS",
+        help="skip tests that would begin later than so many seconds after the start",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set how much is tried, and have xdist keep to the order of `rank`."""
+    config.stash[BEGAN] = time.monotonic()
     scale = config.getoption("--oracle-scale")
     set_scale(scale)
     if not config.getoption("--hypothesis-profile", default=None):
-        settings.load_profile("dev" if scale < 1 else "gate" if scale == 1 else "nightly")
+        settings.load_profile("dev" if scale < GATE_SCALE else "gate" if scale <= 1 else "nightly")
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say how much is tried."""
     scale, examples = config.getoption("--oracle-scale"), settings().max_examples
-    return f"random tests: {scale:g} times the gate's groups, {examples} examples (the gate: {GATE_EXAMPLES})"
+    variants = "each" if config.getoption("--whole") else "one"
+    gate = f"the gate: {GATE_SCALE}, {GATE_EXAMPLES}"
+    return [
+        f"random tests: a scale of {scale:g}, {examples} examples ({gate})",
+        f"tests with brokers or Spark: {variants} of their assignors, clients and stores",
+    ]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -73,3 +98,16 @@ def pytest_collection_modifyitems(
     if hasattr(config, "workerinput"):
         items.sort(key=rank)
     yield
+    # After -k and -m: who asks for one client gets it.
+    broad = any(Path(arg).is_dir() for arg in config.args)  # not where files or tests are named
+    if not config.getoption("--whole") and (spared := left_out(items, slow=broad)):
+        config.hook.pytest_deselected(items=[item for item in items if item in spared])
+        items[:] = [item for item in items if item not in spared]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin nothing for which `--within` leaves no time; before fixtures, which may be what takes it."""
+    within = item.config.getoption("--within")
+    if within is not None and time.monotonic() - item.config.stash[BEGAN] > within:
+        pytest.skip(f"the {within:g} s of --within are over")

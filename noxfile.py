@@ -16,7 +16,8 @@ nox.options.sessions = ["lint", "types", "unit"]
 
 SPREAD = ("-n", "2", "--dist", "loadgroup")
 """No more processes than a small machine has cores: with more, brokers and JVMs starve each other."""
-GATE = ("--oracle-scale", "1")
+GATE = ("--oracle-scale", "0.2")
+WHOLE = ("--oracle-scale", "1", "--whole")
 NIGHT = ("--oracle-scale", "10")
 REPORT = Path(".pytest_cache/times.xml")
 
@@ -48,7 +49,7 @@ def unit(session: nox.Session) -> None:
 
 @nox.session
 def oracle(session: nox.Session) -> None:
-    """Random groups against solvers and Kafka's classes; the gate's: `-- --oracle-scale 1`."""
+    """Random groups against solvers and Kafka's classes; the gate's: `-- --oracle-scale 0.2`."""
     run(session, "pytest", *SPREAD, "tests/oracle", *session.posargs)
 
 
@@ -78,13 +79,19 @@ def broker(session: nox.Session) -> None:
 
 @nox.session(name="all")
 def everything(session: nox.Session) -> None:
-    """All tests in full, as the README and the gate run them."""
+    """All tests, as the README and the gate run them."""
     run(session, "pytest", *SPREAD, *GATE, *session.posargs)
 
 
 @nox.session
+def whole(session: nox.Session) -> None:
+    """Slow tests, too, each with every assignor, client and store; five times the gate's random groups."""
+    run(session, "pytest", *SPREAD, *WHOLE, *session.posargs)
+
+
+@nox.session
 def times(session: nox.Session) -> None:
-    """All tests in full, and a table of where the time went."""
+    """All tests, and a table of where the time went."""
     try:
         run(session, "pytest", *SPREAD, *GATE, f"--junitxml={REPORT}", *session.posargs)
     finally:
@@ -93,7 +100,7 @@ def times(session: nox.Session) -> None:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Ten times as many random groups, and new examples of each property."""
+    """Fifty times the gate's random groups, and new examples of each property."""
     run(session, "pytest", *SPREAD, *NIGHT, "tests/unit", "tests/oracle", *session.posargs)
 
 

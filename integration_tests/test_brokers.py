@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 30.0  # seconds
 
 
@@ -73,6 +75,7 @@ def racks(cluster: Cluster) -> list[tuple[int, str]]:
 # Coming up --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.core
 def test_one_node_is_a_cluster(how: How) -> None:
     with kafka_cluster(how=how) as cluster:
         assert (cluster.how, cluster.nodes, len(cluster.bootstrap_servers)) == (how, 1, 1)
@@ -94,6 +97,7 @@ def test_three_nodes_are_a_cluster_with_a_rack_each(how: How) -> None:
             assert sorted(partitions[0]["replica_nodes"]) == [1, 2, 3]
 
 
+@pytest.mark.core
 def test_the_session_has_the_cluster_that_is_configured(
     kafka_cluster: Cluster, pytestconfig: pytest.Config
 ) -> None:
@@ -132,6 +136,7 @@ def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path:
     assert "cluster.id=-L6g3nShT-eMCtK--X86sw" in (tmp_path / "1" / "data" / "meta.properties").read_text()
 
 
+@pytest.mark.core
 def test_cached_jars_are_had_without_network() -> None:
     jars = kafka_jars()
     code = """if True:
@@ -148,6 +153,7 @@ def test_cached_jars_are_had_without_network() -> None:
 # Dying ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.core
 def test_a_setting_that_kafka_refuses_is_told_with_the_end_of_the_log(how: How) -> None:
     with (
         pytest.raises(BrokerDiedError, match=r"(?s)Kafka node 1 .*The end of its log:.*num\.io\.threads"),
@@ -202,6 +208,7 @@ def in_docker() -> set[str]:
     return {each.id for each in [*client.containers.list(all=True), *client.networks.list()]}
 
 
+@pytest.mark.core
 def test_nothing_is_left_after_the_context(how: How, temporary: Path) -> None:
     before = in_docker() if how == "docker" else set()
     with kafka_cluster(how=how) as cluster:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kafka_assignors import Group
     from kafka_assignors.testing import Cluster
 
+pytestmark = pytest.mark.slow
+
 EVENTS = 10  # for each, so 60 in all
 WRONG_WITH = 4  # members
 

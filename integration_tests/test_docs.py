@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[1] / "docs" / "testing.md"
 LISTINGS = {
     match["name"]: match["code"]

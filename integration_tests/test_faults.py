@@ -23,6 +23,8 @@ from kafka_assignors.testing._topics import admin_client
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0  # seconds; a killed broker is missed after 3, but the machine may be laden
 
 
@@ -110,6 +112,7 @@ def test_nothing_is_lost_when_the_coordinators_machine_breaks_down(
     assert end_offsets(kafka_cluster, acknowledged) == acknowledged
 
 
+@pytest.mark.core
 def test_a_frozen_broker_is_replaced_and_taken_back(
     kafka_cluster: Cluster, topic_factory: Callable[..., str]
 ) -> None:
@@ -164,6 +167,7 @@ def test_a_stable_group_goes_on_when_its_coordinator_moves(
     assert group.timeline.double_assigned() == {}
 
 
+@pytest.mark.core
 def test_a_coordinator_that_has_it_already_keeps_the_group(kafka_cluster: Cluster) -> None:
     node = kafka_cluster.coordinator_of("somebody")
     assert kafka_cluster.move_coordinator("somebody", to=node) == node
@@ -206,6 +210,7 @@ def read(consumer: Any, count: int) -> int:
     return found
 
 
+@pytest.mark.core
 def test_a_delay_makes_answers_late(kafka_cluster: Cluster) -> None:
     client = admin_client(kafka_cluster.network.access)
     client.list_topics(timeout=PATIENCE)  # connects
@@ -215,6 +220,7 @@ def test_a_delay_makes_answers_late(kafka_cluster: Cluster) -> None:
         assert time.monotonic() - begin >= 0.8  # there and back
 
 
+@pytest.mark.core
 def test_a_client_whose_connections_are_dropped_is_back_when_the_network_is(
     kafka_cluster: Cluster, topic: str
 ) -> None:
@@ -233,6 +239,7 @@ def test_a_client_whose_connections_are_dropped_is_back_when_the_network_is(
         assert read(consumer, count) == count
 
 
+@pytest.mark.core
 def test_a_member_that_nobody_hears_is_expelled_and_comes_back(
     kafka_cluster: Cluster, topic_factory: Callable[..., str]
 ) -> None:
@@ -282,6 +289,7 @@ def test_a_load_says_how_much_the_brokers_did_not_acknowledge(
     assert sum(load.produced.values()) > 0
 
 
+@pytest.mark.core
 def test_a_load_without_topic_or_brokers_says_so(kafka_cluster: Cluster) -> None:
     said = "load on unknown ended by itself: .*no broker "
     with pytest.raises(RuntimeError, match=f"{said}shows such a topic"), Load(kafka_cluster, "unknown"):

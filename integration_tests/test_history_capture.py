@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 OFFSETS_TOPIC = "__consumer_offsets"
 PARTITIONS = 3
 SECONDS = 150.0
@@ -204,6 +206,7 @@ def batches(archive: Path) -> int:
     return sum(f"{OFFSETS_TOPIC}-" in commit.read_text(encoding="utf-8") for commit in commits)
 
 
+@pytest.mark.core
 def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:

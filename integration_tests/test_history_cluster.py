@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from tests.support.object_store import ObjectStore
 
+pytestmark = pytest.mark.slow
+
 Rows = list[dict[str, Any]]
 
 SECONDS = 400.0

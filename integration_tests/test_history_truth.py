@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 Rows = list[dict[str, Any]]
 
 ROW_OF_A_RECORD = ("partition", "offset", "member_id", "stage", "source", "topic", "moved_partition")

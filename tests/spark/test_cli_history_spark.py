@@ -78,7 +78,7 @@ def life(group_id: str, assignor: type[Assignor]) -> Iterator[dict[str, Any]]:
 
 
 # The commands take over the session that is there.
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.core
 def test_metrics_tell_the_groups_and_why_they_rebalanced(
     archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,6 +235,7 @@ def test_a_kip848_group_is_reported_from_what_it_was_like_at_since(
     ]
 
 
+@pytest.mark.core
 def test_what_if_compares_with_what_happened(archive: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = run(capsys, "what-if", archive, "--assignor", "range", "--scenario", "as it was")
     assert {(row["group"], row["assignor"]): (row["moved"], row["failed"]) for row in rows} == {
@@ -259,6 +261,7 @@ def test_an_assignor_that_there_is_not_is_refused(archive: str, capsys: pytest.C
     assert "kafka-assignors history what-if: there is no assignor 'rnage'" in capsys.readouterr().err
 
 
+@pytest.mark.core
 def test_tables_are_decoded_and_what_cannot_be_is_counted(
     archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -413,6 +416,7 @@ def test_properties_of_a_store_come_from_a_file(
     assert f"cannot read {tmp_path / 'no'}" in capsys.readouterr().err
 
 
+@pytest.mark.core
 def test_a_report_is_a_page_on_all_groups(
     archive: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -110,6 +112,7 @@ def write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> Path:
     return path
 
 
+@pytest.mark.core
 def test_records_are_selected_by_time_and_group(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path / "with a space")
     groups = ["orders-eu", "orders-us", "Orders-eu", "events[1]", "ünïcode", "", "a.b", "axb"]
@@ -234,6 +237,7 @@ def test_groups_are_read_from_keys_of_every_kept_type(spark: SparkSession) -> No
     assert found == ["a group"] * len(keys) + [""] + [None] * len(wrong)
 
 
+@pytest.mark.core
 def test_a_batch_is_what_its_counts_say(spark: SparkSession, tmp_path: Path) -> None:
     archive = new_archive(tmp_path)
     rows = [record(0, key_of("g")), record(1, key_of("g", 3)), record(2, None), counted(9, 1, 40)]
@@ -246,6 +250,7 @@ def test_a_batch_is_what_its_counts_say(spark: SparkSession, tmp_path: Path) -> 
     assert offsets(archive.read(spark)) == [(0, 0), (0, 1), (0, 2)]
 
 
+@pytest.mark.core
 def test_of_two_batches_at_once_one_is_there_and_nothing_of_the_other(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -338,6 +343,7 @@ def days_of(archive: Archive) -> list[tuple[str, str]]:
 
 
 class TestMaintenance:
+    @pytest.mark.core
     def test_the_files_of_a_day_become_one_and_the_rows_stay(
         self, spark: SparkSession, tmp_path: Path
     ) -> None:
@@ -467,6 +473,7 @@ def test_the_frontier_is_after_all_that_was_captured(spark: SparkSession, tmp_pa
     assert archive.frontier() == {0: 10, 2: 8}
 
 
+@pytest.mark.core
 def test_a_dump_adds_what_the_archive_lacks_and_again_nothing(spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path / "archive")
     add(spark, archive, [record(0, key_of("g")), record(1, key_of("g"))])

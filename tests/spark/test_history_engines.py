@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.support.object_store import ObjectStore
 
+pytestmark = pytest.mark.slow
+
 BLOCKS = re.findall(
     r"^```(python|sql)\n(.*?)^```",
     (ROOT / "docs" / "history_queries.md").read_text(encoding="utf-8"),
@@ -154,6 +156,7 @@ def test_a_query_of_the_page_answers(db: Any, query: int, columns: list[str], ro
     assert answer.fetchall() == rows
 
 
+@pytest.mark.core
 def test_every_query_of_the_page_is_run(db: Any) -> None:
     assert len(QUERIES) == 5
     slowest = db["slowest"]

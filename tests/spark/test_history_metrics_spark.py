@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from deltalake import DeltaTable
 
 from kafka_assignors._common.uuids import uuid_text
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.slow
 
 LIVES = {group: random_records(seed, group=group, records=30) for seed, group in enumerate(["g1", "g2"])}
 LONG = random_records(3, group="long", records=400)
@@ -142,6 +145,7 @@ def test_a_long_history_is_measured_in_windows_as_the_whole(spark: SparkSession,
     pieces.unpersist()
 
 
+@pytest.mark.core
 def test_metrics_are_tables_that_are_replaced_together(spark: SparkSession, tmp_path: Path) -> None:
     from kafka_assignors.history._metrics import MANIFEST, write_metrics  # noqa: PLC0415 - as above
 

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
     from tests.support.object_store import ObjectStore
 
+pytestmark = pytest.mark.slow
+
 ENDS_SOON = {"retry_timeout": "1s"}
 SLOW_DOWN = "503 Service Unavailable (SlowDown): the store is busy or not available"
 
@@ -136,6 +138,7 @@ def of_folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, dum
     return history(spark, str(home), home.as_uri(), {}, dump)
 
 
+@pytest.mark.core
 def test_in_a_folder_there_is_what_was_put_there(of_folder: Any) -> None:
     late = {DAY, DAY + 10, DAY + 20}
     assert {one["offset"] for one in of_folder["read"] if one["partition"] == 0} == {0, 10, *late}

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 Rows = list[dict[str, Any]]
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -157,6 +159,7 @@ def whole(
 
 
 class TestOneTask:
+    @pytest.mark.core
     def test_what_was_read_is_decoded_or_rejected(
         self, whole: tuple[Rows, dict[str, Rows], TableCounts]
     ) -> None:
@@ -165,6 +168,7 @@ class TestOneTask:
         assert counts.rejected > 20
         assert counts.rows == {name: len(found) for name, found in tables.items()}
 
+    @pytest.mark.core
     def test_moves_are_what_snapshots_differ_in(
         self, whole: tuple[Rows, dict[str, Rows], TableCounts]
     ) -> None:
@@ -172,6 +176,7 @@ class TestOneTask:
         assert len(tables["moves"]) > 500
         assert tables["moves"] == expected_moves(rows)
 
+    @pytest.mark.core
     def test_generations_are_the_records_that_tell_them_put_together(
         self, whole: tuple[Rows, dict[str, Rows], TableCounts]
     ) -> None:
@@ -367,6 +372,7 @@ def test_tables_are_read_as_other_engines_read_them(
         assert in_order(found.to_pylist()) == contents(out, name) == tables[name], name
 
 
+@pytest.mark.core
 def test_tables_are_replaced_whole_or_not_at_all(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -435,6 +441,7 @@ def test_what_is_not_there_is_told(spark: SparkSession, tmp_path: Path) -> None:
         make_tables(spark, str(tmp_path), str(tmp_path), decoder="numba")
 
 
+@pytest.mark.core
 def test_without_a_compiler_the_plain_decoder_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_assignors._wire.codec._compiled", None)
     assert not fast.is_compiled()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 TOPICS = {"orders": 80, "payments": 80, "shipments": 40}
 
 
@@ -106,6 +108,7 @@ def test_what_happened_is_told_whatever_the_scenarios(
     ]
 
 
+@pytest.mark.core
 def test_what_cannot_be_read_or_replayed_counts_as_failed(spark: SparkSession, tmp_path: Path) -> None:
     good = lived("good", 1)
     half = lived("half", 2)
@@ -156,6 +159,7 @@ def test_groups_of_kip848_are_replayed(spark: SparkSession, tmp_path: Path) -> N
     }
 
 
+@pytest.mark.core
 def test_wrong_names_are_said_before_anything_is_run(spark: SparkSession, tmp_path: Path) -> None:
     records = read(spark, tmp_path, archived({"g": lived("g", 1)[:1]}))
 

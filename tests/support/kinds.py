@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pytest
 
 ROOT: Final = Path(__file__).parents[2]
@@ -39,6 +42,9 @@ SHAPES: Final = (
 
 SPARK_WITH_BROKERS: Final = ("test_history_capture", "test_history_cluster", "test_history_truth")
 """Integration tests that start Spark; those of the second start a cluster of it."""
+
+VARIED: Final = {"assignor", "client", "cluster", "home", "leads", "ours", "seed", "stock", "strategy"}
+"""Arguments of tests that are repeated for them: with brokers or Spark, each repetition takes seconds."""
 
 LONGEST: Final = (
     "chaos_brokers",
@@ -90,3 +96,36 @@ def rank(item: pytest.Item) -> int:
         return LONGEST.index(group)
     markers = markers_of(item)
     return len(LONGEST) + (0 if "broker" in markers else 1 if markers - {"oracle"} else 2)
+
+
+def left_out(items: Sequence[pytest.Item], *, slow: bool) -> set[pytest.Item]:
+    """The tests that only a whole run takes: repetitions, and, if so wished, those that are slow.
+
+    In a file that is marked as slow, what is marked as core is not.
+    """
+    marks = [
+        item for item in items if item.get_closest_marker("slow") and not item.get_closest_marker("core")
+    ]
+    return {*repetitions(items), *(marks if slow else ())}
+
+
+def repetitions(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Of each slow test that is repeated for assignors, clients or stores, all repetitions but one.
+
+    Which one is kept hangs on the test's name and its kinds' order alone: the same in every process and every
+    run, and another assignor or client from test to test.
+    """
+    alike: dict[str, dict[tuple[str, ...], list[pytest.Item]]] = {}
+    for item in items:
+        if (chosen := getattr(item, "callspec", None)) is None or not markers_of(item) & {"broker", "spark"}:
+            continue
+        others = tuple(f"{name}={value}" for name, value in chosen.params.items() if name not in VARIED)
+        alike.setdefault(item.nodeid.partition("[")[0], {}).setdefault(others, []).append(item)
+    return [
+        item
+        for test, kinds in alike.items()
+        for kind, same in enumerate(kinds.values())
+        for number, item in enumerate(same)
+        # No hash() and no address in memory: the same in every process.
+        if number != zlib.crc32(f"{test} {kind}".encode()) % len(same)
+    ]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hypothesis
 
+GATE_SCALE = 0.2
+"""`--oracle-scale` of the gate, which has to end in minutes; at 1, sizes and numbers are whole."""
+
 GATE_EXAMPLES = 100
 """Examples of a property that says nothing about their number, in the profile `gate`."""
 
@@ -17,17 +20,17 @@ def set_scale(scale: float) -> None:
 
 
 def scaled(count: int) -> int:
-    """How many to try where the gate tries `count`; at least one."""
+    """How many to try where a whole run tries `count`; at least one."""
     return max(1, round(count * _scale))
 
 
 def block(number: int, count: int) -> range:
-    """The seeds of block 0, 1, 2... where the gate has blocks of `count` seeds."""
+    """The seeds of block 0, 1, 2... where a whole run has blocks of `count` seeds."""
     return range(scaled(count) * number, scaled(count) * (number + 1))
 
 
 def few() -> bool:
-    """Whether fewer are tried than in the gate, too few to expect how often something is found."""
+    """Whether fewer are tried than in a whole run, too few to expect how often something is found."""
     return _scale < 1
 
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from kafka_assignors._common import waiting
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 
-START_TIMEOUT = 120.0  # seconds; a quiet machine needs 5, a laden one with three nodes 20
+START_TIMEOUT = 300.0
+"""In seconds. An idle machine needs 5, a laden one 20 for three nodes; a starved one has taken 100."""
 STOP_TIMEOUT = 15.0  # seconds; a stop takes 2 on a quiet machine
 
 
