@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
@@ -10,7 +12,15 @@ import pytest
 from kafka import TopicPartition
 
 from integration_tests.support import services
-from kafka_assignors.testing import CommitFailed, Committed, Consumed, Load, Processed
+from kafka_assignors.testing import (
+    CommitFailed,
+    Committed,
+    Consumed,
+    GroupNotStableError,
+    Load,
+    PolledLate,
+    Processed,
+)
 from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
@@ -158,6 +168,84 @@ def test_a_commit_in_a_listener_that_can_do_it_leaves_nothing_to_come_again(
     kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
 ) -> None:
     again(services.commits_at_hand_over, kafka_cluster, topic, consumer_group).assert_no_duplicates()
+
+
+# Pauses -----------------------------------------------------------------------------------------------
+
+ALLOWED_MS = 1000 * services.LONG - 500
+
+
+def test_who_works_for_longer_than_it_may_is_named_with_the_setting(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    settings = {"max_poll_interval_ms": 2000}
+    group = consumer_group(topic, client=services.works_too_long, members=2, settings=settings)
+    with Load(kafka_cluster, topic, rate=50):
+        group.wait_for(lambda: group.timeline.of(PolledLate, member="m1"), what="m1 to poll late")
+    said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS, by="records"))
+    assert re.search(
+        r" m1 did not poll for \d+\.\d s, until [\d.]+ s, more than max_poll_interval_ms=2000", said
+    )
+
+
+def test_a_frozen_member_is_named_with_its_session_timeout(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, ["range"], members=2, settings=QUICK)
+    before = group.wait_stable()
+    began = time.monotonic()
+    with Load(kafka_cluster, topic, rate=50) as load:
+        group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
+        group.members["m1"].freeze()
+        group.wait_stable(members=[group.members["m2"]])
+        load.stop()
+        group.members["m1"].thaw()
+    assert before.protocol == "range"
+    said = message(partial(group.timeline.assert_paused_at_most, 1500, by="records", since=began))
+    assert re.search(
+        r" m1 was frozen at [\d.]+ s, longer than session_timeout_ms=3000; generation \d+, without it, was",
+        said,
+    )
+
+
+def test_a_listener_that_takes_long_is_named(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=services.listens_too_long, members=1)
+    with Load(kafka_cluster, topic, rate=50) as load:
+        group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
+        group.join("m2")
+        group.wait_stable()
+        load.stop()
+    group.wait_consumed(load)
+    said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS, by="records"))
+    assert re.search(r" m1 spent 5\.\d s in its on_partitions_revoked, until \d", said)
+
+
+def test_a_leader_that_plans_for_long_is_named(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, [services.SlowAssignor], members=1)
+    group.join("m2")
+    group.wait_stable()
+    said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS))
+    assert re.search(r" m\d planned generation \d+ for 5\.\d s, as its leader", said)
+
+
+def test_a_wait_in_vain_says_what_took_the_time(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=services.works_too_long, members=1)
+    with Load(kafka_cluster, topic, rate=50):
+        group.wait_for(lambda: group.timeline.of(Consumed, member="m1"), what="records")
+        group.join("m2")
+        with pytest.raises(GroupNotStableError) as caught:
+            group.wait_stable(timeout=services.LONG / 2)
+    assert re.search(
+        r"what took the time:\n  m1 did not poll for \d\.\d s, to [\d.]+ s \(it may for max_poll_interval_ms",
+        str(caught.value),
+    )
+
+
+# Commits ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka", "aiokafka", "java"])

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
 
+from kafka_assignors import RangeAssignor
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kafka_assignors import Group
     from kafka_assignors.testing import Seat
 
 _WORK: Final = 0.01
@@ -155,3 +158,57 @@ def commits_at_hand_over(seat: Seat) -> None:
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics, listener=_Commits(consumer))
     _consume(seat, consumer)
+
+
+# What takes too long ------------------------------------------------------------------------------------
+
+LONG: Final = 5.0
+"""Seconds that these take once."""
+
+
+class _Once:
+    """Sleeps when it is called for the first time."""
+
+    def __init__(self) -> None:
+        self._slept = False
+
+    def __call__(self) -> None:
+        if not self._slept:
+            self._slept = True
+            time.sleep(LONG)
+
+
+def works_too_long(seat: Seat) -> None:
+    """Works on a batch for longer than it may without a poll."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    _consume(seat, consumer, batch_came=_Once() if seat.name == "m1" else _nothing)
+
+
+class _TidiesUp(ConsumerRebalanceListener):
+    def __init__(self, tidy_up: Callable[[], None]) -> None:
+        self._tidy_up = tidy_up
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        """Do nothing."""
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        if revoked:
+            self._tidy_up()
+
+
+def listens_too_long(seat: Seat) -> None:
+    """Tidies up for long before it gives partitions up."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics, listener=_TidiesUp(_Once()))
+    _consume(seat, consumer)
+
+
+class SlowAssignor(RangeAssignor):
+    """Plans for long, for groups of two."""
+
+    def lead(self, group: Group) -> dict[str, Any]:
+        plan = super().lead(group)
+        if len(plan) > 1:
+            time.sleep(LONG)
+        return plan

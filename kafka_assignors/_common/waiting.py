@@ -20,6 +20,11 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     @property
+    def began(self) -> float:
+        """When the wait began, as `time.monotonic()` says it."""
+        return self._end - self.seconds
+
+    @property
     def passed(self) -> bool:
         """Whether the time is over."""
         return time.monotonic() > self._end

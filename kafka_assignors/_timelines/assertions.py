@@ -19,6 +19,7 @@ from kafka_assignors._timelines.holdings import find_kept
 from kafka_assignors._timelines.lines import lines_of
 from kafka_assignors._timelines.losses import in_ranges, named, why_missing, why_twice
 from kafka_assignors._timelines.ownership import Reading
+from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors._timelines.rebalances import Rebalance
 from kafka_assignors._timelines.records import find_longest_silence
 
@@ -180,6 +181,9 @@ class TimelineAssertions(TimelineFacts):
     ) -> None:
         """No partition stood still for longer than so many milliseconds.
 
+        The message says what members did meanwhile that kept the group waiting: that they did not poll, were
+        frozen or gone, how long their listeners and a leader's assignor took.
+
         Args:
             ms: The longest pause that is allowed.
             by: "ownership": without an owner, by callback, after its first one; a frozen member goes on
@@ -203,14 +207,18 @@ class TimelineAssertions(TimelineFacts):
             return
         long.sort(key=lambda pause: (-pause[0], pause[2]))
         seconds, start, _ = long[0]
+        faults, said = [], list[str]()
+        for lasted, begun, partition in long:
+            reasons = why_paused(self, begun, begun + lasted)
+            took = f"{1000 * lasted:.0f} ms, from {begun - self.begin:.3f} s"
+            # Once for all that stood still for the same reasons.
+            faults.append(named(partition, took, [] if reasons == said else reasons))
+            said = reasons
         _fail(
             self,
             f"partitions were without {'an owner' if by == 'ownership' else 'records'}"
             f" for longer than {ms:g} ms",
-            [
-                f"{name_of(partition)}: {1000 * lasted:.0f} ms, from {begun - self.begin:.3f} s"
-                for lasted, begun, partition in long
-            ],
+            faults,
             since=start,
             until=start + seconds,
             partitions=[partition for _, _, partition in long],

@@ -10,8 +10,14 @@ from kafka import TopicPartition
 NO_GENERATION: Final = -1
 
 _NOT_SHOWN: Final = frozenset(
-    {"time", "member", "generation", "member_id", "partitions", "records", "pid", "seconds", "version"}
+    {
+        *("time", "member", "generation", "member_id", "partitions", "records", "pid", "seconds", "silent"),
+        "version",
+    }
 )
+
+LONG: Final = 0.5
+"""Seconds. Applications and listeners that take less are not reported: quick ones would fill a timeline."""
 
 Claims = Mapping[str, Mapping[str, Any]]
 """What members said when they joined, by member id: the fields of `Joining`, as their leader decoded them."""
@@ -82,6 +88,52 @@ class Started(Happened):
     pid: int = 0
     instance_id: str | None = None
     client: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured(Happened):
+    """A member made its consumer.
+
+    Attributes:
+        session_timeout_ms: The consumer's setting.
+        max_poll_interval_ms: The consumer's setting.
+    """
+
+    kind = "configured"
+    session_timeout_ms: int = 0
+    max_poll_interval_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolledLate(Happened):
+    """A member polled again after it had not polled for long: its application was busy between two polls.
+
+    Attributes:
+        seconds: For how long, `LONG` at least.
+    """
+
+    kind = "polled late"
+    seconds: float = 0.0
+
+    def _details(self) -> Iterator[str]:
+        yield f"after {self.seconds:.3f} s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerReturned(Happened):
+    """An application's listener returned after long. Of Java's client, applications have none.
+
+    Attributes:
+        callback: The method, as the client calls it.
+        seconds: How long it took, `LONG` at least.
+    """
+
+    kind = "listener"
+    callback: str = ""
+    seconds: float = 0.0
+
+    def _details(self) -> Iterator[str]:
+        yield f"{self.callback} took {self.seconds:.3f} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,11 +398,19 @@ class StateReported(OfPartitions):
     Attributes:
         coordinator: The state of its membership, see `MemberState`.
         subscription: The topics that it subscribes to.
+        silent: Seconds since its last poll returned; 0 while it polls.
     """
 
     kind = "state"
     coordinator: str = ""
     subscription: tuple[str, ...] = ()
+    silent: float = 0.0
+
+    def _details(self) -> Iterator[str]:
+        # Not super(), which does not know the class that slots made anew.
+        yield from OfPartitions._details(self)  # noqa: SLF001 - its own
+        if self.silent >= LONG:
+            yield f"not polling for {self.silent:.1f} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -414,6 +474,9 @@ class Exited(Happened):
 
 Event = (
     Started
+    | Configured
+    | PolledLate
+    | ListenerReturned
     | Joining
     | Led
     | AssignmentReceived

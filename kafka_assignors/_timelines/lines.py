@@ -11,6 +11,7 @@ from kafka_assignors._timelines.events import (
     Event,
     Obeyed,
     OfRecords,
+    PolledLate,
     Processed,
     StateReported,
     each_position,
@@ -18,7 +19,7 @@ from kafka_assignors._timelines.events import (
 )
 from kafka_assignors._timelines.records import find_deliveries, runs_of
 
-MANY: Final = Consumed | Processed | Committed | StateReported | Obeyed
+MANY: Final = Consumed | Processed | Committed | PolledLate | StateReported | Obeyed
 """Kinds of which a group under load has thousands, and that change nothing of who owns what."""
 
 _FEWEST: Final = 4

@@ -25,7 +25,7 @@ import confluent_kafka.admin
 from confluent_kafka import KafkaException
 
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors._timelines.events import NO_GENERATION, Event, Processed, Started, name_of
+from kafka_assignors._timelines.events import NO_GENERATION, Event, Processed, Started, StateReported, name_of
 from kafka_assignors._timelines.records import handled_by
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._brokers.access import Access
@@ -44,7 +44,7 @@ from kafka_assignors.testing._groups.waiting import GroupNotStableError, describ
 from kafka_assignors.testing._topics import admin_client, existing_partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from confluent_kafka.admin import AdminClient
     from kafka import TopicPartition
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._load import Load
 
 _LOOK_SECONDS = 0.05  # between two looks at what sends no word: the brokers, the caller's predicate
+_ANSWER_SECONDS = 1.0  # for members that say where they stand, when the wait is over already
 _SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
 
 
@@ -433,6 +434,7 @@ class ConsumerGroup:
         ended = [f"{member.name} ended by itself" for member in members if member.ended_by_itself]
         if not ended and not deadline.passed:
             return
+        self._hear_of(members)
         headline = f"gave up waiting for {what}" if ended else deadline.text(what, ())
         raise GroupNotStableError(
             describe_group(
@@ -442,5 +444,18 @@ class ConsumerGroup:
                 view=self.describe(),
                 names=self._names,
                 timeline=self.timeline,
+                since=deadline.began,
             )
         )
+
+    def _hear_of(self, members: Iterable[Member]) -> None:
+        """Have those that can answer say where they stand, and for how long they have not polled."""
+        with self._changed:
+            heard = len(self._events)
+            awaited = {member.name for member in members if member.ask_state()}
+
+            def all_answered() -> bool:
+                news = self._events[heard:]
+                return awaited <= {event.member for event in news if isinstance(event, StateReported)}
+
+            self._changed.wait_for(all_answered, _ANSWER_SECONDS)

@@ -218,6 +218,13 @@ class Member:
         self.held = False
         self._runner.send({"command": "release"})
 
+    def ask_state(self) -> bool:
+        """Have the member say where it stands, as an event; returns whether it is there to answer."""
+        if not self.running or self.frozen or self.held:
+            return False
+        self._runner.send({"command": "state"})
+        return True
+
     def state(self) -> MemberState:
         """Ask the member's consumer where it stands.
 

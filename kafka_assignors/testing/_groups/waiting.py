@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._common.waiting import listed
 from kafka_assignors._timelines.events import format_partitions
+from kafka_assignors._timelines.pauses import why_paused
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -30,6 +31,7 @@ def describe_group(
     view: BrokersView,
     names: Mapping[str, str],
     timeline: Timeline,
+    since: float,
 ) -> str:
     """What members, coordinator and timeline say of a group, below what is wrong with it.
 
@@ -40,10 +42,13 @@ def describe_group(
         view: The coordinator's word.
         names: Member id -> the name of the member that had it last.
         timeline: What happened.
+        since: From when on the group was waited for, on the clock of the events.
     """
+    reasons = why_paused(timeline, since, timeline.end)
     return "\n".join(
         [
             listed(headline, wrong),
+            *(["what took the time:", *(f"  {reason}" for reason in reasons)] if reasons else []),
             "members, by their own word:",
             *(f"  {member.name}: {_account(member)}" for member in members),
             f"coordinator: {view.state} {view.protocol} {view.error}".rstrip(),

@@ -9,6 +9,9 @@ Each has `event` (its kind) and `time`: `time.monotonic()`, which on Linux and m
 processes of a machine, so the events of several members can be put in order.
 
     started       pid, instance_id, client
+    configured    session_timeout_ms, max_poll_interval_ms
+    polled late   seconds: for so long it had not polled
+    listener      callback, seconds: so long the application's listener took
     metadata      generation, member_id: as the member stood when it asked to join
                   topics, version, owned, claimed_generation, user_data (hex), rack: what the assignor sent
     assign        on the leader only: generation, claims (as metadata, one for each member), plan (the
@@ -30,7 +33,7 @@ processes of a machine, so the events of several members can be put in order.
     unsubscribed
     paused        the member does not poll until `resumed`
     resumed
-    state         generation, member_id, coordinator, partitions, subscription: the answer to `state`
+    state         generation, member_id, coordinator, partitions, subscription, silent: the answer to `state`
     closed        reason: "left", or "errors" after too many in a row
 
 `metadata`, `assign` and user data are told by members of kafka-python only.
@@ -264,6 +267,7 @@ class Worker:
             coordinator=state,
             partitions=sorted(client.assignment()),
             subscription=sorted(client.subscription()),
+            silent=client.absences.silent(),
         )
 
 

@@ -5,13 +5,17 @@ from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import (
     AssignmentReceived,
+    Configured,
     Consumed,
     Event,
     Failed,
     Joining,
     Led,
+    ListenerReturned,
     Lost,
+    PolledLate,
     Revoked,
+    StateReported,
     read_event,
 )
 from kafka_assignors._timelines.timeline import Timeline
@@ -56,6 +60,20 @@ def test_kinds_and_fields_that_are_not_known_are_refused() -> None:
         (
             AssignmentReceived(1, "a", partitions=frozenset([TopicPartition("u", 2)]), user_data="00"),
             "a          assignment u:2 user_data 00",
+        ),
+        (PolledLate(1, "a", seconds=6.25), "a          polled late after 6.250 s"),
+        (
+            ListenerReturned(1, "a", callback="on_revoke", seconds=2),
+            "a          listener on_revoke took 2.000 s",
+        ),
+        (
+            Configured(1, "a", session_timeout_ms=6000, max_poll_interval_ms=5000),
+            "a          configured session_timeout_ms 6000 max_poll_interval_ms 5000",
+        ),
+        (StateReported(1, "a", coordinator="stable", silent=0.4), "a          state coordinator stable"),
+        (
+            StateReported(1, "a", coordinator="stable", silent=3),
+            "a          state coordinator stable not polling for 3.0 s",
         ),
     ],
 )

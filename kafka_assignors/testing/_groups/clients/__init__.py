@@ -7,11 +7,14 @@ group does to the consumer and what the consumer delivers is reported as events,
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
+from kafka_assignors._timelines.events import LONG
 from kafka_assignors._timelines.records import merged
 
 if TYPE_CHECKING:
@@ -83,9 +86,11 @@ class Client(Protocol):
 
     Attributes:
         subscribed: Whether it has subscribed.
+        absences: How long its application keeps it waiting.
     """
 
     subscribed: bool
+    absences: Absences
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
         """Subscribe to topics, or to those whose names match a pattern from their start."""
@@ -156,6 +161,11 @@ def load(name: ClientName) -> Any:
         ) from error
 
 
+SESSION_TIMEOUT_MS: Final = 45_000
+MAX_POLL_INTERVAL_MS: Final = 300_000
+"""What librdkafka and Java's client take for settings that they are not given."""
+
+
 def report_records(report: Report, offsets: Mapping[Pair, Iterable[int]], kind: str = "records") -> bool:
     """Report what a poll delivered: partition -> offsets. Returns whether that was anything."""
     ranges = [
@@ -200,6 +210,53 @@ class Commits:
         """The coordinator does not, or not all."""
         text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         self._report("commit_failed", positions=_triples(positions), text=text)
+
+
+class Absences:
+    """Reports for how long an application keeps its consumer waiting: between two polls, and in its listener.
+
+    Args:
+        report: Gets the events.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._polled: float | None = None
+
+    @contextlib.contextmanager
+    def poll(self) -> Iterator[None]:
+        """Around a poll: the first one comes when it likes."""
+        if self._polled is not None and (seconds := time.monotonic() - self._polled) >= LONG:
+            self._report("polled late", seconds=seconds)
+        self._polled = None
+        try:
+            yield
+        finally:
+            self._polled = time.monotonic()
+
+    def silent(self) -> float:
+        """Seconds since the last poll returned, 0 during one and before the first; from any thread."""
+        polled = self._polled
+        return 0.0 if polled is None else time.monotonic() - polled
+
+    @contextlib.contextmanager
+    def listener(self, callback: str) -> Iterator[None]:
+        """Around a call of the application's listener."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            if (seconds := time.monotonic() - begun) >= LONG:
+                self._report("listener", callback=callback, seconds=seconds)
+
+
+def configured(report: Report, session_timeout_ms: Any, max_poll_interval_ms: Any) -> None:
+    """Report how long the coordinator, and the client itself, bear with a consumer."""
+    report(
+        "configured",
+        session_timeout_ms=int(session_timeout_ms),
+        max_poll_interval_ms=int(max_poll_interval_ms),
+    )
 
 
 def _triples(positions: Mapping[Pair, int]) -> list[tuple[str, int, int]]:

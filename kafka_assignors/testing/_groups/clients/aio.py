@@ -19,6 +19,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.errors import KafkaError
 
 from kafka_assignors.testing._groups.clients import (
+    Absences,
     CommitError,
     Commits,
     Gate,
@@ -26,6 +27,7 @@ from kafka_assignors.testing._groups.clients import (
     Pair,
     Report,
     Task,
+    configured,
     no_gate,
     report_records,
 )
@@ -96,6 +98,9 @@ class Observed:
         consumer.getmany, consumer.getone = self._observed_getmany, self._observed_getone
         consumer.subscribe = self._observed_subscribe
         self._commits = Commits(self._report)
+        self.absences = Absences(self._report)
+        # There is no public way to them.
+        configured(report, consumer._session_timeout_ms, consumer._max_poll_interval_ms)  # noqa: SLF001
         self._observe_commits()
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
@@ -178,20 +183,22 @@ class Observed:
     def _observed_subscribe(
         self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None
     ) -> None:
-        own = _Listener(self.consumer, self._report, listener)
+        own = _Listener(self._report, self.absences, listener)
         self._subscribe(topics=topics, pattern=None if pattern is None else re.compile(pattern), listener=own)
         self.subscribed = True
         self._write("subscribed", topics=[] if pattern else sorted(topics), pattern=pattern)
 
     async def _observed_getmany(self, *partitions: Any, **kwargs: Any) -> Any:
         await asyncio.to_thread(self._gate)
-        batch = await self._getmany(*partitions, **kwargs)
+        with self.absences.poll():
+            batch = await self._getmany(*partitions, **kwargs)
         self._delivered(batch)
         return batch
 
     async def _observed_getone(self, *partitions: Any) -> Any:
         await asyncio.to_thread(self._gate)
-        record = await self._getone(*partitions)
+        with self.absences.poll():
+            record = await self._getone(*partitions)
         self._delivered({record: [record]})
         return record
 
@@ -211,8 +218,8 @@ observe = Observed
 class _Listener(ConsumerRebalanceListener):
     """Reports, and calls the application's, whose methods may be coroutines or not."""
 
-    def __init__(self, consumer: Any, report: Report, inner: Any) -> None:
-        self._consumer, self._report, self._inner = consumer, report, inner
+    def __init__(self, report: Report, absences: Absences, inner: Any) -> None:
+        self._report, self._absences, self._inner = report, absences, inner
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         # Eager: what is assigned is all that it has.
@@ -225,8 +232,11 @@ class _Listener(ConsumerRebalanceListener):
         self._report("revoked", partitions=_pairs(revoked))
 
     async def _call(self, method: str, partitions: Iterable[Any]) -> None:
-        if self._inner is not None and inspect.isawaitable(done := getattr(self._inner, method)(partitions)):
-            await done
+        if self._inner is None:
+            return
+        with self._absences.listener(method):
+            if inspect.isawaitable(done := getattr(self._inner, method)(partitions)):
+                await done
 
 
 def _pairs(partitions: Iterable[Any]) -> list[Pair]:

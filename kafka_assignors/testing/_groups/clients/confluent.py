@@ -13,6 +13,9 @@ from confluent_kafka import Consumer, KafkaException
 
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups.clients import (
+    MAX_POLL_INTERVAL_MS,
+    SESSION_TIMEOUT_MS,
+    Absences,
     CommitError,
     Commits,
     Gate,
@@ -20,6 +23,7 @@ from kafka_assignors.testing._groups.clients import (
     Pair,
     Report,
     Task,
+    configured,
     dotted,
     no_gate,
     report_records,
@@ -65,7 +69,13 @@ def callbacks(report: Report) -> dict[str, Any]:
 
 def make(task: Task, report: Report) -> Observed:
     """A consumer for a task, observed."""
-    return Observed(Consumer(settings(task) | callbacks(report)), report)
+    chosen = settings(task)
+    configured(
+        report,
+        chosen.get("session.timeout.ms", SESSION_TIMEOUT_MS),
+        chosen.get("max.poll.interval.ms", MAX_POLL_INTERVAL_MS),
+    )
+    return Observed(Consumer(chosen | callbacks(report)), report)
 
 
 class ObservedConsumer:
@@ -83,6 +93,7 @@ class ObservedConsumer:
         self.last_membership = Membership(NO_GENERATION, "", "unknown")
         self.held: set[Pair] = set()
         self._commits = Commits(self._report)
+        self.absences = Absences(self._report)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._consumer, name)
@@ -101,11 +112,13 @@ class ObservedConsumer:
             self._report("assignment", partitions=sorted(self.held))
             self._report("assigned", partitions=_pairs(partitions))
             if on_assign is not None:
-                on_assign(self, partitions)
+                with self.absences.listener("on_assign"):
+                    on_assign(self, partitions)
 
         def let_go(kind: str, callback: Callable[..., None] | None, partitions: Sequence[Any]) -> None:
             if callback is not None:
-                callback(self, partitions)
+                with self.absences.listener("on_revoke" if callback is on_revoke else "on_lost"):
+                    callback(self, partitions)
             self.held.difference_update(_pairs(partitions))
             self._report(kind, partitions=_pairs(partitions))
 
@@ -127,14 +140,16 @@ class ObservedConsumer:
     def poll(self, timeout: float = -1) -> Any:
         """As the Consumer's."""
         self._gate()
-        record = self._consumer.poll(timeout)
+        with self.absences.poll():
+            record = self._consumer.poll(timeout)
         self._delivered([] if record is None else [record])
         return record
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> Any:
         """As the Consumer's."""
         self._gate()
-        records = self._consumer.consume(num_messages, timeout)
+        with self.absences.poll():
+            records = self._consumer.consume(num_messages, timeout)
         self._delivered(records)
         return records
 
@@ -175,6 +190,11 @@ class Observed:
 
     def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
         self.consumer = ObservedConsumer(consumer, report, gate)
+
+    @property
+    def absences(self) -> Absences:
+        """See `Client`."""
+        return self.consumer.absences
 
     @property
     def subscribed(self) -> bool:

@@ -14,12 +14,16 @@ import jpype
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from kafka_assignors.testing._groups.clients import (
+    MAX_POLL_INTERVAL_MS,
+    SESSION_TIMEOUT_MS,
+    Absences,
     CommitError,
     Commits,
     Membership,
     Pair,
     Report,
     Task,
+    configured,
     dotted,
     report_records,
 )
@@ -72,7 +76,13 @@ def make(task: Task, report: Report) -> Observed:
     """A consumer for a task, observed."""
     start_java()
     consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
-    return Observed(consumer_class(jpype.java.util.HashMap(settings(task))), report)
+    chosen = settings(task)
+    configured(
+        report,
+        chosen.get("session.timeout.ms", SESSION_TIMEOUT_MS),
+        chosen.get("max.poll.interval.ms", MAX_POLL_INTERVAL_MS),
+    )
+    return Observed(consumer_class(jpype.java.util.HashMap(chosen)), report)
 
 
 class Observed:
@@ -93,6 +103,7 @@ class Observed:
         self._subscription: list[str] = []
         self._positions: dict[Pair, int] = {}
         self._commits = Commits(self._report)
+        self.absences = Absences(self._report)
         self._listener = jpype.JProxy(
             f"{_PACKAGE}.ConsumerRebalanceListener",
             dict={
@@ -119,7 +130,8 @@ class Observed:
 
     def poll(self, seconds: float) -> bool:
         """See `Client`."""
-        records = self.consumer.poll(jpype.java.time.Duration.ofMillis(int(seconds * 1000)))
+        with self.absences.poll():
+            records = self.consumer.poll(jpype.java.time.Duration.ofMillis(int(seconds * 1000)))
         offsets = {
             (str(partition.topic()), int(partition.partition())): [
                 int(record.offset()) for record in records.records(partition)

@@ -20,6 +20,7 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.testing._groups.clients import (
+    Absences,
     CommitError,
     Commits,
     Gate,
@@ -27,6 +28,7 @@ from kafka_assignors.testing._groups.clients import (
     Pair,
     Report,
     Task,
+    configured,
     no_gate,
     report_records,
 )
@@ -87,8 +89,10 @@ class Observed:
         self._gate = gate
         self._poll, self._subscribe, self._commit = consumer.poll, consumer.subscribe, consumer.commit
         self._commits = Commits(self._report)
+        self.absences = Absences(self._report)
         for assignor in consumer._coordinator._assignors.values():  # noqa: SLF001 - the only way to them
             observe_assignor(assignor, self._report)
+        configured(report, consumer.config["session_timeout_ms"], consumer.config["max_poll_interval_ms"])
         consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
         consumer.commit = self._observed_commit
         coordinator = consumer._coordinator  # noqa: SLF001 - the one way that all commits go, the timer's too
@@ -96,7 +100,7 @@ class Observed:
         coordinator._send_offset_commit_request = self._observed_send_commit  # noqa: SLF001
         state = consumer._subscription  # noqa: SLF001 - of topics named to the constructor
         if state.subscription is not None:
-            state.rebalance_listener = _listener(self._report, state.rebalance_listener)
+            state.rebalance_listener = self._listener(state.rebalance_listener)
             self._wrote_subscription(state.subscription, state.subscribed_pattern)
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
@@ -152,12 +156,13 @@ class Observed:
         self._write("subscribed", topics=[] if text else sorted(topics), pattern=text)
 
     def _observed_subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
-        self._subscribe(topics=topics, pattern=pattern, listener=_listener(self._report, listener))
+        self._subscribe(topics=topics, pattern=pattern, listener=self._listener(listener))
         self._wrote_subscription([topics] if isinstance(topics, str) else topics, pattern)
 
     def _observed_poll(self, *args: Any, **kwargs: Any) -> Any:
         self._gate()
-        batch = self._poll(*args, **kwargs)
+        with self.absences.poll():
+            batch = self._poll(*args, **kwargs)
         report_records(
             self._write,
             {
@@ -166,6 +171,14 @@ class Observed:
             },
         )
         return batch
+
+    def _listener(self, inner: Any) -> Any:
+        """A listener that reports, and calls the application's.
+
+        A partition is the application's from before its listener hears so until after it has let go.
+        """
+        kind = _AsyncListener if isinstance(inner, AsyncConsumerRebalanceListener) else _Listener
+        return kind(self._report, self.absences, inner)
 
     async def _observed_send_commit(self, offsets: Any) -> Any:
         return await self._commits.follow(self._send_commit(offsets), _positions(offsets))
@@ -206,47 +219,44 @@ def _recall_join(consumer: Any) -> None:
         coordinator.request_rejoin()
 
 
-def _listener(report: Report, inner: Any) -> Any:
-    """A listener that reports, and calls the application's.
-
-    A partition is the application's from before its listener hears so until after it has let go.
-    """
-    kind = _AsyncListener if isinstance(inner, AsyncConsumerRebalanceListener) else _Listener
-    return kind(report, inner)
-
-
 class _Listener(ConsumerRebalanceListener):
-    def __init__(self, report: Report, inner: Any) -> None:
-        self._report, self._inner = report, inner
+    def __init__(self, report: Report, absences: Absences, inner: Any) -> None:
+        self._report, self._absences, self._inner = report, absences, inner
 
     def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         self._report("assigned", partitions=pairs(assigned))
         if self._inner is not None:
-            self._inner.on_partitions_assigned(assigned)
+            with self._absences.listener("on_partitions_assigned"):
+                self._inner.on_partitions_assigned(assigned)
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
         if self._inner is not None:
-            self._inner.on_partitions_revoked(revoked)
+            with self._absences.listener("on_partitions_revoked"):
+                self._inner.on_partitions_revoked(revoked)
         self._report("revoked", partitions=pairs(revoked))
 
     def on_partitions_lost(self, lost: Iterable[Any]) -> None:
         if self._inner is not None:
-            self._inner.on_partitions_lost(lost)
+            with self._absences.listener("on_partitions_lost"):
+                self._inner.on_partitions_lost(lost)
         self._report("lost", partitions=pairs(lost))
 
 
 class _AsyncListener(AsyncConsumerRebalanceListener):
-    def __init__(self, report: Report, inner: Any) -> None:
-        self._report, self._inner = report, inner
+    def __init__(self, report: Report, absences: Absences, inner: Any) -> None:
+        self._report, self._absences, self._inner = report, absences, inner
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
         self._report("assigned", partitions=pairs(assigned))
-        await self._inner.on_partitions_assigned(assigned)
+        with self._absences.listener("on_partitions_assigned"):
+            await self._inner.on_partitions_assigned(assigned)
 
     async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        await self._inner.on_partitions_revoked(revoked)
+        with self._absences.listener("on_partitions_revoked"):
+            await self._inner.on_partitions_revoked(revoked)
         self._report("revoked", partitions=pairs(revoked))
 
     async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        await self._inner.on_partitions_lost(lost)
+        with self._absences.listener("on_partitions_lost"):
+            await self._inner.on_partitions_lost(lost)
         self._report("lost", partitions=pairs(lost))

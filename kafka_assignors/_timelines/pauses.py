@@ -1,0 +1,173 @@
+"""What kept a group waiting: members that were busy, frozen or gone, and leaders that planned for long."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors._timelines.events import (
+    LONG,
+    Closed,
+    Configured,
+    Crashed,
+    CutOff,
+    Exited,
+    Frozen,
+    Led,
+    ListenerReturned,
+    Paused,
+    PolledLate,
+    Reconnected,
+    Resumed,
+    StateReported,
+    Thawed,
+)
+
+if TYPE_CHECKING:
+    from kafka_assignors._timelines.facts import TimelineFacts
+
+_SHARE: Final = 0.1
+"""Of a pause: what took less of it is no cause worth naming."""
+
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something that took a member's time, and with it the group's.
+
+    Attributes:
+        start: When it began, on the clock of the events.
+        end: When it was over.
+        member: Whose time.
+        text: A sentence, without its subject and its end.
+    """
+
+    start: float
+    end: float
+    member: str
+    text: str
+
+    def within(self, start: float, end: float) -> float:
+        """How many seconds of a pause it took."""
+        return min(self.end, end) - max(self.start, start)
+
+
+def why_paused(timeline: "TimelineFacts", start: float, end: float) -> list[str]:
+    """What members did in a time in which a group, or a partition, stood still: a sentence each.
+
+    What took most of that time comes first. Nothing, if no member reported anything that lasts.
+
+    Args:
+        timeline: What happened.
+        start: When the pause began, on the clock of the events.
+        end: When it was over.
+    """
+    within = [(cause.within(start, end), cause) for cause in _causes(timeline)]
+    found = [(took, cause) for took, cause in within if took > 0 and took >= _SHARE * (end - start)]
+    found.sort(key=lambda one: (-one[0], one[1].start))
+    return [f"{cause.member} {cause.text}" for _, cause in found[:_SHOWN]]
+
+
+def _causes(timeline: "TimelineFacts") -> Iterator[Cause]:
+    for member in timeline.members:
+        settings = (timeline.of(Configured, member=member) or (Configured(0, member),))[-1]
+        for late in timeline.of(PolledLate, member=member):
+            yield _not_polling(timeline, settings, late.time - late.seconds, late.time, "until")
+        yield from _silent_to_the_end(timeline, settings)
+        for called in timeline.of(ListenerReturned, member=member):
+            took = f"spent {called.seconds:.1f} s in its {called.callback}"
+            until = f"{took}, until {_at(timeline, called.time)}"
+            yield Cause(called.time - called.seconds, called.time, member, until)
+        for led in timeline.of(Led, member=member):
+            took = f"planned generation {led.generation} for {led.seconds:.1f} s, as its leader"
+            yield Cause(led.time - led.seconds, led.time, member, took)
+        for frozen, thawed in _spans(timeline, member, Frozen, Thawed):
+            yield _unheard(timeline, settings, frozen, thawed, "was frozen")
+        for cut, mended in _spans(timeline, member, CutOff, Reconnected):
+            yield _unheard(timeline, settings, cut, mended, "was cut off")
+        yield from _gone(timeline, settings)
+
+
+def _not_polling(
+    timeline: "TimelineFacts", settings: Configured, start: float, end: float, until: str
+) -> Cause:
+    text = f"did not poll for {end - start:.1f} s, {until} {_at(timeline, end)}"
+    limit = settings.max_poll_interval_ms
+    if limit and 1000 * (end - start) > limit:
+        text += f", more than max_poll_interval_ms={limit}"
+        text += _without(timeline, settings.member, start + limit / 1000)
+    elif limit:
+        text += f" (it may for max_poll_interval_ms={limit}); a rebalance waits for that"
+    return Cause(start, end, settings.member, text)
+
+
+def _silent_to_the_end(timeline: "TimelineFacts", settings: Configured) -> Iterator[Cause]:
+    """A member that had still not polled when it was asked last, or that was made not to."""
+    member = settings.member
+    for paused, resumed in _spans(timeline, member, Paused, Resumed):
+        if resumed is None:
+            yield _not_polling(timeline, settings, paused, timeline.end, "to")
+            return
+    polls = [event.time for event in timeline.of(PolledLate, member=member)]
+    for state in timeline.of(StateReported, member=member)[-1:]:
+        if state.silent >= LONG and state.time > max(polls, default=state.time - 1):
+            yield _not_polling(timeline, settings, state.time - state.silent, state.time, "to")
+
+
+def _unheard(
+    timeline: "TimelineFacts", settings: Configured, start: float, end: float | None, how: str
+) -> Cause:
+    text = f"{how} at {_at(timeline, start)}"
+    limit = settings.session_timeout_ms
+    last = timeline.end if end is None else end
+    if limit and 1000 * (last - start) > limit:
+        text += f", longer than session_timeout_ms={limit}"
+        text += _without(timeline, settings.member, start + limit / 1000)
+    elif end is not None:
+        text += f" for {end - start:.1f} s"
+    return Cause(start, last, settings.member, text)
+
+
+def _gone(timeline: "TimelineFacts", settings: Configured) -> Iterator[Cause]:
+    """A member that ended without a word to the coordinator, which misses it after its session timeout."""
+    member = settings.member
+    limit = settings.session_timeout_ms
+    ends = timeline.of(Crashed, Exited, member=member)
+    if not ends or not limit or timeline.of(Closed, member=member):
+        return
+    ended = min(event.time for event in ends)
+    text = (
+        f"ended at {_at(timeline, ended)} without leaving the group, which keeps its partitions for"
+        f" session_timeout_ms={limit}"
+    )
+    yield Cause(ended, ended + limit / 1000, member, text + _without(timeline, member, ended))
+
+
+def _without(timeline: "TimelineFacts", member: str, since: float) -> str:
+    """From when on there was a generation without a member, if anybody saw one."""
+    identity = timeline.identity[member]
+    for one in timeline.rebalances:
+        if one.end >= since and identity not in {timeline.identity[other] for other in one.assignments}:
+            return f"; generation {one.generation}, without it, was there at {_at(timeline, one.end)}"
+    return ""
+
+
+def _spans(
+    timeline: "TimelineFacts", member: str, begins: type[Frozen | CutOff | Paused], ends: type[object]
+) -> Iterable[tuple[float, float | None]]:
+    """From when to when a state of a member lasted; None for what lasts."""
+    since: float | None = None
+    for event in timeline.events:
+        if event.member != member:
+            continue
+        if isinstance(event, begins) and since is None:
+            since = event.time
+        elif isinstance(event, (ends, Crashed, Exited)) and since is not None:
+            yield since, event.time
+            since = None
+    if since is not None:
+        yield since, None
+
+
+def _at(timeline: "TimelineFacts", time: float) -> str:
+    return f"{time - timeline.begin:.3f} s"
