@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import KafkaException
 from kafka import KafkaConsumer, TopicPartition
 
 from integration_tests.support.waiting import wait_for
@@ -16,6 +17,7 @@ from kafka_assignors.testing import (
     ClusterUnavailableError,
     ConsumerGroup,
     Load,
+    create_topic,
     kafka_cluster as started,
 )
 from kafka_assignors.testing._topics import admin_client
@@ -38,11 +40,7 @@ def kafka_cluster(disturbed_brokers: Cluster) -> Cluster:
 def _whole_again(kafka_cluster: Cluster) -> Iterator[None]:
     """Whatever a test did to the brokers, the next one finds them all."""
     yield
-    kafka_cluster.network.heal()
-    down = [broker for broker in kafka_cluster.brokers if not broker.running]
-    for broker in down:
-        broker.kill()
-        broker.start(wait=False)
+    kafka_cluster.mend()
     kafka_cluster.wait_complete()
 
 
@@ -112,7 +110,6 @@ def test_nothing_is_lost_when_the_coordinators_machine_breaks_down(
     assert end_offsets(kafka_cluster, acknowledged) == acknowledged
 
 
-@pytest.mark.core
 def test_a_frozen_broker_is_replaced_and_taken_back(
     kafka_cluster: Cluster, topic_factory: Callable[..., str]
 ) -> None:
@@ -127,6 +124,29 @@ def test_a_frozen_broker_is_replaced_and_taken_back(
         acknowledged = load.stop()
     assert len(acknowledged) == 6
     assert end_offsets(kafka_cluster, acknowledged) == acknowledged
+
+
+def test_what_was_left_broken_is_named_and_mended(kafka_cluster: Cluster) -> None:
+    kafka_cluster.broker(1).kill()
+    kafka_cluster.broker(2).freeze()
+    kafka_cluster.network.drop(broker=3)
+    wrong = kafka_cluster.mend()
+    assert wrong[:2] == ["node 1 is down", "node 2 is frozen"]
+    assert wrong[2].startswith("its network has a fault: ")
+    assert len(wrong) == 3
+    assert kafka_cluster.mend() == []
+    kafka_cluster.wait_complete()
+
+
+def test_a_topic_that_cannot_be_made_names_the_brokers_that_are_down(kafka_cluster: Cluster) -> None:
+    with (
+        kafka_cluster.broker(2).kill(),
+        kafka_cluster.broker(3).kill(),
+        pytest.raises((KafkaException, TimeoutError)) as caught,
+    ):
+        create_topic(kafka_cluster, 1, timeout=5)
+    assert caught.value.__notes__ == ["of the cluster: node 2 is down; node 3 is down"]
+    assert kafka_cluster.wrong() == []
 
 
 # Coordinators -----------------------------------------------------------------------------------------
@@ -167,7 +187,6 @@ def test_a_stable_group_goes_on_when_its_coordinator_moves(
     assert group.timeline.double_assigned() == {}
 
 
-@pytest.mark.core
 def test_a_coordinator_that_has_it_already_keeps_the_group(kafka_cluster: Cluster) -> None:
     node = kafka_cluster.coordinator_of("somebody")
     assert kafka_cluster.move_coordinator("somebody", to=node) == node
@@ -210,7 +229,6 @@ def read(consumer: Any, count: int) -> int:
     return found
 
 
-@pytest.mark.core
 def test_a_delay_makes_answers_late(kafka_cluster: Cluster) -> None:
     client = admin_client(kafka_cluster.network.access)
     client.list_topics(timeout=PATIENCE)  # connects
@@ -220,7 +238,6 @@ def test_a_delay_makes_answers_late(kafka_cluster: Cluster) -> None:
         assert time.monotonic() - begin >= 0.8  # there and back
 
 
-@pytest.mark.core
 def test_a_client_whose_connections_are_dropped_is_back_when_the_network_is(
     kafka_cluster: Cluster, topic: str
 ) -> None:
@@ -239,7 +256,6 @@ def test_a_client_whose_connections_are_dropped_is_back_when_the_network_is(
         assert read(consumer, count) == count
 
 
-@pytest.mark.core
 def test_a_member_that_nobody_hears_is_expelled_and_comes_back(
     kafka_cluster: Cluster, topic_factory: Callable[..., str]
 ) -> None:
@@ -289,7 +305,6 @@ def test_a_load_says_how_much_the_brokers_did_not_acknowledge(
     assert sum(load.produced.values()) > 0
 
 
-@pytest.mark.core
 def test_a_load_without_topic_or_brokers_says_so(kafka_cluster: Cluster) -> None:
     said = "load on unknown ended by itself: .*no broker "
     with pytest.raises(RuntimeError, match=f"{said}shows such a topic"), Load(kafka_cluster, "unknown"):

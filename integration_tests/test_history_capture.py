@@ -206,7 +206,6 @@ def batches(archive: Path) -> int:
     return sum(f"{OFFSETS_TOPIC}-" in commit.read_text(encoding="utf-8") for commit in commits)
 
 
-@pytest.mark.core
 def test_a_second_capture_adds_what_is_new_and_nothing_twice(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:

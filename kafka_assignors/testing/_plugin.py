@@ -22,6 +22,9 @@ Others, with other settings and under names of your own, come from `kafka_cluste
 The report of a failed test shows what happened in its groups: a chart, all events, and the members' logs;
 pytest-html's report has a picture of each group.
 
+Brokers that a test left killed, frozen or cut off are mended when it ends, so that the next test has a whole
+cluster; the end of the run names such tests.
+
 Each setting is a command-line option and an ini value; the option wins. Those with several values are
 repeated on the command line, have a line each in the ini file, and win key by key:
 
@@ -52,7 +55,8 @@ from __future__ import annotations
 import contextlib
 import re
 import uuid
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 import pytest
 
@@ -75,6 +79,15 @@ options = plugin_options.read
 
 _DELETE_SECONDS = 5.0
 _RUNNING: pytest.StashKey[list[Cluster]] = pytest.StashKey()
+
+_TAKEN: pytest.StashKey[list[str]] = pytest.StashKey()
+"""What the summary says: the clusters that tests had, a line each."""
+
+_MENDED: pytest.StashKey[list[str]] = pytest.StashKey()
+"""What the summary says: which test left what broken."""
+
+_SAID: Final = {"kafka_taken": _TAKEN, "kafka_mended": _MENDED}
+"""What a worker of pytest-xdist hands to the process that writes the summary."""
 
 
 class TopicFactory(Protocol):
@@ -185,6 +198,8 @@ def kafka_cluster_factory(
                 )
                 kafka = stack.enter_context(context)
             running.append(kafka)
+            nodes_there = f"{kafka.nodes} node{'s' if kafka.nodes > 1 else ''}"
+            config.stash.setdefault(_TAKEN, []).append(f"{kafka.how}, {nodes_there}")
             stack.callback(running.remove, kafka)
             yield kafka
 
@@ -306,6 +321,45 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
                 result.sections.append(("Kafka", death))
         plugin_report.add_groups(item, result, options(item.config).timelines)
     return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """After a test, mend what it broke of the clusters that others go on with, and remember to say so."""
+    yield
+    for cluster in item.config.stash.get(_RUNNING, []):
+        if wrong := cluster.mend():
+            item.config.stash.setdefault(_MENDED, []).append(f"{item.nodeid}: {', '.join(wrong)}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """As a worker of pytest-xdist, hand on what is to be said."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        for name, key in _SAID.items():
+            output[name] = session.config.stash.setdefault(key, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker of pytest-xdist hands on."""
+    for name, key in _SAID.items():
+        said: list[str] = getattr(node, "workeroutput", {}).get(name, [])
+        node.config.stash.setdefault(key, []).extend(said)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which Kafka tests had, and which of them left it broken."""
+    clusters: list[str] = config.stash.get(_TAKEN, [])
+    taken = Counter(clusters)
+    mended = config.stash.get(_MENDED, [])
+    if not taken:
+        return
+    terminalreporter.section("Kafka", sep="-")
+    terminalreporter.write_line(
+        "; ".join(f"{count} x {what}" if count > 1 else what for what, count in taken.items())
+    )
+    for line in mended:
+        terminalreporter.write_line(f"mended after {line}")
 
 
 @contextlib.contextmanager

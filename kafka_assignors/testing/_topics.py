@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -13,6 +14,9 @@ from kafka import TopicPartition
 
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.testing._brokers.access import Access, Kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 REQUEST_SECONDS: Final = 10.0
 """How long one request may take."""
@@ -78,13 +82,14 @@ def create_topic(
     drawn = name is None
     name = name or f"topic-{uuid.uuid4().hex[:8]}"
     admin = admin_client(kafka)
-    try:
-        admin.create_topics([NewTopic(name, partitions, replication)])[name].result(timeout=timeout)
-    except KafkaException as error:
-        # librdkafka sends the request again if its answer is lost: a topic of a name just drawn is that one.
-        if not drawn or error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise
-    _wait_until_shown(admin, name, partitions, timeout)
+    with _naming_brokers(kafka):
+        try:
+            admin.create_topics([NewTopic(name, partitions, replication)])[name].result(timeout=timeout)
+        except KafkaException as error:
+            # librdkafka sends the request again if its answer is lost: a topic of a name just drawn is it.
+            if not drawn or error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+        _wait_until_shown(admin, name, partitions, timeout)
     return name
 
 
@@ -102,8 +107,9 @@ def grow_topic(kafka: Kafka, name: str, partitions: int, *, timeout: float = 30.
         TimeoutError: They do not show them.
     """
     admin = admin_client(kafka)
-    admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=timeout)
-    _wait_until_shown(admin, name, partitions, timeout)
+    with _naming_brokers(kafka):
+        admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=timeout)
+        _wait_until_shown(admin, name, partitions, timeout)
 
 
 def delete_topic(kafka: Kafka, name: str, *, timeout: float = 30.0) -> None:
@@ -114,7 +120,26 @@ def delete_topic(kafka: Kafka, name: str, *, timeout: float = 30.0) -> None:
         TimeoutError: They do not answer.
     """
     admin = admin_client(kafka)  # must outlive the answer
-    admin.delete_topics([name])[name].result(timeout=timeout)
+    with _naming_brokers(kafka):
+        admin.delete_topics([name])[name].result(timeout=timeout)
+
+
+@runtime_checkable
+class _KnowsWhatIsWrong(Protocol):
+    def wrong(self) -> list[str]: ...
+
+
+@contextlib.contextmanager
+def _naming_brokers(kafka: Kafka) -> Iterator[None]:
+    """Have an error say which brokers of the cluster do not serve: clients see only that none answers."""
+    try:
+        yield
+    except Exception as error:
+        # A cluster of the kit; of servers named otherwise, nothing is known.
+        wrong: list[str] = kafka.wrong() if isinstance(kafka, _KnowsWhatIsWrong) else []
+        if wrong:
+            error.add_note(f"of the cluster: {'; '.join(wrong)}")
+        raise
 
 
 def _wait_until_shown(admin: AdminClient, name: str, partitions: int, timeout: float) -> None:

@@ -271,6 +271,57 @@ def test_a_frozen_broker_is_thawed_to_stop_in_order_and_killed_as_it_is() -> Non
     assert broker.done == ["launched", "suspended", "resumed", "stopped", "launched", "suspended", "killed"]
 
 
+def test_what_is_broken_on_purpose_is_mended_when_its_context_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = FakeBroker()
+    monkeypatch.setattr(broker_module, "known_by", lambda _: {1})
+    seen = []
+
+    def fails() -> None:
+        with broker.kill():
+            seen.append(broker.wrong())
+            raise ValueError("of the test")
+
+    with pytest.raises(ValueError, match="of the test"):
+        fails()
+    assert seen == ["node 1 is down"]
+    assert broker.wrong() is None
+    with broker.freeze():
+        assert broker.wrong() == "node 1 is frozen"
+    assert broker.done == ["launched", "killed", "launched", "suspended", "resumed"]
+
+
+def test_what_a_test_mends_itself_is_not_mended_again() -> None:
+    broker = FakeBroker()
+    with broker.kill():
+        broker.start(wait=False)
+    with broker.freeze():
+        broker.thaw()
+    assert broker.done == ["launched", "killed", "launched", "suspended", "resumed"]
+
+
+def test_a_cluster_says_what_is_wrong_with_it_and_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers = [FakeBroker(1), FakeBroker(2), FakeBroker(3), FakeBroker(4)]
+    cluster = Cluster(["a:1"], 4, "embedded", tuple(brokers))
+    assert cluster.mend() == []
+    brokers[0].kill()
+    brokers[1].freeze()
+    brokers[2].dead = True
+    waited: list[Cluster] = []
+
+    def wait_complete(whole: Cluster, _: float) -> None:
+        waited.append(whole)
+
+    monkeypatch.setattr(Cluster, "wait_complete", wait_complete)
+    assert cluster.mend() == ["node 1 is down", "node 2 is frozen", "node 3 has died"]
+    assert waited == [cluster]
+    assert [broker.done[1:] for broker in brokers] == [
+        ["killed", "launched"],
+        ["suspended", "resumed"],
+        ["killed", "launched"],
+        [],
+    ]
+
+
 def test_what_is_down_is_not_stopped_again_nor_frozen() -> None:
     broker = FakeBroker()
     broker.kill()

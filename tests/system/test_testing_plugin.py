@@ -36,8 +36,12 @@ class Fake:
     def __init__(self, asked):
         self.asked = asked
         self.dead = None
+        self.how, self.nodes, self.broken = "fake", asked[0], []
     def death(self):
         return self.dead
+    def mend(self):
+        broken, self.broken = self.broken, []
+        return broken
 
 @contextlib.contextmanager
 def started(nodes, **asked):
@@ -462,7 +466,31 @@ def test_a_failed_test_tells_of_a_broker_that_has_died(pytester: pytest.Pytester
 def test_a_failed_test_on_living_brokers_tells_of_no_death(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test(kafka_cluster): assert False")
     result.assert_outcomes(failed=1)
-    result.stdout.no_re_match_line(r"-+ Kafka -+")
+    result.stdout.no_re_match_line("Kafka node .*")
+
+
+def test_what_a_test_breaks_is_mended_before_the_next_and_named_in_the_end(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        def test_breaks(kafka_cluster):
+            kafka_cluster.broken = ["node 2 is down", "node 3 is frozen"]
+            assert False
+        def test_goes_on(kafka_cluster):
+            assert not kafka_cluster.broken
+        """,
+    )
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(
+        ["mended after *.py::test_breaks: node 2 is down, node 3 is frozen"], consecutive=True
+    )
+
+
+def test_the_summary_says_which_kafka_was_taken(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "def test(kafka_cluster): pass")
+    result.stdout.re_match_lines([r"-+ Kafka -+", "fake, 1 node"], consecutive=True)
+    without = run(pytester, "def test(): pass")
+    without.stdout.no_re_match_line(r"-+ Kafka -+")
 
 
 # Reports ----------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from kafka_assignors.testing._brokers.errors import BrokerDiedError
 from kafka_assignors.testing._brokers.listeners import PLAIN
 from kafka_assignors.testing._brokers.metadata import cluster_state, first_answer
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
+from kafka_assignors.testing._disturbance import Disturbance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,12 +76,16 @@ class Broker(ABC):
             self.thaw()
         self._bring_down(orderly=True)
 
-    def kill(self) -> None:
+    def kill(self) -> Disturbance:
         """End it at once, running or frozen, as if its machine broke down. Nothing happens if it is down.
 
         The others take over its partitions when it has not been heard of for ``broker.session.timeout.ms``.
+
+        Returns:
+            A context at whose end it is started again, unless it was meanwhile.
         """
         self._bring_down(orderly=False)
+        return Disturbance(lambda: self.start() if self._state == "down" else None)
 
     def restart(self, *, kill: bool = False, timeout: float = START_TIMEOUT) -> None:
         """Stop or kill it, and start it again.
@@ -98,8 +103,11 @@ class Broker(ABC):
             self.stop()
         self.start(timeout=timeout)
 
-    def freeze(self) -> None:
+    def freeze(self) -> Disturbance:
         """Suspend it: its connections stay and nobody answers on them.
+
+        Returns:
+            A context at whose end it is thawed, unless it was meanwhile.
 
         Raises:
             RuntimeError: It is not running.
@@ -107,6 +115,7 @@ class Broker(ABC):
         self._expect("running", "freeze")
         self._suspend()
         self._state = "frozen"
+        return Disturbance(lambda: self.thaw() if self._state == "frozen" else None)
 
     def thaw(self) -> None:
         """Let it go on after `freeze`.
@@ -117,6 +126,20 @@ class Broker(ABC):
         self._expect("frozen", "thaw")
         self._resume()
         self._state = "running"
+
+    def wrong(self) -> str | None:
+        """Why it serves nobody, in words; None while it runs."""
+        if self.has_died():
+            return f"node {self.node_id} has died"
+        return None if self.running else f"node {self.node_id} is {self._state}"
+
+    def mend(self) -> None:
+        """Have it run again, whatever was done to it; does not wait until it answers."""
+        if self._state == "frozen" and self._alive():
+            self.thaw()
+        elif not self.running or self.has_died():
+            self._bring_down(orderly=False)
+            self.start(wait=False)
 
     def has_died(self) -> bool:
         """Whether it ended by itself: it was neither stopped nor killed from here."""

@@ -62,6 +62,38 @@ class Cluster:
         """Which broker has died, and the end of its log; None while all live. Stopped ones are not dead."""
         return find_death(self.brokers)
 
+    def wrong(self) -> list[str]:
+        """What was done to it and not undone, or has happened to it, in words; nothing if it is whole.
+
+        Nothing, too, of a given cluster, whose brokers are not ours.
+        """
+        found = [said for broker in self.brokers if (said := broker.wrong()) is not None]
+        faults = () if self.proxies is None else self.proxies.faults()
+        return [*found, *(f"its network has a fault: {rule}" for rule in faults)]
+
+    def mend(self, timeout: float = START_TIMEOUT) -> list[str]:
+        """Have it whole again: heal its network, thaw its brokers, start those that are down or have died.
+
+        Args:
+            timeout: In seconds.
+
+        Returns:
+            What was wrong, as `wrong` says it.
+
+        Raises:
+            ClusterUnavailableError: It took longer than the timeout; says what is wrong.
+            BrokerDiedError: A broker ended again.
+        """
+        wrong = self.wrong()
+        if not wrong:
+            return []
+        if self.proxies is not None:
+            self.proxies.heal()
+        for broker in self.brokers:
+            broker.mend()
+        self.wait_complete(timeout)
+        return wrong
+
     @property
     def access(self) -> Access:
         """How clients reach it."""

@@ -152,6 +152,10 @@ class Network:
         """End all faults."""
         self._do(self._proxy.remove_all)
 
+    def faults(self) -> tuple[Rule, ...]:
+        """What is wrong now."""
+        return self._proxy.rules
+
     def end(self, rule: Rule) -> None:
         """End one fault; see `Fault.heal`."""
         self._do(lambda: self._proxy.remove(rule))

@@ -150,6 +150,11 @@ class Proxy:
         servers = [await serve(node) for node in nodes]
         return servers, [f"{LOCALHOST}:{server.sockets[0].getsockname()[1]}" for server in servers]
 
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What holds; may be asked from another thread."""
+        return tuple(self._rules)
+
     async def add(self, rule: Rule) -> None:
         """Let a rule hold from now on. The connections that it drops are reset on return."""
         self._rules.append(rule)

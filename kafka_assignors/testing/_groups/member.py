@@ -29,6 +29,7 @@ from kafka_assignors._timelines.events import (
     format_partitions,
     read_event,
 )
+from kafka_assignors.testing._disturbance import Disturbance
 from kafka_assignors.testing._groups.runners import NotInAThreadError, ProcessRunner, ThreadRunner
 
 if TYPE_CHECKING:
@@ -282,8 +283,11 @@ class Member:
         __tracebackhide__ = True
         self._ask(Obeyed, command="commit")
 
-    def pause_polling(self) -> None:
+    def pause_polling(self) -> Disturbance:
         """Make the member stop to poll, as an application that hangs; its heartbeats go on.
+
+        Returns:
+            A context at whose end it polls again, unless it does already or has ended.
 
         Raises:
             RuntimeError: The member could not.
@@ -292,6 +296,7 @@ class Member:
         __tracebackhide__ = True
         self._ask(Paused, command="pause")
         self.paused = True
+        return Disturbance(lambda: self.resume_polling() if self.paused and self.running else None)
 
     def resume_polling(self) -> None:
         """Make the member poll again.
@@ -336,10 +341,13 @@ class Member:
         # The last it wrote before may still be on its way.
         self._runner.drain()
 
-    def freeze(self) -> None:
+    def freeze(self) -> Disturbance:
         """Stop the process with all its threads, as a long pause of the machine would; stopped on return.
 
         If it has not `begun`, it may give up looking for its brokers when it goes on: clients count the time.
+
+        Returns:
+            A context at whose end it is thawed, unless it was meanwhile or has ended.
 
         Raises:
             NotInAThreadError: It runs in a thread.
@@ -347,6 +355,7 @@ class Member:
         self._runner.freeze()
         self.frozen = True
         self._record(Frozen(time.monotonic(), self.name))
+        return Disturbance(lambda: self.thaw() if self.frozen else None)
 
     def thaw(self) -> None:
         """Let the process go on after `freeze`."""

@@ -1,0 +1,21 @@
+"""What a test breaks on purpose, mended when its context ends."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+
+class Disturbance(AbstractContextManager[None]):
+    """Something that was done to a broker or a member. As a context manager it is undone on leaving.
+
+        with broker.kill():
+            group.wait_stable()
+
+    Args:
+        undo: Undoes it; does nothing if that has happened already.
+    """
+
+    def __init__(self, undo: Callable[[], object]) -> None:
+        self._undo = undo
+
+    def __exit__(self, *_: object) -> None:
+        self._undo()
