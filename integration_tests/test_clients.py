@@ -282,7 +282,7 @@ def test_an_applications_own_listener_is_called(function: Any, topic: str, consu
     group = consumer_group(topic, ["range"], client=function)
     member = group.join("a")
     group.wait_stable()
-    group.wait_for(lambda: "assigned 6" in member.log_tail(), what="the listener's note")
+    group.wait_for(lambda: "assigned 6" in member.log(), what="the listener's note")
 
 
 @pytest.mark.parametrize("function", [application, asynchronous_application])

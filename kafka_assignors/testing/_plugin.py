@@ -43,8 +43,8 @@ option                        ini                         meaning
 ``--kafka-place``             ``kafka_place``             what members run in: process (default) or thread
 ``--kafka-consumer-settings`` ``kafka_consumer_settings`` several: KEY=VALUE for consumers, in kafka-python's
                                                           spelling; values are JSON, or else text
-``--kafka-timelines``         ``kafka_timelines``         a folder: pictures of failed tests' groups (default:
-                                                          none are drawn)
+``--kafka-timelines``         ``kafka_timelines``         a folder: pictures of failed tests' groups, and the
+                                                          whole logs of their members (default: none)
 ============================= =========================== ====================================================
 
 Under pytest-xdist each worker has its own cluster.
@@ -354,7 +354,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     mended = config.stash.get(_MENDED, [])
     if not taken:
         return
-    terminalreporter.section("Kafka", sep="-")
+    terminalreporter.write_sep("-", "Kafka")
     terminalreporter.write_line(
         "; ".join(f"{count} x {what}" if count > 1 else what for what, count in taken.items())
     )

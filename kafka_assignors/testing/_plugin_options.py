@@ -37,7 +37,7 @@ class Options(NamedTuple):
         client: The client library of groups' members, or the path of a function.
         place: What members run in.
         consumer_settings: Settings of all groups' consumers.
-        timelines: The folder for pictures of failed tests' groups, or None.
+        timelines: The folder for pictures of failed tests' groups and their members' logs, or None.
     """
 
     how: How | None
@@ -78,7 +78,9 @@ _SETTINGS: Final = (
         "a setting of all groups' consumers, its value JSON or text; may be repeated",
         several=True,
     ),
-    _Setting("kafka_timelines", "FOLDER", "draw the groups of failed tests as pictures into this folder"),
+    _Setting(
+        "kafka_timelines", "FOLDER", "draw failed tests' groups into this folder, beside their members' logs"
+    ),
 )
 
 _DEFAULT_TIMEOUT: Final = 30.0

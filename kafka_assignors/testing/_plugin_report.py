@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import re
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from kafka_assignors.testing._groups.logs import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +35,7 @@ def add_groups(item: pytest.Item, report: pytest.TestReport, folder: Path | None
     Args:
         item: The test.
         report: Gets sections, and a picture if pytest-html writes a report.
-        folder: Where pictures are drawn as files; None for none.
+        folder: Gets pictures of the groups and the whole logs of their members as files; None for none.
     """
     reported = item.stash.setdefault(_REPORTED, set())
     for node in item.listchain():
@@ -43,17 +46,17 @@ def add_groups(item: pytest.Item, report: pytest.TestReport, folder: Path | None
 
 
 def _add(group: ConsumerGroup, item: pytest.Item, report: pytest.TestReport, folder: Path | None) -> None:
-    picture = ""
+    picture, stem = "", f"{_file_name(item.nodeid)}-{_file_name(group.group_id)}"
     if folder is not None:
-        path = folder / f"{_file_name(item.nodeid)}-{_file_name(group.group_id)}.png"
+        path = folder / f"{stem}.png"
         picture = _or_why_not("picture", lambda: f"picture: {_drawn(group, item, path)}")
     text = _or_why_not("timeline", lambda: _text(group, picture))
     report.sections.append((f"timeline of {group.group_id}", text))
-    report.sections += [
-        (f"log of {member.name} in {group.group_id}", log)
-        for member in group.members.values()
-        if (log := member.log_tail())
-    ]
+    for member in group.members.values():
+        if log := member.log():
+            kept_as = None if folder is None else folder / f"{stem}-{_file_name(member.name)}.log"
+            shown = _or_why_not("log", partial(_shown, log, kept_as))
+            report.sections.append((f"log of {member.name} in {group.group_id}", shown))
     # Only pytest-html knows the option, and without a value it writes nothing.
     if item.config.getoption("htmlpath", default=None):
         _embed(group, item, report)
@@ -67,6 +70,17 @@ def _text(group: ConsumerGroup, picture: str) -> str:
 def _drawn(group: ConsumerGroup, item: pytest.Item, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return group.timeline.draw(path, title=f"{item.name}: {group.group_id}")
+
+
+def _shown(log: str, kept_as: Path | None) -> str:
+    """What to show of a member's log, which is written to a file if there is a path for it."""
+    shown = summary(log)
+    if kept_as is not None:
+        kept_as.parent.mkdir(parents=True, exist_ok=True)
+        kept_as.write_text(log, encoding="utf-8")
+    if shown == log.rstrip("\n"):
+        return shown
+    return f"{shown}\nall lines: {kept_as or 'with --kafka-timelines=FOLDER'}"
 
 
 def _embed(group: ConsumerGroup, item: pytest.Item, report: pytest.TestReport) -> None:

@@ -70,7 +70,7 @@ class FakeGroup:
         print("[members end]")
     def join(self):
         name = f"m{len(self.members) + 1}"
-        self.members[name] = SimpleNamespace(name=name, log_tail=lambda: f"said by {name}")
+        self.members[name] = SimpleNamespace(name=name, log=lambda: f"said by {name}")
         print(f"[join {name}]")
     def wait_stable(self):
         print("[stable]")
@@ -520,6 +520,24 @@ def test_a_failed_tests_report_has_chart_events_and_logs_of_its_groups(pytester:
     assert list(pytester.path.rglob("*.png")) == []
 
 
+def test_of_a_long_log_the_end_is_shown_and_the_folder_gets_all(pytester: pytest.Pytester) -> None:
+    test = FAILS.replace(
+        "    assert False",
+        """
+    log = "".join(f"line {number}\\n" for number in range(40))
+    group.members["m1"].log = lambda: log
+    assert False""",
+    ).replace("    consumer_group(", "    group = consumer_group(")
+    run(pytester, test).stdout.fnmatch_lines(
+        ["*log of m1 in g-1*", "line 25", "line 39", "all lines: with --kafka-timelines=FOLDER"]
+    )
+    result = run(pytester, test, "--kafka-timelines=logs")
+    (log,) = (pytester.path / "logs").glob("*.log")
+    assert log.read_text(encoding="utf-8").splitlines() == [f"line {number}" for number in range(40)]
+    result.stdout.fnmatch_lines(["line 25", "line 39", f"all lines: {log}"])
+    assert "line 24" not in result.stdout.str()
+
+
 def test_a_passed_tests_groups_are_not_reported(pytester: pytest.Pytester) -> None:
     result = run(pytester, FAILS.replace("assert False", ""), "-rA", "--kafka-timelines=pictures")
     result.assert_outcomes(passed=1)
@@ -529,9 +547,10 @@ def test_a_passed_tests_groups_are_not_reported(pytester: pytest.Pytester) -> No
 
 def test_a_groups_picture_is_drawn_into_the_folder_and_its_path_reported(pytester: pytest.Pytester) -> None:
     result = run(pytester, FAILS, "--kafka-timelines=some/pictures")
-    (picture,) = (pytester.path / "some/pictures").iterdir()
+    log, picture = sorted((pytester.path / "some/pictures").iterdir())
     stem = "test_a_groups_picture_is_drawn_into_the_folder_and_its_path_reported.py-test_it"
-    assert picture.name == f"{stem[:100]}-g-1.png"
+    assert [log.name, picture.name] == [f"{stem[:100]}-g-1-m1.log", f"{stem[:100]}-g-1.png"]
+    assert log.read_text(encoding="utf-8") == "said by m1"
     assert picture.read_bytes().startswith(b"\x89PNG")
     result.stdout.fnmatch_lines([f"picture: {picture}"])
 
@@ -544,7 +563,7 @@ def test_a_folder_in_the_ini_file_is_beside_it(
     (below / "test_below.py").write_text(FAILS, encoding="utf-8")
     monkeypatch.chdir(below)
     pytester.runpytest_inprocess("-p", "no:hypothesispytest").assert_outcomes(failed=1)
-    assert len(list((pytester.path / "pictures").iterdir())) == 1
+    assert len(list((pytester.path / "pictures").glob("*.png"))) == 1
 
 
 def test_a_picture_that_cannot_be_drawn_does_not_hide_the_failure(pytester: pytest.Pytester) -> None:

@@ -114,10 +114,10 @@ def what_it_sees(file: Path) -> dict[str, Any]:
     runner.start()
     runner.send({"command": "release"})
     runner.wait()
-    assert [event["event"] for event in told] == ["started", "closed", "exited"], runner.log_tail()
+    assert [event["event"] for event in told] == ["started", "closed", "exited"], runner.log()
     assert told[0]["pid"] == runner.pid
     assert told[-1]["status"] == 0
-    return cast("dict[str, Any]", json.loads(runner.log_tail().splitlines()[-1]))
+    return cast("dict[str, Any]", json.loads(runner.log().splitlines()[-1]))
 
 
 def test_a_process_sees_what_its_parent_sees_when_it_starts(
@@ -353,4 +353,4 @@ def test_a_member_in_a_thread_whose_module_cannot_be_imported_ends_and_says_why(
     runner.start()
     runner.wait()
     assert [(event["event"], event["status"]) for event in told] == [("exited", 1)]
-    assert "no_such_module" in runner.log_tail()
+    assert "no_such_module" in runner.log()

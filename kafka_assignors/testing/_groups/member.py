@@ -155,9 +155,9 @@ class Member:
         """Whether the process ended without having been told to."""
         return not self.running and not self._told_to_end
 
-    def log_tail(self) -> str:
-        """The last lines that it wrote to its standard error."""
-        return self._runner.log_tail()
+    def log(self) -> str:
+        """All that it wrote to its standard error; of a member in a thread, the exception that ended it."""
+        return self._runner.log()
 
     def start(self) -> None:
         """Begin; the group calls this once it knows the member, so that no process is left over."""

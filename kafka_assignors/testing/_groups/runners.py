@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Place = Literal["process", "thread"]
 """What a member runs in."""
 
-_LOG_LINES_SHOWN = 15
 _END_SECONDS = 15.0
 
 
@@ -72,8 +71,8 @@ class Runner(Protocol):
     def wait(self) -> None:
         """Wait until it has ended and everything is passed on, and let go of what it held."""
 
-    def log_tail(self) -> str:
-        """The last lines that it wrote to standard error, of a thread the exception that ended it."""
+    def log(self) -> str:
+        """All that it wrote to standard error; of a thread the exception that ended it."""
 
 
 class ProcessRunner:
@@ -91,7 +90,7 @@ class ProcessRunner:
         self._sending = threading.Lock()
         # Without a name in any folder, so that nothing is left of it, however this process ends.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the member
-        self._log_end = ""
+        self._whole_log = ""
         self._process: MemberProcess | None = None
         self._no_process: OSError | None = None
         self._begun = threading.Event()
@@ -145,16 +144,16 @@ class ProcessRunner:
             # What a dead process did not read is of no use.
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
-        self._log_end = self.log_tail()
+        self._whole_log = self.log()
         self._log.close()
 
-    def log_tail(self) -> str:
+    def log(self) -> str:
         """See `Runner`."""
         if self._log.closed:
-            return self._log_end
+            return self._whole_log
         # The process writes at the end by the same open file: read without moving it.
         text = os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
-        return "\n".join(text.decode(errors="replace").splitlines()[-_LOG_LINES_SHOWN:])
+        return text.decode(errors="replace")
 
     def _await_process(self) -> None:
         """Wait for the process of a start that was interrupted, so that it is not left over."""
@@ -242,9 +241,9 @@ class ThreadRunner:
         if self._thread.is_alive():
             self._thread.join(_END_SECONDS)
 
-    def log_tail(self) -> str:
+    def log(self) -> str:
         """See `Runner`."""
-        return "\n".join(self._log.splitlines()[-_LOG_LINES_SHOWN:])
+        return self._log
 
     def _run(self) -> None:
         try:

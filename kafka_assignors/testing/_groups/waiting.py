@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kafka_assignors._common.waiting import listed
 from kafka_assignors._timelines.events import format_partitions
 from kafka_assignors._timelines.pauses import why_paused
+from kafka_assignors.testing._groups.logs import summary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -58,7 +59,11 @@ def describe_group(
             ),
             "last events:",
             timeline.describe(last=_EVENTS_SHOWN),
-            *(f"log of {member.name}:\n{member.log_tail()}" for member in members if member.ended_by_itself),
+            *(
+                f"log of {member.name}:\n{summary(member.log())}"
+                for member in members
+                if member.ended_by_itself
+            ),
         ]
     )
 

@@ -17,6 +17,7 @@ from kafka_assignors._timelines.lines import MANY
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.imports import imported
+from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, delete_topic, grow_topic
 from kafka_assignors.testing.chaos._promises import EXCLUSIVE, PROMISES, Promise, keep
@@ -330,7 +331,7 @@ class _Run:
         """What else there is to know of a failure: what members logged, and where missing records are."""
         lines = []
         for member in self._group.members.values():
-            if log := member.log_tail():
+            if log := summary(member.log()):
                 lines += [f"log of {member.name}:", log]
         try:
             lines += self._whereabouts()
