@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from tests.support.kinds import group_of, left_out, markers_of, rank
 from tests.support.scale import GATE_EXAMPLES, GATE_SCALE, set_scale
+from tests.support.stalls import LONGEST, Stalls
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -20,6 +21,11 @@ pytest_plugins = ["tests.support.sessions"]
 
 BEGAN: pytest.StashKey[float] = pytest.StashKey()
 """When this process of the run started."""
+
+STALLS: pytest.StashKey[Stalls] = pytest.StashKey()
+"""What this process has seen of the machine."""
+
+TOO_LONG = "this machine's processors stand still for"
 
 # The same examples in every run, however slow the machine.
 settings.register_profile("gate", derandomize=True, deadline=None, max_examples=GATE_EXAMPLES)
@@ -49,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--whole",
         action="store_true",
         help="repeat tests with brokers or Spark for each assignor, client and store, not for one of them; "
-        "run slow tests, which otherwise run where their files are named",
+        "run slow tests, and on any machine those of groups; else these run where their files are named",
     )
 
     parser.addoption(
@@ -63,6 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Set how much is tried, and have xdist keep to the order of `rank`."""
     config.stash[BEGAN] = time.monotonic()
+    config.stash[STALLS] = Stalls()
     scale = config.getoption("--oracle-scale")
     set_scale(scale)
     if not config.getoption("--hypothesis-profile", default=None):
@@ -99,15 +106,36 @@ def pytest_collection_modifyitems(
         items.sort(key=rank)
     yield
     # After -k and -m: who asks for one client gets it.
-    broad = any(Path(arg).is_dir() for arg in config.args)  # not where files or tests are named
-    if not config.getoption("--whole") and (spared := left_out(items, slow=broad)):
+    if not config.getoption("--whole") and (spared := left_out(items, slow=is_broad(config))):
         config.hook.pytest_deselected(items=[item for item in items if item in spared])
         items[:] = [item for item in items if item not in spared]
 
 
+def is_broad(config: pytest.Config) -> bool:
+    """Whether folders are run, not files or tests that are named."""
+    return any(Path(arg).is_dir() for arg in config.args)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin nothing for which `--within` leaves no time; before fixtures, which may be what takes it."""
-    within = item.config.getoption("--within")
-    if within is not None and time.monotonic() - item.config.stash[BEGAN] > within:
+    """Leave out what run or machine has no time for; before fixtures, which may be what takes it."""
+    config = item.config
+    within = config.getoption("--within")
+    if within is not None and time.monotonic() - config.stash[BEGAN] > within:
         pytest.skip(f"the {within:g} s of --within are over")
+    hasty = item.get_closest_marker("broker") and not item.get_closest_marker("patient")
+    if hasty and is_broad(config) and not config.getoption("--whole"):
+        stall = config.stash[STALLS].too_long()
+        if stall is not None:
+            pytest.skip(f"{TOO_LONG} {stall:.1f} s at a time: members of groups would be expelled at random")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests this machine could not run."""
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    if left := sum(TOO_LONG in why for why in skipped):
+        terminalreporter.write_sep("-", "left out")
+        terminalreporter.write_line(
+            f"{left} tests of groups on real brokers: {TOO_LONG} more than {LONGEST} s at a time;"
+            " they run nevertheless with --whole, or if their files are named"
+        )

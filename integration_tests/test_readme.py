@@ -17,6 +17,7 @@ def block(containing: str) -> str:
     return str(found)
 
 
+@pytest.mark.patient
 def test_a_plan_in_code_moves_the_least_and_proves_itself(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     exec(block("plan_exact(Group.of("), names)  # noqa: S102 - the README's code is ours
@@ -25,6 +26,7 @@ def test_a_plan_in_code_moves_the_least_and_proves_itself(capsys: pytest.Capture
     assert "optimal: no valid plan does better" in capsys.readouterr().out
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("line", ["c2           2     5", "6 of 10 owned partitions", "optimal: no valid"])
 def test_the_plan_shown_is_that_of_the_documented_file(line: str) -> None:
     shown = (README.parent / "docs" / "plan-file.md").read_text(encoding="utf-8")
@@ -38,6 +40,7 @@ def default_cluster(kafka_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(KafkaConsumer.DEFAULT_CONFIG, "bootstrap_servers", kafka_cluster.bootstrap_servers)
 
 
+@pytest.mark.patient
 @pytest.mark.usefixtures("default_cluster")
 def test_passing_a_class_makes_a_consumer() -> None:
     names: dict[str, Any] = {}
@@ -45,6 +48,7 @@ def test_passing_a_class_makes_a_consumer() -> None:
     names["consumer"].close()
 
 
+@pytest.mark.patient
 @pytest.mark.usefixtures("default_cluster")
 def test_passing_instances_with_options_makes_a_consumer() -> None:
     names: dict[str, Any] = {}
@@ -54,6 +58,7 @@ def test_passing_instances_with_options_makes_a_consumer() -> None:
     KafkaConsumer(group_id="readme", partition_assignment_strategy=strategies).close()
 
 
+@pytest.mark.patient
 def test_an_assignor_of_ones_own_assigns(
     consumer_group: Any, topic_factory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
