@@ -54,8 +54,12 @@ LONGEST: Final = (
     "spark with brokers",
     "three_brokers",
 )
-"""Groups that take minutes. They are begun first, so that no process is left with one in the end; clusters of
-three brokers, which start at the same time on two cores, disturb each other."""
+"""Groups that take minutes. Of all that start Java they are begun first, so that no process is left with one
+in the end; clusters of three brokers, which start at the same time on two cores, disturb each other."""
+
+WITH_JAVA: Final = frozenset({"broker", "spark", "java"})
+"""Brokers, Spark and Kafka's classes stay until a process of tests ends. On a slow machine each takes a third
+of a processor while idle."""
 
 
 def markers_of(item: pytest.Item) -> set[str]:
@@ -90,12 +94,12 @@ def group_of(item: pytest.Item) -> str | None:
 
 
 def rank(item: pytest.Item) -> int:
-    """Place in the order in which tests are begun: the longest groups first, what fills gaps last."""
-    group = group_of(item)
-    if group in LONGEST:
-        return LONGEST.index(group)
+    """Place in the order in which tests are begun: those without Java first, then the longest groups."""
     markers = markers_of(item)
-    return len(LONGEST) + (0 if "broker" in markers else 1 if markers - {"oracle"} else 2)
+    if not markers & WITH_JAVA:
+        return 0 if markers else 1
+    group = group_of(item)
+    return 2 + (LONGEST.index(group) if group in LONGEST else len(LONGEST))
 
 
 def left_out(items: Sequence[pytest.Item], *, slow: bool) -> set[pytest.Item]:

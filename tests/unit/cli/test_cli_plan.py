@@ -4,7 +4,6 @@ import io
 import json
 import re
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -529,11 +528,9 @@ def test_a_group_without_partitions_is_planned(arguments: tuple[str, ...], write
     assert (status, bool(shown)) == (0, True)
 
 
-def test_a_large_group_is_planned_in_little_time_and_space(write: Write, run: Run) -> None:
+def test_a_large_group_is_planned_in_little_space(write: Write, run: Run) -> None:
     name = write(large(1000))
-    began = time.monotonic()
     status, shown, _ = run(name, "--check", "--cooperative")
-    assert time.monotonic() - began < 5
     lines = shown.splitlines()
     assert status == 0
     assert max(map(len, lines)) <= 80
