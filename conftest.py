@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.support import plugin
 from tests.support.kinds import group_of, left_out, markers_of, rank
 from tests.support.scale import GATE_EXAMPLES, GATE_SCALE, set_scale
 from tests.support.stalls import LONGEST, Stalls
@@ -17,7 +18,7 @@ from tests.support.stalls import LONGEST, Stalls
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-pytest_plugins = ["tests.support.sessions"]
+pytest_plugins = ["tests.support.sessions", *plugin.NAMED]
 
 BEGAN: pytest.StashKey[float] = pytest.StashKey()
 """When this process of the run started."""

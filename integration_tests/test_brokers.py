@@ -7,6 +7,7 @@ it is what `kafka_cluster` would take by itself; elsewhere those tests are not c
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
@@ -25,13 +27,17 @@ from kafka_assignors.testing import (
     Cluster,
     ClusterUnavailableError,
     How,
+    UnknownSettingError,
+    create_topic,
     kafka_cluster,
 )
 from kafka_assignors.testing._brokers import embedded
 from kafka_assignors.testing._brokers.cluster import choose_way
 from kafka_assignors.testing._brokers.jars import kafka_jars
+from kafka_assignors.testing._brokers.kept import kept_cluster
 from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.listeners import PLAIN
+from kafka_assignors.testing._brokers.metadata import cluster_state
 from kafka_assignors.testing._brokers.ports import free_ports
 from kafka_assignors.testing._plugin import options
 
@@ -150,6 +156,57 @@ def test_cached_jars_are_had_without_network() -> None:
     assert (again.stdout.splitlines(), again.stderr) == ([str(jar) for jar in jars], "")
 
 
+# Keeping ----------------------------------------------------------------------------------------------
+
+
+def pid_of_keeper(folder: Path) -> int:
+    (kept,) = folder.glob("*/kept.json")
+    return int(json.loads(kept.read_text(encoding="utf-8"))["pid"])
+
+
+def has_ended(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def answers(cluster: Cluster) -> bool:
+    try:
+        cluster_state(cluster.bootstrap_servers[0])
+    except OSError:
+        return False
+    return True
+
+
+def test_a_kept_cluster_is_there_for_the_next_user_and_ends_when_nobody_uses_it(tmp_path: Path) -> None:
+    with kept_cluster(1, seconds=3, folder=tmp_path) as first:
+        topic = create_topic(first, 3)
+    with kept_cluster(1, seconds=3, folder=tmp_path) as second:
+        assert second.bootstrap_servers == first.bootstrap_servers
+        assert {one.topic for one in cluster_state(second.bootstrap_servers[0]).partitions} >= {topic}
+        keeper = pid_of_keeper(tmp_path)
+    wait_for("the end of its keeper", lambda: has_ended(keeper), PATIENCE)
+    assert not answers(second)
+    assert list(tmp_path.glob("*/kept.json")) == []
+
+
+def test_when_the_keeper_was_killed_another_is_started(tmp_path: Path) -> None:
+    with kept_cluster(1, seconds=600, folder=tmp_path) as first:
+        os.kill(pid_of_keeper(tmp_path), signal.SIGKILL)
+        wait_for("the broker to follow its keeper", lambda: not answers(first), PATIENCE)
+    with kept_cluster(1, seconds=3, folder=tmp_path) as second:
+        assert answers(second)
+
+
+def test_a_kept_cluster_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ClusterUnavailableError, match=r"(?s)did not start:.*did you mean num\.io\.threads"),
+        kept_cluster(1, seconds=3, settings={"num.io.treads": 3}, folder=tmp_path),
+    ):
+        pass
+
+
 # Dying ------------------------------------------------------------------------------------------------
 
 
@@ -158,6 +215,14 @@ def test_a_setting_that_kafka_refuses_is_told_with_the_end_of_the_log(how: How) 
     with (
         pytest.raises(BrokerDiedError, match=r"(?s)Kafka node 1 .*The end of its log:.*num\.io\.threads"),
         kafka_cluster(how=how, settings={"num.io.threads": "many"}),
+    ):
+        pass
+
+
+def test_a_setting_that_kafka_does_not_know_is_refused_with_the_nearest(how: How) -> None:
+    with (
+        pytest.raises(UnknownSettingError, match=r"'num\.io\.treads': did you mean num\.io\.threads"),
+        kafka_cluster(how=how, settings={"num.io.treads": 3}),
     ):
         pass
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import plugin
+
 pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[1] / "docs" / "testing.md"
@@ -37,6 +39,7 @@ def outcomes(
     run = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "--junitxml=report.xml", "-p", "no:cacheprovider"),
+            *plugin.LOADED,
             *([f"--kafka={way}"] if way else []),
         ],
         cwd=folder,

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from kafka_assignors.testing import Cluster, GroupFactory, Load
+from tests.support import plugin
 
 pytest_plugins = ["pytester"]
 
@@ -71,6 +72,7 @@ def test_a_users_first_test_passes_or_shows_what_happened(
     result = pytester.runpytest_subprocess(
         f"--kafka-bootstrap={','.join(kafka_cluster.bootstrap_servers)}",
         *("--kafka-timelines=pictures", "--html=report.html", "--self-contained-html"),
+        *plugin.LOADED,
     )
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.re_match_lines(
@@ -82,7 +84,7 @@ def test_a_users_first_test_passes_or_shows_what_happened(
             r" +\d+\.\d{3} m2 +crashed",
         ]
     )
-    (picture,) = (pytester.path / "pictures").iterdir()
+    (picture,) = (pytester.path / "pictures").glob("*.png")
     assert picture.stat().st_size > 10_000
     page = html.unescape((pytester.path / "report.html").read_text(encoding="utf-8"))
     assert len(re.findall("data:image/png;base64,", page)) == 1

@@ -46,6 +46,7 @@ from kafka_assignors.testing._brokers.cluster import (
 from kafka_assignors.testing._brokers.errors import (
     BrokerDiedError as BrokerDiedError,
     ClusterUnavailableError as ClusterUnavailableError,
+    UnknownSettingError as UnknownSettingError,
 )
 from kafka_assignors.testing._brokers.jars import (
     JarsUnavailableError as JarsUnavailableError,

@@ -38,6 +38,8 @@ option                        ini                         meaning
 ``--kafka-broker-settings``   ``kafka_broker_settings``   several: KEY=VALUE for the brokers to start
 ``--kafka-security``          ``kafka_security``          what brokers to start require: plaintext (default),
                                                           tls, sasl or sasl_tls
+``--kafka-keep``              ``kafka_keep``              seconds: the embedded Kafka stays for the next run,
+                                                          until it was unused for so long (default: 0)
 ``--kafka-timeout``           ``kafka_timeout``           seconds that groups are waited for (default: 30)
 ``--kafka-client``            ``kafka_client``            client library of groups' members (kafka-python)
 ``--kafka-place``             ``kafka_place``             what members run in: process (default) or thread
@@ -55,6 +57,7 @@ from __future__ import annotations
 import contextlib
 import re
 import uuid
+import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
@@ -138,9 +141,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     plugin_options.declare(parser)
 
 
+# With Python 3.11 and 3.12, importing kafka-python warns 218 times: it reads its schemas in an old way.
+_OF_KAFKA_PYTHON: Final = "(read|open)_text is deprecated"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Let conftests import kafka-python, whatever filters there are: ini lines are read before this."""
+    warnings.filterwarnings("ignore", _OF_KAFKA_PYTHON, DeprecationWarning)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse options that make no sense before any test runs."""
+    """Refuse options that make no sense before any test runs, and warnings that nobody here can mend."""
     options(config)
+    config.addinivalue_line("filterwarnings", f"ignore:{_OF_KAFKA_PYTHON}:DeprecationWarning")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -148,7 +162,9 @@ def pytest_report_header(config: pytest.Config) -> str:
     configured = options(config)
     if configured.bootstrap:
         return f"kafka: {configured.how or 'given'}, {configured.bootstrap}"
-    way = configured.how or "the first way that there is (docker, embedded)"
+    way: str = configured.how or "the first way that there is (docker, embedded)"
+    if configured.keep:
+        way = f"embedded, kept until unused for {configured.keep:g} s"
     image = f", {configured.image}" if configured.image else ""
     return f"kafka: {way}{image}, nodes: {configured.nodes}"
 
@@ -177,6 +193,7 @@ def kafka_cluster_factory(
     def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         """A running Kafka: `bootstrap_servers`, `brokers` to kill and freeze, `network` to cut."""
         from kafka_assignors.testing._brokers.cluster import kafka_cluster as started  # noqa: PLC0415 - see above
+        from kafka_assignors.testing._brokers.kept import kept_cluster  # noqa: PLC0415 - see above
 
         config = request.config
         configured = options(config)
@@ -189,17 +206,24 @@ def kafka_cluster_factory(
             with _uncaptured(config), pytest.MonkeyPatch.context() as environment:
                 if named := image or configured.image:
                     environment.setenv("KAFKA_IMAGE", named)
-                context = started(
-                    nodes or configured.nodes,
-                    how=way,
-                    bootstrap=bootstrap,
-                    settings=merged or None,
-                    **{"security": configured.security, **more},
-                )
+                # One with a fixture's own security or proxies is nobody else's.
+                keeps = configured.keep > 0 and way in {None, "embedded"} and not (bootstrap or more)
+                if keeps:
+                    context = kept_cluster(
+                        nodes or configured.nodes, seconds=configured.keep, settings=merged or None
+                    )
+                else:
+                    context = started(
+                        nodes or configured.nodes,
+                        how=way,
+                        bootstrap=bootstrap,
+                        settings=merged or None,
+                        **{"security": configured.security, **more},
+                    )
                 kafka = stack.enter_context(context)
             running.append(kafka)
             nodes_there = f"{kafka.nodes} node{'s' if kafka.nodes > 1 else ''}"
-            config.stash.setdefault(_TAKEN, []).append(f"{kafka.how}, {nodes_there}")
+            config.stash.setdefault(_TAKEN, []).append(f"{'kept' if keeps else kafka.how}, {nodes_there}")
             stack.callback(running.remove, kafka)
             yield kafka
 

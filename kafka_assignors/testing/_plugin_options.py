@@ -37,6 +37,7 @@ class Options(NamedTuple):
         client: The client library of groups' members, or the path of a function.
         place: What members run in.
         consumer_settings: Settings of all groups' consumers.
+        keep: How long the embedded cluster stays after the last run that used it, in seconds; 0: no longer.
         timelines: The folder for pictures of failed tests' groups and their members' logs, or None.
     """
 
@@ -50,6 +51,7 @@ class Options(NamedTuple):
     client: str
     place: Place
     consumer_settings: Mapping[str, Any]
+    keep: float
     timelines: Path | None
 
 
@@ -69,6 +71,11 @@ _SETTINGS: Final = (
         "kafka_broker_settings", "KEY=VALUE", "a setting of the Kafka brokers; may be repeated", several=True
     ),
     _Setting("kafka_security", "|".join(LEVELS), "what the Kafka brokers require (default: plaintext)"),
+    _Setting(
+        "kafka_keep",
+        "SECONDS",
+        "keep the embedded Kafka for the next run, until unused for so long (default: 0)",
+    ),
     _Setting("kafka_timeout", "SECONDS", "how long to wait for consumer groups at most (default: 30)"),
     _Setting("kafka_client", "NAME", "client library of groups' members (default: kafka-python)"),
     _Setting("kafka_place", "|".join(PLACES), "what groups' members run in (default: process)"),
@@ -143,6 +150,13 @@ def read(config: pytest.Config) -> Options:
             f"kafka_security={security}: the cluster at {bootstrap} is running already; have one started"
             " (kafka=embedded or kafka=docker), or leave it out"
         )
+    keep = _seconds(config, "kafka_keep", 0)
+    if keep and (how == "docker" or security != "plaintext"):
+        other = "kafka=docker" if how == "docker" else f"kafka_security={security}"
+        raise pytest.UsageError(
+            f"kafka_keep={keep:g} keeps the embedded Kafka without security, and {other} asks for another:"
+            " leave one of the two out"
+        )
     consumer_settings = _pairs(config, "kafka_consumer_settings", "session_timeout_ms=3000")
     return Options(
         how=cast("How", how) if how else None,
@@ -151,10 +165,11 @@ def read(config: pytest.Config) -> Options:
         image=image or None,
         broker_settings=broker_settings,
         security=cast("Level", security),
-        timeout=_seconds(config, "kafka_timeout"),
+        timeout=_seconds(config, "kafka_timeout", _DEFAULT_TIMEOUT),
         client=_client(config),
         place=cast("Place", _option(config, "kafka_place", PLACES) or "process"),
         consumer_settings={key: _json_or_text(value) for key, value in consumer_settings.items()},
+        keep=keep,
         timelines=_folder(config, "kafka_timelines"),
     )
 
@@ -200,13 +215,14 @@ def _json_or_text(value: str) -> Any:
         return value
 
 
-def _seconds(config: pytest.Config, name: str) -> float:
+def _seconds(config: pytest.Config, name: str, default: float) -> float:
     value = _option(config, name)
     try:
-        seconds = float(value) if value else _DEFAULT_TIMEOUT
+        seconds = float(value) if value else default
     except ValueError:
         seconds = math.nan
-    if not 0 < seconds < math.inf:
+    # What is 0 by default can be switched off.
+    if not (0 < seconds < math.inf or seconds == default):
         raise pytest.UsageError(f"{name}={value}: must be a number of seconds above 0, as in {name}=60")
     return seconds
 

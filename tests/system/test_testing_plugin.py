@@ -5,16 +5,22 @@ from __future__ import annotations
 import base64
 import html
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from kafka_assignors.testing import _topics as topics
-from kafka_assignors.testing._brokers import cluster
+from kafka_assignors.testing._brokers import cluster, kept
 from kafka_assignors.testing._groups import group
+from tests.support import plugin
 
 pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[2]
 
 # Stand for clusters, topics and groups: they say what they were asked for, and what happens to them.
 FAKE = """
@@ -102,8 +108,7 @@ def fake(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(pytester: pytest.Pytester, test: str, *arguments: str) -> pytest.RunResult:
     pytester.makepyfile(test)
-    # Without hypothesis, which each of these runs would import anew for its summary.
-    return pytester.runpytest_inprocess("-s", "-p", "no:hypothesispytest", *arguments)
+    return pytester.runpytest_inprocess("-s", *plugin.ALONE, *plugin.LOADED, *arguments)
 
 
 def asked(pytester: pytest.Pytester, *arguments: str) -> str:
@@ -303,6 +308,61 @@ def test_the_cluster_starts_with_the_first_test_that_asks_and_serves_the_session
 
 def test_a_run_that_never_asks_starts_none(pytester: pytest.Pytester) -> None:
     assert "[start" not in run(pytester, "def test(): pass").stdout.str()
+
+
+KEPT = """
+@contextlib.contextmanager
+def kept_cluster(nodes, **asked):
+    print(f"[use {nodes} {asked}]")
+    yield Fake((nodes, "kept", None, asked["settings"]))
+
+kept.kept_cluster = kept_cluster
+"""
+
+
+@pytest.fixture
+def with_kept(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "kept_cluster", kept.kept_cluster)
+    own = "from kafka_assignors.testing._brokers import kept\n"
+    (pytester.path / "conftest.py").write_text(own + FAKE + KEPT, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("with_kept")
+def test_a_cluster_is_kept_for_the_next_run_if_so_wished(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester, "def test(kafka_cluster): pass", "--kafka-keep=600", "--kafka-broker-settings=a.b=1"
+    )
+    result.assert_outcomes(passed=1)
+    assert "[use 1 {'seconds': 600.0, 'settings': {'a.b': '1'}}]" in result.stdout.str()
+    result.stdout.fnmatch_lines(["kafka: embedded, kept until unused for 600 s, nodes: 1", "kept, 1 node"])
+
+
+@pytest.mark.usefixtures("with_kept")
+def test_what_cannot_be_kept_is_started(pytester: pytest.Pytester) -> None:
+    test = """
+    from kafka_assignors.testing import kafka_cluster_factory
+
+    proxied = kafka_cluster_factory(proxied=True)
+
+    def test(proxied): pass
+    """
+    assert "[start 1]" in run(pytester, test, "--kafka-keep=600").stdout.str()
+    named = run(pytester, "def test(kafka_cluster): pass", "--kafka-keep=600", "--kafka-bootstrap=b:1")
+    assert "[start 1]" in named.stdout.str()
+    off = run(pytester, "def test(kafka_cluster): pass", "--kafka-keep=0")
+    assert "[start 1]" in off.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [("--kafka=docker", "kafka=docker"), ("--kafka-security=tls", "kafka_security=tls")],
+)
+def test_a_wish_to_keep_what_cannot_be_kept_is_refused(
+    other: str, named: str, pytester: pytest.Pytester
+) -> None:
+    said = usage_error(pytester, "--kafka-keep=600", other)
+    assert f"kafka_keep=600 keeps the embedded Kafka without security, and {named} asks for another" in said
+    assert "kafka_keep=soon: must be a number of seconds" in usage_error(pytester, "--kafka-keep=soon")
 
 
 def test_a_factory_makes_fixtures_with_other_settings(pytester: pytest.Pytester) -> None:
@@ -562,7 +622,7 @@ def test_a_folder_in_the_ini_file_is_beside_it(
     below = pytester.mkdir("below")
     (below / "test_below.py").write_text(FAILS, encoding="utf-8")
     monkeypatch.chdir(below)
-    pytester.runpytest_inprocess("-p", "no:hypothesispytest").assert_outcomes(failed=1)
+    pytester.runpytest_inprocess(*plugin.ALONE, *plugin.LOADED).assert_outcomes(failed=1)
     assert len(list((pytester.path / "pictures").glob("*.png"))) == 1
 
 
@@ -664,7 +724,8 @@ def test_each_worker_of_xdist_has_a_cluster_of_its_own(pytester: pytest.Pytester
         """
     )
     result = pytester.runpytest_subprocess(
-        *("-n2", "--dist=load", "--kafka-timelines=pictures", "--html=report.html", "--self-contained-html")
+        *("-n2", "--dist=load", "--kafka-timelines=pictures", "--html=report.html", "--self-contained-html"),
+        *plugin.LOADED,
     )
     result.assert_outcomes(failed=2, passed=2)
     clusters = {(pytester.path / f"{number}.txt").read_text(encoding="utf-8") for number in range(4)}
@@ -677,15 +738,117 @@ def test_each_worker_of_xdist_has_a_cluster_of_its_own(pytester: pytest.Pytester
     assert len(re.findall("data:image/png;base64,", page)) == 2
 
 
-def test_without_the_plug_in_its_options_and_fixtures_are_unknown(pytester: pytest.Pytester) -> None:
-    off = ("-p", "no:kafka_assignors")
-    run(pytester, "def test(): pass", *off).assert_outcomes(passed=1)
-    assert "unrecognized arguments: --kafka=docker" in "\n".join(
-        run(pytester, "def test(): pass", *off, "--kafka=docker").errlines
+# Beside others ----------------------------------------------------------------------------------------
+
+
+def test_tests_that_are_coroutines_have_the_fixtures(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
+    pytester.makepyfile(
+        """
+        import asyncio
+        import pytest
+
+        @pytest.mark.asyncio
+        async def test(kafka_cluster, consumer_group):
+            await asyncio.sleep(0)
+            group = consumer_group("orders", group_id="g", members=2)
+            assert [*group.members] == ["m1", "m2"]
+        """
     )
-    result = run(pytester, "def test(kafka_cluster): pass", *off)
+    pytester.runpytest_inprocess(*plugin.LOADED).assert_outcomes(passed=1)
+
+
+def test_fixtures_of_a_user_s_own_of_the_same_names_win(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        @pytest.fixture
+        def kafka_cluster():
+            return "mine"
+
+        @pytest.fixture
+        def topic_factory(topic_factory, kafka_cluster):
+            return lambda partitions: f"my-{topic_factory(partitions)} on {kafka_cluster}"
+
+        def test(kafka_cluster, topic_factory):
+            assert kafka_cluster == "mine"
+            assert topic_factory(3).endswith(" on mine")
+        """,
+    )
+    result.assert_outcomes(passed=1)
+    assert "[start" not in result.stdout.str()
+
+
+def test_clients_are_parameters(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        @pytest.mark.parametrize("client", ["kafka-python", "java"])
+        def test(client, consumer_group):
+            assert consumer_group("orders", client=client).more["client"] == client
+        """,
+    )
+    result.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("warnings", ["default", "error"])
+def test_what_kafka_python_warns_of_when_it_is_imported_is_not_shown(
+    warnings: str, pytester: pytest.Pytester
+) -> None:
+    pytester.makeconftest("import kafka")
+    pytester.makeini(f"[pytest]\nfilterwarnings = {warnings}\n")
+    pytester.makepyfile("import kafka\n\ndef test(): pass")
+    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED)
+    result.assert_outcomes(passed=1, warnings=0)
+
+
+# The distribution -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which pip installed the plug-in's distribution, to be on Python's path."""
+    source, into = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
+    # A copy, as setuptools writes beside the sources.
+    shutil.copytree(ROOT / "pytest-kafka-assignors", source, dirs_exist_ok=True)
+    quick = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", *quick, f"--target={into}", str(source)]
+    subprocess.run(pip, check=True)
+    return into
+
+
+@pytest.mark.skipif(plugin.INSTALLED, reason="the plug-in is installed here")
+def test_without_the_plug_in_s_distribution_pytest_knows_nothing_of_it(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test(kafka_cluster): pass")
+    result = pytester.runpytest_subprocess()
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*fixture 'kafka_cluster' not found"])
+    result.stdout.no_fnmatch_line("kafka: *")
+
+
+def test_the_distribution_brings_options_and_fixtures(
+    pytester: pytest.Pytester, distribution: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(distribution))
+    pytester.makepyfile("def test(kafka_cluster): print(kafka_cluster.asked)")
+    result = pytester.runpytest_subprocess("-s", "--kafka=embedded", "--kafka-nodes=3")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["kafka: embedded, nodes: 3", "plugins:*kafka-assignors-*"])
+    assert "(3, 'embedded', None, None)" in result.stdout.str()
+
+
+def test_the_distribution_is_of_the_release_that_it_needs() -> None:
+    own, other = (
+        tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for folder in (".", "pytest-kafka-assignors")
+    )
+    assert own["version"] == other["version"]
+    assert other["dependencies"] == [f"kafka-assignors[testing]=={own['version']}"]
+    assert "pytest11" not in own.get("entry-points", {})
 
 
 def test_the_plug_in_imports_nothing_that_only_a_cluster_needs() -> None:
@@ -758,7 +921,8 @@ def test_a_client_that_there_is_not_is_refused_at_the_start(pytester: pytest.Pyt
 
 
 def test_pytest_lists_the_fixtures_with_what_they_are_for(pytester: pytest.Pytester) -> None:
-    listed = pytester.runpytest_inprocess("--fixtures", "-p", "no:hypothesispytest").stdout.str()
+    run = pytester.runpytest_inprocess("--fixtures", *plugin.ALONE, *plugin.LOADED)
+    listed = run.stdout.str()
     for name, words in (
         ("kafka_cluster", "A running Kafka: "),
         ("topic_factory", "Makes topics, "),

@@ -23,6 +23,7 @@ from kafka_assignors.testing._brokers.access import OPEN, Access, Security
 from kafka_assignors.testing._brokers.broker import Broker, count_brokers, find_death
 from kafka_assignors.testing._brokers.credentials import Credentials, Level
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
+from kafka_assignors.testing._brokers.known_settings import check_known
 from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.listeners import PROXIED
 from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer
@@ -229,6 +230,7 @@ def kafka_cluster(
         ClusterUnavailableError: There is no Kafka in the way asked for.
         BrokerDiedError: A broker ended while it was starting, or before the context did.
         JarsUnavailableError: The embedded cluster's jars cannot be fetched.
+        UnknownSettingError: A name among the settings is none that Kafka knows; a `ValueError`, too.
         ValueError: The arguments contradict each other.
     """
     if nodes not in {1, 3}:
@@ -259,6 +261,7 @@ def kafka_cluster(
             proxies=() if network is None else network.access.servers,
         )
         brokers = stack.enter_context(_started_brokers(way, layout, progress))
+        check_known(brokers[0].log(), settings or ())
         servers = [broker.addresses[layout.clients] for broker in brokers]
         if credentials is not None:
             create_user(credentials.security, brokers[0].bootstrap, servers)

@@ -11,3 +11,7 @@ class BrokerDiedError(RuntimeError):
 
 class PortTakenError(BrokerDiedError):
     """Another process has bound a port between its choice and the broker's start."""
+
+
+class UnknownSettingError(ValueError):
+    """A broker was given a setting that Kafka does not know."""

@@ -1,0 +1,202 @@
+"""An embedded cluster that stays when a run of tests is over, so that the next run need not start one.
+
+A keeper, a process of its own, starts the brokers, and ends them when nobody has used them for a time. Who
+uses them holds a shared lock on a file: the kernel takes it back however a process ends, so that neither a
+crash nor a `kill -9` leaves brokers behind for good. The keeper holds the same lock alone while it ends them,
+so that nobody finds brokers that are about to go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
+from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
+from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, cache_folder
+from kafka_assignors.testing._brokers.metadata import cluster_state
+
+if sys.platform != "win32":
+    import fcntl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_LOOK_SECONDS: Final = 0.5
+_LOG_LINES: Final = 30
+
+
+@contextlib.contextmanager
+def kept_cluster(
+    nodes: int = 1,
+    *,
+    seconds: float,
+    settings: Mapping[str, str | int] | None = None,
+    folder: Path | None = None,
+) -> Iterator[Cluster]:
+    """Use the kept cluster of these nodes and settings, which is started if there is none.
+
+    Args:
+        nodes: Number of brokers, 1 or 3.
+        seconds: How long the cluster stays after the last one who used it.
+        settings: Broker settings besides or instead of the built-in ones.
+        folder: For what users and keeper have in common; by default in the user's cache.
+
+    Yields:
+        The cluster, as a given one: several may use it, so its brokers are nobody's to kill. Topics and
+        groups of earlier users may be there.
+
+    Raises:
+        ClusterUnavailableError: It cannot be started here; says why.
+    """
+    if sys.platform == "win32":
+        raise ClusterUnavailableError("keeping a cluster needs a POSIX system: start one each time")
+    wanted = {"kafka": KAFKA_VERSION, "nodes": nodes, "settings": dict(settings or {})}
+    digest = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:12]
+    place = _Place((folder or cache_folder() / "kept") / digest)
+    with place.locked("in_use", alone=False):
+        with place.locked("starting", alone=True):
+            place.write("wanted", {**wanted, "seconds": seconds})
+            servers = _running(place, nodes) or _started(place)
+        yield Cluster(servers, nodes, "given")
+
+
+class _Place:
+    """The folder by which users and keeper know of each other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def locked(self, name: str, *, alone: bool) -> Iterator[None]:
+        """Hold a lock, with others or alone, and wait for it."""
+        with (self.folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            yield
+
+    def unused(self) -> IO[str] | None:
+        """The lock of those who use the cluster if nobody does, to be closed; None if somebody does."""
+        lock = (self.folder / "in_use.lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            return None
+        return lock
+
+    def write(self, name: str, content: Any) -> None:
+        """Write a file that is there as a whole or not at all."""
+        new = self.folder / f"{name}.{os.getpid()}"
+        new.write_text(json.dumps(content), encoding="utf-8")
+        new.replace(self.folder / f"{name}.json")
+
+    def read(self, name: str) -> Any:
+        """What was written; None if nothing was."""
+        try:
+            return json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def remove(self, name: str) -> None:
+        """Remove what was written."""
+        (self.folder / f"{name}.json").unlink(missing_ok=True)
+
+    @property
+    def log(self) -> Path:
+        """What the keeper writes to its standard error."""
+        return self.folder / "log"
+
+
+def _running(place: _Place, nodes: int) -> list[str] | None:
+    """The servers of the cluster that is kept; None if there is none, or not any more."""
+    kept = place.read("kept")
+    if kept is None:
+        return None
+    servers: list[str] = kept["servers"]
+    try:
+        answered = [len(cluster_state(server).brokers) for server in servers]
+    except OSError:
+        answered = []
+    if answered == [nodes] * nodes:
+        return servers
+    # Its keeper was killed, and another process may have the ports by now.
+    place.remove("kept")
+    return None
+
+
+def _started(place: _Place) -> list[str]:
+    """The servers of a cluster that a new keeper has started."""
+    command = [sys.executable, "-m", __name__, str(place.folder)]
+    with place.log.open("wb") as log:
+        run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
+    kept = place.read("kept")
+    if run.returncode != 0 or kept is None:
+        end = "\n".join(place.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:])
+        raise ClusterUnavailableError(f"the cluster to be kept did not start:\n{end}")
+    servers: list[str] = kept["servers"]
+    return servers
+
+
+def _keep(place: _Place) -> None:
+    """Start the cluster that is wanted, and end it when it was unused for as long as its last user said."""
+    wanted = place.read("wanted")
+    with kafka_cluster(
+        wanted["nodes"], how="embedded", settings=wanted["settings"], progress=False
+    ) as cluster:
+        place.write("kept", {"pid": os.getpid(), "servers": cluster.bootstrap_servers})
+        lock = _until_unused(place, cluster)
+        place.remove("kept")
+    # Not before: who comes now waits until the brokers have gone, and starts others.
+    if lock is not None:
+        lock.close()
+
+
+def _until_unused(place: _Place, cluster: Cluster) -> IO[str] | None:
+    """Wait until nobody has used a cluster for long enough, and take its lock; None if a broker has died."""
+    used = time.monotonic()
+    while cluster.death() is None:
+        time.sleep(_LOOK_SECONDS)
+        lock = place.unused()
+        if lock is None:
+            used = time.monotonic()
+        elif time.monotonic() - used > place.read("wanted")["seconds"]:
+            return lock
+        else:
+            lock.close()
+    return None
+
+
+def main(folder: str) -> int:
+    """Start a keeper that outlives this process.
+
+    Args:
+        folder: Where users and keeper meet.
+
+    Returns:
+        0 when its cluster can be used, 1 if it cannot.
+    """
+    place = _Place(Path(folder))
+    place.remove("kept")
+    keeper = os.fork()
+    if keeper == 0:
+        # Ctrl-C of the test run, and the end of its terminal, are not the keeper's.
+        os.setsid()
+        _keep(place)
+        return 0
+    while place.read("kept") is None:
+        if os.waitpid(keeper, os.WNOHANG) != (0, 0):
+            return 1
+        time.sleep(_LOOK_SECONDS / 10)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,43 @@
+"""Settings that a broker does not know: Kafka takes them in silence, and a misspelled one is not there."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors.testing._brokers.errors import UnknownSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_VALUES: Final = re.compile(r"KafkaConfig values: *\n((?:\t.*\n)+)")
+_NAME: Final = re.compile(r"^\t(\S+) = ", re.MULTILINE)
+_OF_A_LISTENER: Final = "listener.name."
+# Classes of a user's own read settings of their own, as super.users of an authorizer.
+_PLUG_IN: Final = re.compile(r"\.(class|class\.name|classes|reporters)$")
+
+
+def check_known(log: str, settings: Iterable[str]) -> None:
+    """Refuse settings that a broker does not know, by what it logs of all that it knows when it starts.
+
+    Args:
+        log: All that the broker has logged since its start. One that logs otherwise is not judged.
+        settings: The names. Those for one listener pass, and all if one of them names a class of a plug-in.
+
+    Raises:
+        UnknownSettingError: A name is unknown; the message has those that are nearest to it.
+    """
+    given = [*settings]
+    known = {name for values in _VALUES.findall(log) for name in _NAME.findall(values)}
+    if not known or any(_PLUG_IN.search(name) for name in given):
+        return
+    wrong = [name for name in given if name not in known and not name.startswith(_OF_A_LISTENER)]
+    if wrong:
+        raise UnknownSettingError("; ".join(_named(name, known) for name in wrong))
+
+
+def _named(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known)
+    meant = f": did you mean {' or '.join(near)}?" if near else ""
+    return f"Kafka has no broker setting {name!r}{meant}"
