@@ -12,14 +12,17 @@ import pytest
 from kafka import TopicPartition
 
 from integration_tests.support import services
+from integration_tests.support.says import SAYS, says
 from kafka_assignors.testing import (
     CommitFailed,
     Committed,
     Consumed,
     GroupNotStableError,
     Load,
+    Noted,
     PolledLate,
     Processed,
+    Subscribed,
 )
 from kafka_assignors.testing._topics import admin_client
 
@@ -39,18 +42,35 @@ def ends(records: Mapping[TopicPartition, Any]) -> dict[TopicPartition, int]:
     return {partition: max(one.last for one in reports) + 1 for partition, reports in records.items()}
 
 
+def count(timeline: Timeline, kind: type[Consumed | Processed], member: str) -> int:
+    """Number of records that a member polled, or processed."""
+    return sum(last + 1 - first for one in timeline.of(kind, member=member) for _, first, last in one.records)
+
+
 def is_amid_a_batch(timeline: Timeline) -> bool:
-    """Whether a member has processed some of the records that its last poll returned, and not the most."""
-
-    def count(kind: type[Consumed | Processed]) -> int:
-        return sum(last + 1 - first for one in timeline.of(kind) for _, first, last in one.records)
-
+    """Whether m1 has processed some of the records that its last poll returned, and not the most."""
     polls = timeline.of(Consumed)
     if not polls:
         return False
     batch = sum(last + 1 - first for _, first, last in polls[-1].records)
-    left = count(Consumed) - count(Processed)
-    return 20 < left < batch
+    return 20 < count(timeline, Consumed, "m1") - count(timeline, Processed, "m1") < batch
+
+
+def committed(timeline: Timeline) -> dict[TopicPartition, int]:
+    """Where each partition was committed last."""
+    return {one: at for event in timeline.of(Committed) for one, at in event.positions.items()}
+
+
+def has_committed_ahead(timeline: Timeline) -> bool:
+    """Whether more than 20 records are committed, and not processed."""
+    return sum(committed(timeline).values()) - sum(ends(timeline.handled).values()) > 20
+
+
+def is_through(timeline: Timeline, member: str, produced: Mapping[TopicPartition, int]) -> bool:
+    """Whether all is committed, and a member has processed what it polled."""
+    return committed(timeline) == produced and count(timeline, Consumed, member) == count(
+        timeline, Processed, member
+    )
 
 
 def message(assertion: Callable[..., None], *arguments: Any) -> str:
@@ -59,33 +79,36 @@ def message(assertion: Callable[..., None], *arguments: Any) -> str:
     return str(caught.value)
 
 
-def crashed_amid_a_batch(
-    service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup
+def crashed(
+    service: Service,
+    kafka: Cluster,
+    topic: str,
+    consumer_group: MakeGroup,
+    *,
+    when: Callable[[Timeline], bool] = is_amid_a_batch,
 ) -> tuple[Timeline, Mapping[TopicPartition, int]]:
-    """What came of a member that crashed in the midst of a batch, and of another in its place."""
+    """What came of a member that crashed at such a moment, and of another in its place."""
     group = consumer_group(topic, client=service, members=1, settings=QUICK)
     with Load(kafka, topic, rate=200) as load:
-        group.wait_for(lambda: is_amid_a_batch(group.timeline), what="the member to be amid a batch")
+        group.wait_for(lambda: when(group.timeline), what="the moment to crash")
         group.members["m1"].crash()
         produced = load.stop()
     group.join("m2")
-    group.wait_for(lambda: ends(group.timeline.handled) == produced, what="the end of the log")
+    group.wait_for(lambda: is_through(group.timeline, "m2", produced), what="the end of the log")
     return group.timeline, produced
 
 
 def test_what_is_committed_before_it_is_processed_is_lost(
     kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
 ) -> None:
-    timeline, produced = crashed_amid_a_batch(services.commits_first, kafka_cluster, topic, consumer_group)
+    timeline, produced = crashed(
+        services.commits_first, kafka_cluster, topic, consumer_group, when=has_committed_ahead
+    )
     said = message(timeline.assert_all_consumed, produced)
     assert re.match(
         r"\d+ of \d+ records were not processed \(what counts is what applications say\):\n", said
     )
-    assert re.search(
-        rf"{topic}-\d: \d+ of \d+, offsets [\d., ]+: m1 polled offsets? [\d., ]+ and committed \d+ before"
-        r" it had processed them; it crashed at \d",
-        said,
-    )
+    assert says("commits_first", said)
     # What polls returned is all there: this is what was counted before, and passed.
     assert {one: [*runs] for one, runs in timeline.consumed().items()} == {
         one: [(0, count - 1)] for one, count in produced.items()
@@ -95,8 +118,95 @@ def test_what_is_committed_before_it_is_processed_is_lost(
 def test_what_is_committed_when_it_is_processed_is_not_lost(
     kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
 ) -> None:
-    timeline, produced = crashed_amid_a_batch(services.commits_last, kafka_cluster, topic, consumer_group)
+    timeline, produced = crashed(services.commits_last, kafka_cluster, topic, consumer_group)
     timeline.assert_all_consumed(produced)
+
+
+def test_what_the_client_commits_by_its_timer_is_lost(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    timeline, produced = crashed(
+        services.commits_by_timer, kafka_cluster, topic, consumer_group, when=has_committed_ahead
+    )
+    said = message(timeline.assert_all_consumed, produced)
+    assert says("commits_by_timer", said)
+
+
+def test_what_is_committed_behind_each_batch_is_not_lost(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    timeline, produced = crashed(services.commits_by_itself, kafka_cluster, topic, consumer_group)
+    timeline.assert_all_consumed(produced)
+
+
+def began_late(
+    service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup
+) -> tuple[Timeline, Mapping[TopicPartition, int]]:
+    """What came of a group whose topic had records before its first member came."""
+    group = consumer_group(topic, client=service)
+    with Load(kafka, topic, rate=50) as load:
+        group.wait_for(lambda: sum(load.produced.values()) > 50, what="records")
+        before = load.stop()
+    group.join("m1")
+    group.wait_stable()
+    with Load(kafka, topic, rate=50) as more:
+        group.wait_for(lambda: len(group.timeline.handled) == len(before), what="records of each partition")
+        after = more.stop()
+    produced = {one: before[one] + after[one] for one in before}
+    group.wait_for(lambda: ends(group.timeline.handled) == produced, what="the end of the log")
+    return group.timeline, produced
+
+
+def test_what_was_there_before_a_consumer_that_begins_at_the_end_is_lost(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    timeline, produced = began_late(services.begins_at_the_end, kafka_cluster, topic, consumer_group)
+    said = message(timeline.assert_all_consumed, produced)
+    assert says("begins_at_the_end", said)
+
+
+def test_what_was_there_before_a_consumer_that_begins_at_the_start_is_not(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    timeline, produced = began_late(services.commits_last, kafka_cluster, topic, consumer_group)
+    timeline.assert_all_consumed(produced)
+
+
+def put_poison(kafka: Cluster, topic: str) -> None:
+    """Append a record that no service can read, to partition 0."""
+    producer = confluent_kafka.Producer(kafka.access.librdkafka())
+    producer.produce(topic, services.POISON, partition=0)
+    assert producer.flush(60) == 0
+
+
+def test_a_record_that_ends_members_is_named(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=services.trusts_each_record, members=1)
+    some_records(group, kafka_cluster, topic)
+    put_poison(kafka_cluster, topic)
+    with pytest.raises(GroupNotStableError) as caught:
+        some_records(group, kafka_cluster, topic)
+    said = str(caught.value)
+    assert says("trusts_each_record", said)
+    assert "ValueError: invalid literal for int() with base 10: b'not a number'" in said
+
+
+def test_a_record_that_is_put_aside_ends_nobody(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=services.puts_aside_what_it_cannot_read, members=1)
+    put_poison(kafka_cluster, topic)
+    some_records(group, kafka_cluster, topic)
+    assert [one.value for one in group.timeline.of(Noted)] == [[topic, 0, 0]]
+
+
+def some_records(group: ConsumerGroup, kafka: Cluster, topic: str) -> None:
+    """Produce some, and wait until they are processed."""
+    with Load(kafka, topic, rate=50) as load:
+        group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
+        load.stop()
+    group.wait_consumed(load)
 
 
 def handed_over(
@@ -104,7 +214,7 @@ def handed_over(
 ) -> tuple[ConsumerGroup, Mapping[TopicPartition, int]]:
     """A service of one member that had processed all when a second one came, and how much there was."""
     group = consumer_group(topic, client=service, members=1)
-    with Load(kafka, topic, rate=200) as load:
+    with Load(kafka, topic, rate=50) as load:
         group.wait_for(lambda: len(group.timeline.of(Processed)) > 20, what="records to be processed")
         produced = load.stop()
     group.wait_consumed(load)
@@ -119,10 +229,7 @@ def test_a_cache_that_is_kept_beyond_its_partition_is_named(
     group, _ = handed_over(services.keeps_its_cache, kafka_cluster, topic, consumer_group)
     said = message(group.timeline.assert_released_on_revoke)
     assert said.startswith("members held on to what they had for partitions that were taken from them:\n")
-    found = re.findall(
-        r"m1 held its cache when the partition was revoked at [\d.]+ s, and never let go", said
-    )
-    assert len(found) >= 3
+    assert len(re.findall(SAYS["keeps_its_cache"], said)) >= 3
 
 
 def test_a_cache_that_goes_with_its_partition_is_not(
@@ -136,7 +243,7 @@ def again(service: Service, kafka: Cluster, topic: str, consumer_group: MakeGrou
     """What came of it when the second member has read all that it reads."""
     group, before = handed_over(service, kafka, topic, consumer_group)
     # Behind these, wherever it began, the newcomer has read all that was there.
-    with Load(kafka, topic, rate=200) as more:
+    with Load(kafka, topic, rate=50) as more:
         group.wait_for(lambda: sum(more.produced.values()) > 20, what="more records")
         after = more.stop()
     total = {one: before[one] + after[one] for one in before}
@@ -150,9 +257,7 @@ def test_who_hands_over_without_a_commit_is_named(
     timeline = again(services.hands_over_uncommitted, kafka_cluster, topic, consumer_group)
     said = message(timeline.assert_no_duplicates)
     assert re.match(r"\d+ records were processed more than once", said)
-    assert re.search(
-        r"m1 had processed offsets 0\.\.\d+ and had committed nothing when m2 got them at \d", said
-    )
+    assert says("hands_over_uncommitted", said)
 
 
 def test_a_commit_in_a_listener_that_the_client_cannot_do_is_told(
@@ -160,7 +265,7 @@ def test_a_commit_in_a_listener_that_the_client_cannot_do_is_told(
 ) -> None:
     timeline = again(services.commits_where_it_cannot, kafka_cluster, topic, consumer_group)
     said = message(timeline.assert_no_duplicates)
-    assert re.search(r"; its commit at [\d.]+ s failed: RuntimeError: Cannot block on net\.run\(\)", said)
+    assert says("commits_where_it_cannot", said)
     assert {one.member for one in timeline.of(CommitFailed)} >= {"m1"}
 
 
@@ -168,6 +273,60 @@ def test_a_commit_in_a_listener_that_can_do_it_leaves_nothing_to_come_again(
     kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
 ) -> None:
     again(services.commits_at_hand_over, kafka_cluster, topic, consumer_group).assert_no_duplicates()
+
+
+# Members ----------------------------------------------------------------------------------------------
+
+
+def test_a_listener_that_raises_is_named(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, client=services.loads_what_is_not_there, members=1)
+    # aiokafka logs what the listener raised, and goes on.
+    group.wait_stable()
+    said = message(group.timeline.assert_no_errors)
+    assert says("loads_what_is_not_there", said)
+
+
+def test_a_listener_that_returns_is_not(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, client=services.loads_what_is_there, members=1)
+    group.wait_stable()
+    group.timeline.assert_no_errors()
+
+
+def test_who_ends_with_its_listener_is_shown_with_the_cause(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, client=services.ends_with_its_listener)
+    group.join("m1")
+    with pytest.raises(GroupNotStableError) as caught:
+        group.wait_for(lambda: False, what="m1 to end")
+    said = str(caught.value)
+    assert "raised KeyError: TopicPartition(" in said
+    # The log ends with kafka-python's own error, without it.
+    assert re.search(r"the first exception:\n.*\n *KeyError: .*\n *the last \d+ lines:\n", said, re.DOTALL)
+    assert said.endswith("KafkaError: User rebalance callback throws an error")
+
+
+def test_who_keeps_a_group_rebalancing_is_named(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, client=services.commits_last, members=1)
+    first = group.wait_stable()
+    group.join("stormy", client=services.makes_a_consumer_for_each_batch)
+    group.wait_for(
+        lambda: len(group.timeline.of(Subscribed, member="stormy")) > 5, what="six consumers, one by one"
+    )
+    said = message(partial(group.timeline.assert_no_rebalance, after=first.generation))
+    assert says("makes_a_consumer_for_each_batch", said)
+
+
+def test_two_members_of_one_instance_id_are_named(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, client=services.has_its_instance_id_from_a_file, members=1)
+    group.wait_stable()
+    group.join("m2")
+    with pytest.raises(GroupNotStableError) as caught:
+        group.wait_stable(timeout=20)
+    assert says("has_its_instance_id_from_a_file", str(caught.value))
+
+
+def test_members_of_an_instance_id_each_share_the_partitions(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, client=services.has_an_instance_id_of_its_own, members=2)
+    assert sorted(map(len, group.wait_stable().assignments.values())) == [3, 3]
 
 
 # Pauses -----------------------------------------------------------------------------------------------
@@ -182,10 +341,9 @@ def test_who_works_for_longer_than_it_may_is_named_with_the_setting(
     group = consumer_group(topic, client=services.works_too_long, members=2, settings=settings)
     with Load(kafka_cluster, topic, rate=50):
         group.wait_for(lambda: group.timeline.of(PolledLate, member="m1"), what="m1 to poll late")
-    said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS, by="records"))
-    assert re.search(
-        r" m1 did not poll for \d+\.\d s, until [\d.]+ s, more than max_poll_interval_ms=2000", said
-    )
+    # Others get its partitions when the 2 s are over, so the pause may be shorter than its work.
+    said = message(partial(group.timeline.assert_paused_at_most, 1500, by="records"))
+    assert says("works_too_long", said)
 
 
 def test_a_frozen_member_is_named_with_its_session_timeout(
@@ -219,7 +377,7 @@ def test_a_listener_that_takes_long_is_named(
         load.stop()
     group.wait_consumed(load)
     said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS, by="records"))
-    assert re.search(r" m1 spent 5\.\d s in its on_partitions_revoked, until \d", said)
+    assert says("listens_too_long", said)
 
 
 def test_a_leader_that_plans_for_long_is_named(topic: str, consumer_group: MakeGroup) -> None:
@@ -259,8 +417,7 @@ def test_the_commits_of_each_client_are_those_that_the_coordinator_has(
     group.wait_consumed(load)
     for member in group.members.values():
         member.commit()
-    told = {one: at for event in group.timeline.of(Committed) for one, at in event.positions.items()}
-    assert told == produced == committed_of(group)
+    assert committed(group.timeline) == produced == committed_of(group)
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka", "aiokafka"])
@@ -273,11 +430,7 @@ def test_commits_by_a_client_s_timer_are_seen(
         group.wait_for(lambda: sum(load.produced.values()) > 50, what="records")
         produced = load.stop()
 
-    def told() -> dict[TopicPartition, int]:
-        commits = group.timeline.of(Committed)
-        return {one: at for event in commits for one, at in event.positions.items()}
-
-    group.wait_for(lambda: told() == produced, what="the timer's commits")
+    group.wait_for(lambda: committed(group.timeline) == produced, what="the timer's commits")
     assert committed_of(group) == produced
 
 

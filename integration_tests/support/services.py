@@ -5,16 +5,20 @@ Each does what people write: a loop over a consumer, commits, a listener.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+import aiokafka
+from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import KafkaError
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
 
 from kafka_assignors import RangeAssignor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from kafka_assignors import Group
     from kafka_assignors.testing import Seat
@@ -158,6 +162,161 @@ def commits_at_hand_over(seat: Seat) -> None:
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics, listener=_Commits(consumer))
     _consume(seat, consumer)
+
+
+# Processed behind the client's back ---------------------------------------------------------------------
+
+
+async def commits_by_timer(seat: Seat) -> None:
+    """Leaves commits to the client, whose timer commits what was polled, and not what was processed."""
+    timer = {"enable_auto_commit": True, "auto_commit_interval_ms": 100}
+    async with _aiokafka_consumer(seat, **timer) as consumer:
+        while not seat.leaving:
+            for records in (await consumer.getmany(timeout_ms=_POLL_MS)).values():
+                for record in records:
+                    await asyncio.sleep(_WORK)
+                    seat.processed(record)
+
+
+async def commits_by_itself(seat: Seat) -> None:
+    """Commits when a batch is processed."""
+    async with _aiokafka_consumer(seat, enable_auto_commit=False) as consumer:
+        await _consume_and_commit(seat, consumer)
+
+
+@contextlib.asynccontextmanager
+async def _aiokafka_consumer(seat: Seat, listener: Any = None, **settings: Any) -> AsyncIterator[Any]:
+    own = {"max_poll_records": 50, **settings}
+    consumer = seat.observe(AIOKafkaConsumer(**{**seat.aiokafka(), **own}))
+    await consumer.start()
+    consumer.subscribe(seat.topics, listener=listener)
+    try:
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+async def _consume_and_commit(seat: Seat, consumer: Any) -> None:
+    while not seat.leaving:
+        for records in (await consumer.getmany(timeout_ms=_POLL_MS)).values():
+            for record in records:
+                await asyncio.sleep(_WORK)
+                seat.processed(record)
+        with contextlib.suppress(KafkaError):  # as in _commit
+            await consumer.commit()
+
+
+# A listener that raises ---------------------------------------------------------------------------------
+
+
+class _LoadsState(aiokafka.ConsumerRebalanceListener, ConsumerRebalanceListener):
+    def __init__(self, state: Callable[[Any], Any]) -> None:
+        self._state = state
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        for partition in assigned:
+            self._state(partition)
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        """Do nothing."""
+
+
+async def loads_what_is_not_there(seat: Seat) -> None:
+    """Looks up what it has of each partition, where new ones have nothing yet."""
+    state: dict[Any, int] = {}
+    listener = _LoadsState(lambda partition: state[partition])
+    async with _aiokafka_consumer(seat, listener, enable_auto_commit=False) as consumer:
+        await _consume_and_commit(seat, consumer)
+
+
+async def loads_what_is_there(seat: Seat) -> None:
+    """Begins with nothing where there is nothing."""
+    state: dict[Any, int] = {}
+    listener = _LoadsState(lambda partition: state.setdefault(partition, 0))
+    async with _aiokafka_consumer(seat, listener, enable_auto_commit=False) as consumer:
+        await _consume_and_commit(seat, consumer)
+
+
+def ends_with_its_listener(seat: Seat) -> None:
+    """Looks it up with kafka-python, whose poll raises what says nothing of the cause."""
+    state: dict[Any, int] = {}
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics, listener=_LoadsState(lambda partition: state[partition]))
+    _consume(seat, consumer)
+
+
+# A rebalance storm --------------------------------------------------------------------------------------
+
+
+def makes_a_consumer_for_each_batch(seat: Seat) -> None:
+    """Opens a consumer, takes what there is and closes it, for ever: two rebalances each time."""
+    while not seat.leaving:
+        with contextlib.closing(_consumer(seat)) as consumer:
+            consumer.subscribe(seat.topics)
+            for records in consumer.poll(timeout_ms=_POLL_MS).values():
+                seat.processed(*records)
+            _commit(consumer)
+
+
+# Offsets that are reset to the end ----------------------------------------------------------------------
+
+
+def begins_at_the_end(seat: Seat) -> None:
+    """Takes the client's default for partitions without a commit: what is there already is skipped."""
+    consumer = _consumer(seat, auto_offset_reset="latest")
+    consumer.subscribe(seat.topics)
+    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+
+
+# Two of one instance id ---------------------------------------------------------------------------------
+
+
+def has_its_instance_id_from_a_file(seat: Seat) -> None:
+    """Is deployed twice with the settings of one."""
+    consumer = _consumer(seat, group_instance_id="billing-1")
+    consumer.subscribe(seat.topics)
+    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+
+
+def has_an_instance_id_of_its_own(seat: Seat) -> None:
+    """Is named by its deployment."""
+    consumer = _consumer(seat, group_instance_id=f"billing-{seat.name}")
+    consumer.subscribe(seat.topics)
+    _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+
+
+# A poison record ----------------------------------------------------------------------------------------
+
+POISON: Final = b"not a number"
+
+
+def trusts_each_record(seat: Seat) -> None:
+    """Ends at a record that it cannot read, and so does whoever gets its partitions."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    while not seat.leaving:
+        for records in consumer.poll(timeout_ms=_POLL_MS).values():
+            for record in records:
+                int(record.value)
+                seat.processed(record)
+        _commit(consumer)
+    consumer.close()
+
+
+def puts_aside_what_it_cannot_read(seat: Seat) -> None:
+    """Notes such a record, and goes on."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    while not seat.leaving:
+        for records in consumer.poll(timeout_ms=_POLL_MS).values():
+            for record in records:
+                try:
+                    int(record.value)
+                except ValueError:
+                    seat.note("put aside", [record.topic, record.partition, record.offset])
+                seat.processed(record)
+        _commit(consumer)
+    consumer.close()
 
 
 # What takes too long ------------------------------------------------------------------------------------

@@ -10,7 +10,9 @@ from kafka_assignors._timelines.best import Weights, best_plan, find_settled, un
 from kafka_assignors._timelines.chart import chart
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
+    Failed,
     Holding,
+    ListenerReturned,
     format_partitions,
     name_of,
 )
@@ -340,6 +342,39 @@ class TimelineAssertions(TimelineFacts):
             partitions = {one.partition for one in self.ownership()}
             _fail(self, what, faults, since=self.begin, until=self.end, partitions=partitions)
 
+    def assert_no_errors(self) -> None:
+        """No listener of an application raised, and no poll.
+
+        Clients log what a listener raises, and go on as if it had returned: the group is stable, and the
+        application has not made itself ready. A commit that fails is no error here: in a rebalance it may,
+        and `assert_no_duplicates` says what came of it.
+
+        Raises:
+            AssertionError: One did.
+        """
+        __tracebackhide__ = True
+        raised = [
+            (one.time, one.member, f"its {one.callback} raised", one.error)
+            for one in self.of(ListenerReturned)
+            if one.error
+        ] + [
+            (one.time, one.member, f"its {one.command or 'poll'} raised", f"{one.type}: {one.text}")
+            for one in self.of(Failed)
+        ]
+        if raised:
+            raised.sort(key=lambda one: one[0])
+            _fail(
+                self,
+                "applications of members raised",
+                [
+                    f"{member}, at {time - self.begin:.3f} s: {what} {error}"
+                    for time, member, what, error in raised
+                ],
+                since=raised[0][0],
+                until=raised[-1][0],
+                partitions={one.partition for one in self.ownership()},
+            )
+
     def assert_no_rebalance(self, *, after: int) -> None:
         """No member came to a newer generation, as when a static member restarts in time.
 
@@ -352,10 +387,12 @@ class TimelineAssertions(TimelineFacts):
         __tracebackhide__ = True
         newer = [one for one in self.rebalances if one.generation > after]
         if newer:
+            older = [one.end for one in self.rebalances if one.generation <= after]
             _fail(
                 self,
                 f"the group rebalanced after generation {after}",
-                [
+                why_paused(self, max(older, default=self.begin), newer[-1].end)
+                + [
                     f"generation {one.generation}, from {one.start - self.begin:.3f} s:"
                     f" {', '.join(one.assignments)}"
                     for one in newer

@@ -97,11 +97,15 @@ class Configured(Happened):
     Attributes:
         session_timeout_ms: The consumer's setting.
         max_poll_interval_ms: The consumer's setting.
+        auto_offset_reset: The consumer's setting; empty if that was not reported.
+        instance_id: Its static instance id, whether the group or the application chose it.
     """
 
     kind = "configured"
     session_timeout_ms: int = 0
     max_poll_interval_ms: int = 0
+    auto_offset_reset: str = ""
+    instance_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,19 +125,23 @@ class PolledLate(Happened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerReturned(Happened):
-    """An application's listener returned after long. Of Java's client, applications have none.
+    """An application's listener returned after long, or raised. Of Java's client, applications have none.
 
     Attributes:
         callback: The method, as the client calls it.
-        seconds: How long it took, `LONG` at least.
+        seconds: How long it took; `LONG` at least, unless it raised.
+        error: What it raised, or empty.
     """
 
     kind = "listener"
     callback: str = ""
     seconds: float = 0.0
+    error: str = ""
 
     def _details(self) -> Iterator[str]:
         yield f"{self.callback} took {self.seconds:.3f} s"
+        if self.error:
+            yield f"and raised {self.error}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

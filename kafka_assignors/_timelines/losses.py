@@ -2,13 +2,24 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka import TopicPartition
 
-from kafka_assignors._timelines.events import Closed, CommitFailed, Committed, Crashed, Exited, name_of
-from kafka_assignors._timelines.records import merged
+from kafka_assignors._timelines.events import (
+    Assigned,
+    Closed,
+    CommitFailed,
+    Committed,
+    Configured,
+    Consumed,
+    Crashed,
+    Exited,
+    Processed,
+    name_of,
+)
+from kafka_assignors._timelines.records import find_deliveries, merged
 
 if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
@@ -62,11 +73,37 @@ def _never_polled(timeline: "TimelineFacts", partition: TopicPartition, offsets:
     if later:
         next_one = min(later, key=lambda one: one.first)
         said += f"; {next_one.member} went on at {next_one.first}"
-        commits = [one for one in commits if one.time <= next_one.time]
+        # What it committed itself since it got the partition follows from where it began.
+        began = _assigned_at(timeline, next_one.member, partition, next_one.time)
+        commits = [one for one in commits if one.time <= began]
+    if not commits and later:
+        settings = timeline.of(Configured, member=next_one.member)
+        reset = settings[-1].auto_offset_reset if settings else ""
+        how = f"and auto_offset_reset={reset}" if reset else "see auto_offset_reset"
+        return f"{said}; nothing of it was committed, {how}"
     if not commits:
-        return f"{said}; nothing of it was committed" + (", see auto_offset_reset" if later else "")
+        return f"{said}; nothing of it was committed"
     last = commits[-1]
     return f"{said}; the last commit before was {last.positions[partition]}, by {last.member}"
+
+
+def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartition, int]:
+    """What a member had polled and had not processed at its end: partition -> the first such offset.
+
+    Empty for one whose application does not say what it has processed. After the end of a member that raised
+    at a record, the first of them is most often that record.
+    """
+    if member not in timeline.processing:
+        return {}
+    done = find_deliveries(timeline.of(Processed, member=member))
+    polled = find_deliveries(timeline.of(Consumed, member=member))
+    found = {}
+    for partition, reports in polled.items():
+        processed = {offset for one in done.get(partition, ()) for offset in range(one.first, one.last + 1)}
+        left = (at for one in reports for at in range(one.first, one.last + 1) if at not in processed)
+        if (first := next(left, None)) is not None:
+            found[partition] = first
+    return found
 
 
 class _Again(NamedTuple):
@@ -114,6 +151,12 @@ def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Aga
 
 def _commits(timeline: "TimelineFacts", partition: TopicPartition) -> list[Committed]:
     return [one for one in timeline.of(Committed) if partition in one.positions]
+
+
+def _assigned_at(timeline: "TimelineFacts", member: str, partition: TopicPartition, until: float) -> float:
+    """When a member got a partition for the last time before `until`; `until`, where nothing says so."""
+    found = (one.time for one in timeline.of(Assigned, member=member) if partition in one.partitions)
+    return max((at for at in found if at <= until), default=until)
 
 
 def _end_of(timeline: "TimelineFacts", member: str) -> str:

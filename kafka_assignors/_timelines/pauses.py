@@ -1,5 +1,7 @@
 """What kept a group waiting: members that were busy, frozen or gone, and leaders that planned for long."""
 
+import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -19,6 +21,7 @@ from kafka_assignors._timelines.events import (
     Reconnected,
     Resumed,
     StateReported,
+    Subscribed,
     Thawed,
 )
 
@@ -29,6 +32,9 @@ _SHARE: Final = 0.1
 """Of a pause: what took less of it is no cause worth naming."""
 
 _SHOWN: Final = 3
+
+_STORM: Final = 4
+"""Subscriptions of one member in one pause that are worth a word: each of them is a rebalance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,8 @@ def why_paused(timeline: "TimelineFacts", start: float, end: float) -> list[str]
         start: When the pause began, on the clock of the events.
         end: When it was over.
     """
-    within = [(cause.within(start, end), cause) for cause in _causes(timeline)]
+    causes = [*_causes(timeline), *_storms(timeline, start, end), *_of_one_instance_id(timeline)]
+    within = [(cause.within(start, end), cause) for cause in causes]
     found = [(took, cause) for took, cause in within if took > 0 and took >= _SHARE * (end - start)]
     found.sort(key=lambda one: (-one[0], one[1].start))
     return [f"{cause.member} {cause.text}" for _, cause in found[:_SHOWN]]
@@ -86,6 +93,40 @@ def _causes(timeline: "TimelineFacts") -> Iterator[Cause]:
         for cut, mended in _spans(timeline, member, CutOff, Reconnected):
             yield _unheard(timeline, settings, cut, mended, "was cut off")
         yield from _gone(timeline, settings)
+
+
+def _storms(timeline: "TimelineFacts", start: float, end: float) -> Iterator[Cause]:
+    """Members that came again and again: one that makes a consumer for each batch, or changes its topics."""
+    for member in timeline.members:
+        times = [one.time for one in timeline.of(Subscribed, member=member) if start <= one.time <= end]
+        if len(times) < _STORM:
+            continue
+        generations = [one.generation for one in timeline.rebalances if times[0] <= one.start <= end]
+        text = f"subscribed {len(times)} times, from {_at(timeline, times[0])} to {_at(timeline, times[-1])}"
+        if len(generations) > 1:
+            text += f"; generations {generations[0]} to {generations[-1]} followed"
+        # Between two of them the group had no time to come to rest.
+        yield Cause(times[0], end, member, text)
+
+
+def _of_one_instance_id(timeline: "TimelineFacts") -> Iterator[Cause]:
+    """Members that run at the same time as one static member."""
+    of_id: dict[str, list[Configured]] = defaultdict(list)
+    for one in timeline.of(Configured):
+        if one.instance_id:
+            of_id[one.instance_id].append(one)
+    for instance_id, made in of_id.items():
+        for before, now in itertools.pairwise(made):
+            ends = [one.time for one in timeline.of(Closed, Crashed, Exited, member=before.member)]
+            end = min(ends, default=timeline.end)
+            if before.member != now.member and end > now.time:
+                yield Cause(
+                    now.time,
+                    timeline.end,
+                    now.member,
+                    f"has the instance id {instance_id!r} from {_at(timeline, now.time)} on, which"
+                    f" {before.member} had; the coordinator fences the one that came first",
+                )
 
 
 def _not_polling(

@@ -40,7 +40,7 @@ from kafka_assignors.testing._groups.specs import (
     Sharing,
     Topics,
 )
-from kafka_assignors.testing._groups.waiting import GroupNotStableError, describe_group
+from kafka_assignors.testing._groups.waiting import GroupNotStableError, describe_group, how_ended
 from kafka_assignors.testing._topics import admin_client, existing_partitions
 
 if TYPE_CHECKING:
@@ -431,19 +431,20 @@ class ConsumerGroup:
     def _give_up_if(self, what: str, wrong: Sequence[str], deadline: Deadline) -> None:
         __tracebackhide__ = True
         members = [*self.members.values()]
-        ended = [f"{member.name} ended by itself" for member in members if member.ended_by_itself]
+        ended = [member.name for member in members if member.ended_by_itself]
         if not ended and not deadline.passed:
             return
         self._hear_of(members)
+        timeline = self.timeline
         headline = f"gave up waiting for {what}" if ended else deadline.text(what, ())
         raise GroupNotStableError(
             describe_group(
                 f"group {self.group_id}: {headline}",
-                [*ended, *wrong],
+                [*(how_ended(timeline, name) for name in ended), *wrong],
                 members=members,
                 view=self.describe(),
                 names=self._names,
-                timeline=self.timeline,
+                timeline=timeline,
                 since=deadline.began,
             )
         )

@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.waiting import listed
-from kafka_assignors._timelines.events import format_partitions
+from kafka_assignors._timelines.events import format_partitions, name_of
+from kafka_assignors._timelines.losses import left_undone
 from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors.testing._groups.logs import summary
 
@@ -66,6 +67,15 @@ def describe_group(
             ),
         ]
     )
+
+
+def how_ended(timeline: Timeline, member: str) -> str:
+    """That a member ended by itself, and at which records, if its application says what it has processed."""
+    left = sorted(left_undone(timeline, member).items())
+    if not left:
+        return f"{member} ended by itself"
+    at = ", ".join(f"{name_of(partition)} offset {first}" for partition, first in left)
+    return f"{member} ended by itself; the first that it had polled and not processed: {at}"
 
 
 def _account(member: Member) -> str:

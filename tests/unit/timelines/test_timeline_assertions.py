@@ -6,6 +6,7 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed
+from kafka_assignors._timelines.losses import left_undone
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, history, joined, records, start, told
 
@@ -488,6 +489,17 @@ def test_all_that_was_produced_is_consumed_or_counted() -> None:
     assert "t-2        ..." in said
 
 
+def test_where_a_member_began_without_a_commit_its_setting_is_named() -> None:
+    configured = event(0, "a", "configured", auto_offset_reset="latest")
+    # Clients commit their position where they began, with those of partitions that had records first.
+    of_itself = event(0.5, "a", "committed", positions=[["t", 0, 5]])
+    timeline = Timeline([configured, *told(0, 1, {"a": "0"}), of_itself, records(1, "a", (P0, 5, 9))])
+    assert (
+        "  t-0: 5 of 10, offsets 0..4: no member polled offsets 0..4; a went on at 5; nothing of it was"
+        " committed, and auto_offset_reset=latest"
+    ) in message(lambda: timeline.assert_all_consumed({P0: 10}))
+
+
 def test_records_that_come_twice_are_counted() -> None:
     Timeline([records(1, "a", (P0, 0, 9))]).assert_no_duplicates()
     timeline = Timeline([records(1, "a", (P0, 0, 9)), records(2, "b", (P0, 8, 12))])
@@ -711,3 +723,54 @@ def test_of_many_events_the_first_and_the_last_are_shown() -> None:
 
 def test_records_are_not_among_the_events_that_are_shown() -> None:
     assert "records" not in message(lambda: crash().assert_paused_at_most(1))
+
+
+# Errors -----------------------------------------------------------------------------------------------
+
+
+def test_listeners_and_polls_that_raised_are_listed_in_the_order_of_time() -> None:
+    timeline = Timeline(
+        [
+            *told(0, 1, {"a": "0"}),
+            event(1, "a", "error", type="CorruptRecordError", text="bad crc"),
+            event(2, "b", "listener", callback="on_revoke", seconds=0.1, error="KeyError: 3"),
+            event(3, "b", "error", command="subscribe", type="ValueError", text="no topics"),
+        ]
+    )
+    assert message(timeline.assert_no_errors).splitlines()[:4] == [
+        "applications of members raised:",
+        "  a, at 1.000 s: its poll raised CorruptRecordError: bad crc",
+        "  b, at 2.000 s: its on_revoke raised KeyError: 3",
+        "  b, at 3.000 s: its subscribe raised ValueError: no topics",
+    ]
+
+
+def test_long_listeners_and_failed_commits_are_no_errors() -> None:
+    Timeline(
+        [
+            event(1, "a", "listener", callback="on_revoke", seconds=9),
+            event(2, "a", "commit_failed", positions=[], text="RebalanceInProgressError"),
+        ]
+    ).assert_no_errors()
+
+
+def test_a_rebalance_that_was_not_to_be_says_who_brought_it_about() -> None:
+    again = [event(time, "b", "subscribed", topics=["t"]) for time in (2, 3, 4, 5)]
+    generations = [one for number in range(4) for one in told(2.5 + number, 2 + number, {"a": "0"})]
+    timeline = Timeline([*told(0, 1, {"a": "0"}), *again, *generations])
+    assert "  b subscribed 4 times" in message(lambda: timeline.assert_no_rebalance(after=1))
+
+
+# Ends -------------------------------------------------------------------------------------------------
+
+
+def test_what_a_member_had_polled_and_not_processed_is_left_undone() -> None:
+    timeline = Timeline(
+        [
+            records(1, "a", (P0, 0, 9), (P1, 0, 4)),
+            processed(2, "a", (P0, 0, 6), (P1, 0, 4)),
+            records(3, "b", (P2, 0, 1)),
+        ]
+    )
+    assert left_undone(timeline, "a") == {P0: 7}
+    assert left_undone(timeline, "b") == {}

@@ -130,3 +130,42 @@ def test_the_message_says_it_once_for_all_partitions_that_stood_still_for_it() -
         "  t-1: 4010 ms, from 3.000 s: a spent 3.5 s in its on_partitions_revoked, until 6.500 s",
         "  t-0: 4000 ms, from 3.000 s",
     ]
+
+
+# Groups that do not come to rest ----------------------------------------------------------------------
+
+
+def subscriptions(*times: float) -> list[Event]:
+    return [event(time, "b", "subscribed", topics=["t"]) for time in times]
+
+
+def test_who_subscribes_again_and_again_is_named_with_the_generations_that_followed() -> None:
+    generations = [told(3 + number, 2 + number, {"a": "01"}) for number in range(4)]
+    timeline = group(subscriptions(2, 4, 6, 8), *generations)
+    assert cause(timeline, 1.5, 10) == (
+        "b subscribed 4 times, from 2.000 s to 8.000 s; generations 2 to 5 followed"
+    )
+
+
+def test_subscriptions_outside_the_pause_do_not_count() -> None:
+    assert why_paused(group(subscriptions(2, 4, 6, 12)), 1.5, 10) == []
+    assert why_paused(group(subscriptions(2, 4, 6)), 1.5, 10) == []
+
+
+def of_one_id(first_ends: float | None) -> Timeline:
+    """Two members of one static instance id, the second one from 5 s on."""
+    made = [event(time, name, "configured", instance_id="i") for time, name in ((1, "c"), (5, "d"))]
+    ends = [] if first_ends is None else [event(first_ends, "c", "closed")]
+    return Timeline([*made, *ends], end=20)
+
+
+@pytest.mark.parametrize("first_ends", [None, 6])
+def test_two_members_at_once_of_one_instance_id_are_named(first_ends: float | None) -> None:
+    assert cause(of_one_id(first_ends), 5, 15) == (
+        "d has the instance id 'i' from 4.000 s on, which c had; the coordinator fences the one that came"
+        " first"
+    )
+
+
+def test_a_static_member_after_the_other_is_not_named() -> None:
+    assert why_paused(of_one_id(4), 5, 15) == []

@@ -161,11 +161,6 @@ def load(name: ClientName) -> Any:
         ) from error
 
 
-SESSION_TIMEOUT_MS: Final = 45_000
-MAX_POLL_INTERVAL_MS: Final = 300_000
-"""What librdkafka and Java's client take for settings that they are not given."""
-
-
 def report_records(report: Report, offsets: Mapping[Pair, Iterable[int]], kind: str = "records") -> bool:
     """Report what a poll delivered: partition -> offsets. Returns whether that was anything."""
     ranges = [
@@ -208,7 +203,7 @@ class Commits:
 
     def failed(self, positions: Mapping[Pair, int], error: BaseException | str) -> None:
         """The coordinator does not, or not all."""
-        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        text = error if isinstance(error, str) else described(error)
         self._report("commit_failed", positions=_triples(positions), text=text)
 
 
@@ -242,20 +237,48 @@ class Absences:
     @contextlib.contextmanager
     def listener(self, callback: str) -> Iterator[None]:
         """Around a call of the application's listener."""
-        begun = time.monotonic()
+        begun, error = time.monotonic(), ""
         try:
             yield
+        except BaseException as raised:
+            error = described(raised)
+            raise
         finally:
-            if (seconds := time.monotonic() - begun) >= LONG:
-                self._report("listener", callback=callback, seconds=seconds)
+            if (seconds := time.monotonic() - begun) >= LONG or error:
+                self._report("listener", callback=callback, seconds=seconds, error=error)
 
 
-def configured(report: Report, session_timeout_ms: Any, max_poll_interval_ms: Any) -> None:
-    """Report how long the coordinator, and the client itself, bear with a consumer."""
+def described(error: BaseException) -> str:
+    """An exception in one line: its class and its text."""
+    return f"{type(error).__name__}: {error}"
+
+
+def configured(
+    report: Report,
+    *,
+    session_timeout_ms: Any,
+    max_poll_interval_ms: Any,
+    auto_offset_reset: str,
+    instance_id: str | None,
+) -> None:
+    """Report what a consumer is configured to, as far as explanations need it."""
     report(
         "configured",
         session_timeout_ms=int(session_timeout_ms),
         max_poll_interval_ms=int(max_poll_interval_ms),
+        auto_offset_reset=auto_offset_reset,
+        instance_id=instance_id or None,
+    )
+
+
+def configured_with_dots(report: Report, settings: Mapping[str, Any]) -> None:
+    """The same of librdkafka and Java's client, with their defaults."""
+    configured(
+        report,
+        session_timeout_ms=settings.get("session.timeout.ms", 45_000),
+        max_poll_interval_ms=settings.get("max.poll.interval.ms", 300_000),
+        auto_offset_reset=settings.get("auto.offset.reset", "latest"),
+        instance_id=settings.get("group.instance.id"),
     )
 
 

@@ -28,6 +28,7 @@ from kafka_assignors.testing._groups.clients import (
     Report,
     Task,
     configured,
+    described,
     no_gate,
     report_records,
 )
@@ -99,8 +100,13 @@ class Observed:
         consumer.subscribe = self._observed_subscribe
         self._commits = Commits(self._report)
         self.absences = Absences(self._report)
-        # There is no public way to them.
-        configured(report, consumer._session_timeout_ms, consumer._max_poll_interval_ms)  # noqa: SLF001
+        configured(
+            report,
+            session_timeout_ms=consumer._session_timeout_ms,  # noqa: SLF001 - there is no public way to them
+            max_poll_interval_ms=consumer._max_poll_interval_ms,  # noqa: SLF001
+            auto_offset_reset=consumer._auto_offset_reset,  # noqa: SLF001
+            instance_id=consumer._group_instance_id,  # noqa: SLF001
+        )
         self._observe_commits()
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
@@ -128,7 +134,7 @@ class Observed:
         try:
             self._wait(self.consumer.commit())
         except KafkaError as error:
-            raise CommitError(f"{type(error).__name__}: {error}") from error
+            raise CommitError(described(error)) from error
 
     def membership(self) -> Membership:
         """See `Client`."""

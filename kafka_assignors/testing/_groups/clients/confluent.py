@@ -13,8 +13,6 @@ from confluent_kafka import Consumer, KafkaException
 
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups.clients import (
-    MAX_POLL_INTERVAL_MS,
-    SESSION_TIMEOUT_MS,
     Absences,
     CommitError,
     Commits,
@@ -23,7 +21,7 @@ from kafka_assignors.testing._groups.clients import (
     Pair,
     Report,
     Task,
-    configured,
+    configured_with_dots,
     dotted,
     no_gate,
     report_records,
@@ -70,11 +68,7 @@ def callbacks(report: Report) -> dict[str, Any]:
 def make(task: Task, report: Report) -> Observed:
     """A consumer for a task, observed."""
     chosen = settings(task)
-    configured(
-        report,
-        chosen.get("session.timeout.ms", SESSION_TIMEOUT_MS),
-        chosen.get("max.poll.interval.ms", MAX_POLL_INTERVAL_MS),
-    )
+    configured_with_dots(report, chosen)
     return Observed(Consumer(chosen | callbacks(report)), report)
 
 

@@ -14,8 +14,6 @@ import jpype
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from kafka_assignors.testing._groups.clients import (
-    MAX_POLL_INTERVAL_MS,
-    SESSION_TIMEOUT_MS,
     Absences,
     CommitError,
     Commits,
@@ -23,7 +21,7 @@ from kafka_assignors.testing._groups.clients import (
     Pair,
     Report,
     Task,
-    configured,
+    configured_with_dots,
     dotted,
     report_records,
 )
@@ -77,11 +75,7 @@ def make(task: Task, report: Report) -> Observed:
     start_java()
     consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
     chosen = settings(task)
-    configured(
-        report,
-        chosen.get("session.timeout.ms", SESSION_TIMEOUT_MS),
-        chosen.get("max.poll.interval.ms", MAX_POLL_INTERVAL_MS),
-    )
+    configured_with_dots(report, chosen)
     return Observed(consumer_class(jpype.java.util.HashMap(chosen)), report)
 
 

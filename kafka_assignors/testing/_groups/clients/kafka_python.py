@@ -29,6 +29,7 @@ from kafka_assignors.testing._groups.clients import (
     Report,
     Task,
     configured,
+    described,
     no_gate,
     report_records,
 )
@@ -92,7 +93,14 @@ class Observed:
         self.absences = Absences(self._report)
         for assignor in consumer._coordinator._assignors.values():  # noqa: SLF001 - the only way to them
             observe_assignor(assignor, self._report)
-        configured(report, consumer.config["session_timeout_ms"], consumer.config["max_poll_interval_ms"])
+        config = consumer.config
+        configured(
+            report,
+            session_timeout_ms=config["session_timeout_ms"],
+            max_poll_interval_ms=config["max_poll_interval_ms"],
+            auto_offset_reset=config["auto_offset_reset"],
+            instance_id=config["group_instance_id"],
+        )
         consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
         consumer.commit = self._observed_commit
         coordinator = consumer._coordinator  # noqa: SLF001 - the one way that all commits go, the timer's too
@@ -125,7 +133,7 @@ class Observed:
         try:
             self.consumer.commit(timeout_ms=_COMMIT_MS)
         except KafkaError as error:
-            raise CommitError(f"{type(error).__name__}: {error}") from error
+            raise CommitError(described(error)) from error
 
     def membership(self) -> Membership:
         """See `Client`."""
