@@ -31,7 +31,8 @@ class Happened:
         kind: The kind's name in text, and in the JSON that members write.
         time: When, in seconds.
         member: The name of the member; a restarted member has a new name.
-        generation: The generation that the member was in; -1 if in none or if the kind does not say.
+        generation: The generation that the member was in, by KIP-848 its epoch; -1 if in none or if the kind
+            does not say.
         member_id: The id that the coordinator gave the member; empty if it has none or the kind does not say.
     """
 

@@ -84,6 +84,9 @@ def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tup
                 if identity[member] not in {identity[other] for other in assignments[number]}:
                     starts[number] = min(start, starts.get(number, start))
                     ends[number] = event.time
+                elif assignments[number].get(member, event.partitions) != event.partitions:
+                    # By KIP-848 a member has an epoch's assignment bit by bit, as others let go.
+                    ends[number] = event.time
                 assignments[number][member] = event.partitions
                 subscribed[number][member] = topics.get(member)
     found = []

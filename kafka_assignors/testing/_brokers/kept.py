@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
+from kafka_assignors.testing._brokers.cluster import Cluster, common_settings, kafka_cluster
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, cache_folder
 from kafka_assignors.testing._brokers.metadata import cluster_state
@@ -59,7 +59,9 @@ def kept_cluster(
     if sys.platform == "win32":
         raise ClusterUnavailableError("keeping a cluster needs a POSIX system: start one each time")
     wanted = {"kafka": KAFKA_VERSION, "nodes": nodes, "settings": dict(settings or {})}
-    digest = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:12]
+    # With the built-in settings, too: another release of the kit may have others.
+    whole = json.dumps([wanted, common_settings(nodes)], sort_keys=True)
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:12]
     place = _Place((folder or cache_folder() / "kept") / digest)
     with place.locked("in_use", alone=False):
         with place.locked("starting", alone=True):

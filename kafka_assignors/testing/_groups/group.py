@@ -33,12 +33,12 @@ from kafka_assignors.testing._groups import stability
 from kafka_assignors.testing._groups.config import POLL_MS, CommitMode
 from kafka_assignors.testing._groups.member import Member
 from kafka_assignors.testing._groups.specs import (
-    SETTINGS,
     AssignorSpec,
     ClientSpec,
     MemberSpec,
     Sharing,
     Topics,
+    usual_settings,
 )
 from kafka_assignors.testing._groups.waiting import GroupNotStableError, describe_group, how_ended
 from kafka_assignors.testing._topics import admin_client, existing_partitions
@@ -88,7 +88,8 @@ class ConsumerGroup:
         client: The client library of members, or a function of yours, unless told otherwise when they join.
         place: Whether members are processes, or threads, which start at once but neither crash nor freeze.
         settings: Settings of their consumers in kafka-python's spelling, on top of `SETTINGS`. Must have
-            JSON.
+            JSON. With `group_protocol="consumer"` the group is one of KIP-848, for clients that know it:
+            generations are epochs then, the broker assigns, and its settings say when members have timed out.
         commit: When they commit offsets: after each poll, by the client's timer, or on command.
         poll_ms: How long one poll waits, unless told otherwise when they join; see `POLL_MS` in
             `kafka_assignors.testing._groups.config` before shortening it.
@@ -121,14 +122,14 @@ class ConsumerGroup:
         self.group_id = f"group-{uuid.uuid4().hex[:8]}" if group_id is None else group_id
         self.members: dict[str, Member] = {}
         self.timeout = timeout
-        self.settings = {**SETTINGS, **(settings or {})}
+        self.settings = usual_settings(settings or {})
         self._usual = MemberSpec(
             access=self.access,
             topics=topics,
             assignors=assignors,
             client=client,
             place=place,
-            settings=self.settings,
+            settings=settings or {},
             commit=commit,
             poll_ms=poll_ms,
             work_ms=work_ms,

@@ -103,7 +103,11 @@ class Seat:
         found = [names[package] for package in packages if package in names]
         if not found:
             raise TypeError(f"{consumer!r} is no consumer of kafka-python, confluent-kafka or aiokafka")
-        self.observed = clients.load(found[0]).observe(consumer, self._report, self._before_poll)
+        epochs = {}
+        if clients.is_by_epochs(self._config.settings):
+            clients.check_epochs(found[0])
+            epochs["by_epochs"] = True
+        self.observed = clients.load(found[0]).observe(consumer, self._report, self._before_poll, **epochs)
         return cast("Any", self.observed).consumer
 
     # What the application says of itself

@@ -7,7 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
-from kafka_assignors.testing._groups.clients import MODULES, STRATEGIES, ClientName
+from kafka_assignors.testing._groups.clients import (
+    MODULES,
+    OF_THE_BROKER,
+    STRATEGIES,
+    ClientName,
+    check_epochs,
+    is_by_epochs,
+)
 from kafka_assignors.testing._groups.config import CommitMode, WorkerConfig
 from kafka_assignors.testing._groups.imports import path_of
 
@@ -30,6 +37,9 @@ SETTINGS: Mapping[str, Any] = {
     "session_timeout_ms": 6000,
 }
 """The consumers' settings unless told otherwise: quick to notice what happens."""
+
+_OF_CLASSIC_GROUPS = frozenset({"heartbeat_interval_ms", "session_timeout_ms"})
+"""Settings that are the broker's in groups of KIP-848, and that clients refuse there."""
 
 Topics = str | Collection[str] | re.Pattern[str]
 """What to subscribe to: a topic, topics, or a pattern that topics match from the start of their names."""
@@ -62,10 +72,14 @@ class MemberSpec:
         """What the member's process or thread needs to know.
 
         Raises:
-            ValueError: An assignor cannot be made in another process, the client has none of that name, or
-                a poll is to take no time.
+            ValueError: An assignor cannot be made in another process, the client (or the broker, by KIP-848)
+                has none of that name, the client does not know KIP-848, or a poll is to take no time.
         """
         library = self.client if isinstance(self.client, str) else path_of(self.client)
+        by_epochs = is_by_epochs(self.settings)
+        if by_epochs and library in MODULES:
+            check_epochs(cast("ClientName", library))
+        known = _of_the_broker if by_epochs else _assignor
         pattern = self.topics.pattern if isinstance(self.topics, re.Pattern) else None
         return WorkerConfig(
             access=self.access,
@@ -74,15 +88,21 @@ class MemberSpec:
             topics=() if isinstance(self.topics, re.Pattern) else names_of(self.topics),
             pattern=pattern,
             client=library,
-            assignors=None if self.assignors is None else [_assignor(one, library) for one in self.assignors],
+            assignors=None if self.assignors is None else [known(one, library) for one in self.assignors],
             instance_id=instance_id,
-            settings=self.settings,
+            settings=usual_settings(self.settings),
             commit=self.commit,
             poll_ms=self.poll_ms,
             work_ms=self.work_ms,
             held=held,
             recalls_joins=self.recalls_joins,
         )
+
+
+def usual_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings on top of the usual ones, which are fewer for members of KIP-848."""
+    left_out = _OF_CLASSIC_GROUPS if is_by_epochs(settings) else ()
+    return {**{name: value for name, value in SETTINGS.items() if name not in left_out}, **settings}
 
 
 def names_of(topics: str | Collection[str]) -> list[str]:
@@ -115,3 +135,14 @@ def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any
     if target not in own and not (client == "java" and "." in target):
         raise ValueError(f"{client} has no assignor {target!r}: it has {', '.join(sorted(own))}")
     return target
+
+
+def _of_the_broker(spec: AssignorSpec, _: str) -> str:
+    """The name of an assignor that brokers run."""
+    name = str(getattr(spec, "name", spec))
+    if name not in OF_THE_BROKER and "." not in name:
+        raise ValueError(
+            f"group_protocol=consumer: the broker assigns, and has no assignor {name!r}; it has"
+            f" {' and '.join(OF_THE_BROKER)}"
+        )
+    return name

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from confluent_kafka import KafkaException
+from confluent_kafka import ConsumerGroupState, KafkaException
 from kafka import TopicPartition
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
@@ -48,28 +48,27 @@ class BrokersView:
     """A group as its coordinator describes it.
 
     Attributes:
-        state: "Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead" or "Unknown".
+        state: "Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead" or "Unknown"; of a group
+            of KIP-848 "Assigning" and "Reconciling" instead of the second and third.
         protocol: The name of the chosen assignor; empty during a rebalance.
         assignments: The partitions of each member, by member id.
         subscriptions: The topics that each member asked for when it last joined, by member id; empty
-            during a rebalance, and without those whose subscription cannot be read.
+            during a rebalance, and without those whose subscription cannot be read. None of a KIP-848 group,
+            of which librdkafka does not ask it.
         error: Why there is no view, if there is none.
     """
 
     state: str
     protocol: str
     assignments: Mapping[str, frozenset[TopicPartition]]
-    subscriptions: Mapping[str, frozenset[str]]
+    subscriptions: Mapping[str, frozenset[str]] | None
     error: str = ""
 
 
 def describe(client: AdminClient, group_id: str) -> BrokersView:
-    """Ask the coordinator about a group."""
+    """Ask the coordinator about a group, of the classic protocol or of KIP-848."""
     try:
-        # Deprecated, but what replaces it leaves out the subscriptions.
-        with _WARNINGS, warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            listed: list[Any] = client.list_groups(group_id, timeout=REQUEST_SECONDS)
+        listed = _list_groups(client, group_id)
     except KafkaException as error:
         return _no_view(str(error))
     if not listed:
@@ -78,6 +77,8 @@ def describe(client: AdminClient, group_id: str) -> BrokersView:
     found = next((group for group in listed if group.error is None and group.state != "Dead"), listed[0])
     if found.error is not None:
         return _no_view(str(found.error))
+    if found.state == "Dead":
+        return _of_another_protocol(client, group_id)
     return BrokersView(
         state=found.state,
         protocol=found.protocol,
@@ -85,6 +86,37 @@ def describe(client: AdminClient, group_id: str) -> BrokersView:
         subscriptions={
             member.id: topics for member in found.members if (topics := _asked(member.metadata)) is not None
         },
+    )
+
+
+def _list_groups(client: AdminClient, *group_id: str) -> list[Any]:
+    """One group, or all, as librdkafka's older request has them."""
+    # Deprecated, but what replaces it leaves out subscriptions, and groups of other kinds.
+    with _WARNINGS, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return list(client.list_groups(*group_id, timeout=REQUEST_SECONDS))
+
+
+def _of_another_protocol(client: AdminClient, group_id: str) -> BrokersView:
+    """A group of which the request for classic groups says that there is none."""
+    asked = client.describe_consumer_groups([group_id], request_timeout=REQUEST_SECONDS)[group_id]
+    try:
+        described: Any = asked.result()
+        dead = described.state is ConsumerGroupState.DEAD
+        if dead and group_id in {one.id for one in _list_groups(client)}:
+            return _no_view(f"{group_id} is no consumer group, but one of another kind, as a share group")
+    except KafkaException as error:
+        return _no_view(str(error))
+    return BrokersView(
+        state=described.state.name.title(),
+        protocol=described.partition_assignor,
+        assignments={
+            member.member_id: frozenset(
+                TopicPartition(one.topic, one.partition) for one in member.assignment.topic_partitions
+            )
+            for member in described.members
+        },
+        subscriptions=None,
     )
 
 
@@ -167,16 +199,7 @@ def against_topics(
     subscribed = {
         member.name: {topic for topic in existing if subscribes(member.topics, topic)} for member in members
     }
-    for member in members:
-        asked = view.subscriptions.get(member.member_id)
-        if asked is None:
-            if member.member_id in view.assignments:
-                yield f"the coordinator does not say what {member.name} joined with"
-        elif (wanted := subscribed[member.name]) != (said := asked & existing.keys()):
-            yield (
-                f"{member.name} subscribes to {', '.join(sorted(wanted)) or 'no topic that there is'},"
-                f" and joined last with {', '.join(sorted(said)) or 'none'}"
-            )
+    yield from _against_joins(members, view, subscribed, existing)
     if partitions is None:
         topics = set[str]().union(*subscribed.values())
         partitions = [partition for topic in topics for partition in existing[topic]]
@@ -189,6 +212,27 @@ def against_topics(
         right = names == subscribers if ownership == "broadcast" else len(names) == 1
         if not right or partition not in partitions:
             yield f"{partition.topic}-{partition.partition} is owned by {', '.join(names) or 'nobody'}"
+
+
+def _against_joins(
+    members: Collection[MemberView],
+    view: BrokersView,
+    subscribed: Mapping[str, Collection[str]],
+    existing: Existing,
+) -> Iterator[str]:
+    """Which members joined with other topics than those that they subscribe to."""
+    if view.subscriptions is None:
+        return
+    for member in members:
+        asked = view.subscriptions.get(member.member_id)
+        if asked is None:
+            if member.member_id in view.assignments:
+                yield f"the coordinator does not say what {member.name} joined with"
+        elif (wanted := subscribed[member.name]) != (said := asked & existing.keys()):
+            yield (
+                f"{member.name} subscribes to {', '.join(sorted(wanted)) or 'no topic that there is'},"
+                f" and joined last with {', '.join(sorted(said)) or 'none'}"
+            )
 
 
 def against_expectation(members: Collection[MemberView], expect: Mapping[str, int]) -> Iterator[str]:

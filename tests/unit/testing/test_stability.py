@@ -67,6 +67,12 @@ def test_of_a_member_that_the_coordinator_does_not_list_no_topics_are_blamed() -
     assert wrong(Member("m1", ["s"], frozenset({S0})), view(m2="s")) == []
 
 
+def test_of_a_group_by_epochs_nobody_says_what_members_joined_with() -> None:
+    unsaid = replace(view(), assignments={"m1-id": frozenset({S0})}, subscriptions=None)
+    assert wrong(Member("m1", ["s"], frozenset({S0})), unsaid) == []
+    assert wrong(Member("m1", ["s"], frozenset({S0, T0})), unsaid) == ["t-0 is owned by m1"]
+
+
 class Callable:
     """An object that can be called."""
 

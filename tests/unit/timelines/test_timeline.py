@@ -78,6 +78,20 @@ def test_a_rebalance_lasts_from_the_first_to_ask_until_the_last_to_know() -> Non
     assert rebalance.assignments == {"a": {P0}, "b": {P1}}
 
 
+def test_a_rebalance_by_epochs_lasts_until_a_member_has_the_last_partition_that_others_let_go_of() -> None:
+    timeline = Timeline(
+        [
+            event(1.0, "a", "assignment", P0, generation=2),
+            event(1.1, "b", "assignment", generation=2),
+            event(1.4, "b", "assignment", P1, generation=2),
+            event(1.5, "b", "assignment", P1, generation=2),
+        ]
+    )
+    (rebalance,) = timeline.rebalances
+    assert (rebalance.start, rebalance.end) == (1.0, 1.4)
+    assert rebalance.assignments == {"a": {P0}, "b": {P1}}
+
+
 # Ownership by callback
 
 

@@ -70,11 +70,22 @@ class Task:
     settings: Mapping[str, Any] = field(default_factory=dict)
     recalls_joins: bool = False
 
+    @property
+    def by_epochs(self) -> bool:
+        """Whether the group is to be one of KIP-848."""
+        return is_by_epochs(self.settings)
+
     def common(self) -> dict[str, Any]:
         """The settings that every library has, in kafka-python's spelling."""
         static = {} if self.instance_id is None else {"group_instance_id": self.instance_id}
         own = {"group_id": self.group_id, "client_id": self.name, "enable_auto_commit": self.auto_commit}
         return {**self.settings, **own, **static}
+
+
+def is_by_epochs(settings: Mapping[str, Any]) -> bool:
+    """Whether a consumer of these settings joins by KIP-848: members have epochs, and the broker assigns."""
+    chosen = settings.get("group_protocol", settings.get("group.protocol", ""))
+    return str(chosen).lower() == "consumer"
 
 
 def no_gate() -> None:
@@ -144,6 +155,28 @@ STRATEGIES: Final[Mapping[ClientName, frozenset[str]]] = {
     "kafka-python": frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"}),
 }
 """Client -> the strategies that the library itself brings."""
+
+BY_EPOCHS: Final[Mapping[ClientName, str]] = {
+    "confluent-kafka": "group.remote.assignor",
+    "java": "group.remote.assignor",
+}
+"""The clients that know KIP-848, and the setting in which they name one of the broker's assignors."""
+
+OF_THE_BROKER: Final = ("uniform", "range")
+"""The assignors that brokers of KIP-848 bring; they take classes of their own, too."""
+
+
+def check_epochs(name: ClientName) -> None:
+    """Refuse a client that cannot be a member of a KIP-848 group.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    if name not in BY_EPOCHS:
+        raise ValueError(
+            f"group_protocol=consumer: {name} knows only the classic group protocol; the clients that know"
+            f" KIP-848 are {' and '.join(BY_EPOCHS)}"
+        )
 
 
 def load(name: ClientName) -> Any:
@@ -275,7 +308,8 @@ def configured_with_dots(report: Report, settings: Mapping[str, Any]) -> None:
     """The same of librdkafka and Java's client, with their defaults."""
     configured(
         report,
-        session_timeout_ms=settings.get("session.timeout.ms", 45_000),
+        # By KIP-848 it is the broker's, and 0 where nobody says.
+        session_timeout_ms=settings.get("session.timeout.ms", 0 if is_by_epochs(settings) else 45_000),
         max_poll_interval_ms=settings.get("max.poll.interval.ms", 300_000),
         auto_offset_reset=settings.get("auto.offset.reset", "latest"),
         instance_id=settings.get("group.instance.id"),

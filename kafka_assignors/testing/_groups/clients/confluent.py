@@ -1,7 +1,9 @@
 """Members made of confluent-kafka (librdkafka).
 
 librdkafka joins in a thread of its own and tells the application only by callbacks, which come out of `poll`:
-each generation ends in one. What a member sends to join, and what a leader plans, cannot be observed.
+each generation of a classic group ends in one. A member of a KIP-848 group gets to a new epoch without one if
+it keeps what it has, so its epoch is looked at after each poll. What a member sends to join cannot be
+observed, nor what a leader plans.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._groups.clients import (
+    BY_EPOCHS,
     Absences,
     CommitError,
     Commits,
@@ -51,7 +54,8 @@ def settings(task: Task) -> dict[str, Any]:
     chosen = {**dotted(task.common(), _OTHER_NAMES), **task.access.librdkafka()}
     chosen.setdefault("log_level", LOG_LEVEL)
     if task.assignors is not None:
-        chosen["partition.assignment.strategy"] = ",".join(map(str, task.assignors))
+        setting = BY_EPOCHS["confluent-kafka"] if task.by_epochs else "partition.assignment.strategy"
+        chosen[setting] = ",".join(map(str, task.assignors))
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
 
 
@@ -69,7 +73,7 @@ def make(task: Task, report: Report) -> Observed:
     """A consumer for a task, observed."""
     chosen = settings(task)
     configured_with_dots(report, chosen)
-    return Observed(Consumer(chosen | callbacks(report)), report)
+    return Observed(Consumer(chosen | callbacks(report)), report, by_epochs=task.by_epochs)
 
 
 class ObservedConsumer:
@@ -78,7 +82,8 @@ class ObservedConsumer:
     A class of librdkafka's cannot be changed in place.
     """
 
-    def __init__(self, consumer: Any, report: Report, gate: Gate) -> None:
+    def __init__(self, consumer: Any, report: Report, gate: Gate, *, by_epochs: bool) -> None:
+        self._by_epochs = by_epochs
         self._consumer = consumer
         self._write = report
         self._gate = gate
@@ -86,6 +91,7 @@ class ObservedConsumer:
         # Asked by another thread than the one that polls, librdkafka was seen to take seconds to answer.
         self.last_membership = Membership(NO_GENERATION, "", "unknown")
         self.held: set[Pair] = set()
+        self._told = NO_GENERATION
         self._commits = Commits(self._report)
         self.absences = Absences(self._report)
 
@@ -103,7 +109,9 @@ class ObservedConsumer:
 
         def assigned(_: Any, partitions: Sequence[Any]) -> None:
             self.held.update(_pairs(partitions))
-            self._report("assignment", partitions=sorted(self.held))
+            # By KIP-848 a member that has let go of something is told so, still in its old epoch.
+            if partitions or not self._by_epochs:
+                self._report_assignment()
             self._report("assigned", partitions=_pairs(partitions))
             if on_assign is not None:
                 with self.absences.listener("on_assign"):
@@ -136,6 +144,7 @@ class ObservedConsumer:
         self._gate()
         with self.absences.poll():
             record = self._consumer.poll(timeout)
+        self._follow_epoch()
         self._delivered([] if record is None else [record])
         return record
 
@@ -144,6 +153,7 @@ class ObservedConsumer:
         self._gate()
         with self.absences.poll():
             records = self._consumer.consume(num_messages, timeout)
+        self._follow_epoch()
         self._delivered(records)
         return records
 
@@ -158,6 +168,16 @@ class ObservedConsumer:
         if committed is not None:
             _report_commit(self._commits, committed, None)
         return committed
+
+    def _follow_epoch(self) -> None:
+        if self._by_epochs:
+            epoch = _generation(self._consumer.consumer_group_metadata())
+            if epoch > 0 and epoch != self._told:
+                self._report_assignment()
+
+    def _report_assignment(self) -> None:
+        self._report("assignment", partitions=sorted(self.held))
+        self._told = self.last_membership.generation
 
     def _report(self, kind: str, **fields: Any) -> None:
         generation = _generation(self._consumer.consumer_group_metadata())
@@ -180,10 +200,13 @@ class Observed:
         consumer: May not have subscribed yet.
         report: Gets the events.
         gate: Called before each poll.
+        by_epochs: Whether its group is one of KIP-848.
     """
 
-    def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:
-        self.consumer = ObservedConsumer(consumer, report, gate)
+    def __init__(
+        self, consumer: Any, report: Report, gate: Gate = no_gate, *, by_epochs: bool = False
+    ) -> None:
+        self.consumer = ObservedConsumer(consumer, report, gate, by_epochs=by_epochs)
 
     @property
     def absences(self) -> Absences:

@@ -14,6 +14,7 @@ import jpype
 from kafka_assignors._timelines.events import NO_GENERATION
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from kafka_assignors.testing._groups.clients import (
+    BY_EPOCHS,
     Absences,
     CommitError,
     Commits,
@@ -36,6 +37,7 @@ _ASSIGNORS: Final = {
     "sticky": f"{_PACKAGE}.StickyAssignor",
     "cooperative-sticky": f"{_PACKAGE}.CooperativeStickyAssignor",
 }
+_NO_EPOCH: Final = (NO_GENERATION, 0)  # of a member that is not in its group yet, or not any more
 _DESERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 _OTHER_NAMES: Final = {"fetch_max_wait_ms": "fetch.max.wait.ms"}
 
@@ -48,7 +50,9 @@ def settings(task: Task) -> dict[str, str]:
         "key.deserializer": _DESERIALIZER,
         "value.deserializer": _DESERIALIZER,
     }
-    if task.assignors is not None:
+    if task.assignors is not None and task.by_epochs:
+        chosen[BY_EPOCHS["java"]] = ",".join(map(str, task.assignors))
+    elif task.assignors is not None:
         names = [str(one) for one in task.assignors]
         chosen["partition.assignment.strategy"] = ",".join(_ASSIGNORS.get(name, name) for name in names)
     return {
@@ -76,7 +80,7 @@ def make(task: Task, report: Report) -> Observed:
     consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
     chosen = settings(task)
     configured_with_dots(report, chosen)
-    return Observed(consumer_class(jpype.java.util.HashMap(chosen)), report)
+    return Observed(consumer_class(jpype.java.util.HashMap(chosen)), report, by_epochs=task.by_epochs)
 
 
 class Observed:
@@ -85,14 +89,18 @@ class Observed:
     Args:
         consumer: May not have subscribed yet.
         report: Gets the events.
+        by_epochs: Whether its group is one of KIP-848, whose members get to a new epoch without a callback if
+            they keep what they have.
     """
 
-    def __init__(self, consumer: Any, report: Report) -> None:
+    def __init__(self, consumer: Any, report: Report, *, by_epochs: bool = False) -> None:
+        self._by_epochs = by_epochs
         self.consumer = consumer
         self.subscribed = False
         self._write = report
         # Java's consumer throws if it is asked by another thread than the one that polls.
         self._membership = Membership(NO_GENERATION, "", "unknown")
+        self._told = NO_GENERATION
         self._assignment: list[Pair] = []
         self._subscription: list[str] = []
         self._positions: dict[Pair, int] = {}
@@ -133,6 +141,8 @@ class Observed:
             for partition in records.partitions()
         }
         self._look()
+        if self._by_epochs and self._membership.generation not in (self._told, *_NO_EPOCH):
+            self._report_assignment()
         self._positions |= {pair: found[-1] + 1 for pair, found in offsets.items() if found}
         return report_records(self._write, offsets)
 
@@ -165,8 +175,14 @@ class Observed:
 
     def _assigned(self, added: Any) -> None:
         # Called after the consumer has taken them over: this is the whole, also when it is cooperative.
-        self._report("assignment", partitions=_pairs(self.consumer.assignment()))
+        # By KIP-848 a member that has let go of something is told so, still in its old epoch.
+        if not (self._by_epochs and added.isEmpty()):
+            self._report_assignment()
         self._report("assigned", partitions=_pairs(added))
+
+    def _report_assignment(self) -> None:
+        self._report("assignment", partitions=_pairs(self.consumer.assignment()))
+        self._told = self._membership.generation
 
     def _report(self, kind: str, **fields: Any) -> None:
         self._look()

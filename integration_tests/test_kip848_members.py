@@ -1,0 +1,172 @@
+"""Members of KIP-848 groups, whose broker assigns: they join, crash and leave as those of classic groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jpype
+import pytest
+from confluent_kafka import Consumer
+
+from kafka_assignors.testing import ConsumerGroup, GroupNotStableError, Load, grow_topic
+from kafka_assignors.testing._groups.clients import java
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafka_assignors.testing import Cluster, Seat
+
+    MakeGroup = Callable[..., ConsumerGroup]
+
+BY_EPOCHS = {"group_protocol": "consumer"}
+CLIENTS = ["confluent-kafka", "java"]
+
+
+def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
+    return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_members_join_crash_freeze_leave_and_come_back(
+    client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, client=client, settings=BY_EPOCHS, timeout=60)
+    with Load(kafka_cluster.bootstrap_servers, topic) as load:
+        for name in "abc":
+            group.join(name)
+        assert sizes(group) == {"a": 2, "b": 2, "c": 2}
+        group.members["b"].crash()
+        assert sizes(group) == {"a": 3, "c": 3}
+        group.members["a"].freeze()
+        assert sizes(group) == {"c": 6}
+        group.members["a"].thaw()
+        assert sizes(group) == {"a": 3, "c": 3}
+        group.members["c"].leave()
+        assert sizes(group) == {"a": 6}
+        group.members["a"].restart()
+        assert sizes(group) == {"a.2": 6}
+        load.stop()
+        group.wait_consumed(load)
+    assert group.timeline.double_assigned() == {}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_epoch_is_a_generation_that_all_members_come_to(
+    client: str, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=client, settings=BY_EPOCHS, members=1)
+    before = group.wait_stable()
+    group.join("b")
+    after = group.wait_stable(expect={"m1": 3, "b": 3})
+    assert after.protocol == "uniform"
+    assert after.generation > before.generation
+    last = group.timeline.rebalances[-1]
+    assert last.generation == after.generation
+    assert last.assignments == after.assignments
+    # Others have a partition when its owner has let go of it, and not before.
+    group.timeline.assert_never_owned_twice()
+    assert {one.source for one in group.timeline.moves(after=before.generation)} == {"m1"}
+    group.timeline.assert_no_rebalance(after=after.generation)
+
+
+def test_new_partitions_are_an_epoch_of_their_own(
+    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, client="confluent-kafka", settings=BY_EPOCHS, members=2)
+    before = group.wait_stable()
+    grow_topic(kafka_cluster, topic, 8)
+    assert sorted(sizes(group).values()) == [4, 4]
+    with pytest.raises(AssertionError, match=rf"rebalanced after generation {before.generation}"):
+        group.timeline.assert_no_rebalance(after=before.generation)
+
+
+def test_the_broker_s_assignor_is_chosen_by_name(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, ["range"], client="confluent-kafka", settings=BY_EPOCHS, members=2)
+    stable = group.wait_stable()
+    assert stable.protocol == "range"
+    ranges = sorted(sorted(one.partition for one in owned) for owned in stable.assignments.values())
+    assert ranges == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_static_member_comes_back_to_its_partitions(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, client="confluent-kafka", settings=BY_EPOCHS, members=1)
+    b = group.join("b", instance_id="b")
+    before = group.wait_stable()
+    b.leave()
+    b.restart()
+    after = group.wait_stable()
+    assert after.assignments == {"m1": before.assignments["m1"], "b.2": before.assignments["b"]}
+
+
+def test_a_classic_group_comes_over_by_a_rolling_restart(
+    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, ["range"], client="confluent-kafka", members=2)
+    assert group.wait_stable().protocol == "range"
+    with Load(kafka_cluster, topic, rate=50) as load:
+        for name in ("m1", "m2"):
+            group.members[name].leave()
+            group.join(f"{name}-new", assignors=["uniform"], settings=BY_EPOCHS)
+            assert sorted(sizes(group).values()) == [3, 3]
+        load.stop()
+        group.wait_consumed(load)
+    group.timeline.assert_all_consumed(load.produced)
+
+
+def reads_by_epochs(seat: Seat) -> None:
+    """A service on confluent-kafka that leaves the protocol to its settings."""
+    consumer = seat.observe(Consumer(seat.librdkafka()))
+    consumer.subscribe(seat.topics)
+    while not seat.leaving:
+        consumer.poll(0.5)
+    consumer.close()
+
+
+def test_an_application_s_own_consumer_is_followed_by_epochs(topic: str, consumer_group: MakeGroup) -> None:
+    group = consumer_group(topic, client=reads_by_epochs, settings=BY_EPOCHS, members=1)
+    group.join("b")
+    assert sizes(group) == {"m1": 3, "b": 3}
+
+
+def test_clients_that_know_only_the_classic_protocol_are_refused(
+    topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, settings=BY_EPOCHS)
+    with pytest.raises(
+        ValueError,
+        match=r"group_protocol=consumer: kafka-python knows only the classic group protocol; the clients"
+        r" that know KIP-848 are confluent-kafka and java",
+    ):
+        group.join()
+    with pytest.raises(ValueError, match=r"has no assignor 'cooperative-sticky'; it has uniform and range"):
+        group.join(client="java", assignors=["cooperative-sticky"])
+    assert group.members == {}
+
+
+def takes_shares(seat: Seat) -> None:
+    """A service on Java's share consumer (KIP-932), which the kit does not follow."""
+    java.start_java()
+    properties = {
+        "bootstrap.servers": seat.librdkafka()["bootstrap.servers"],
+        "group.id": seat.group_id,
+        "key.deserializer": java._DESERIALIZER,
+        "value.deserializer": java._DESERIALIZER,
+    }
+    consumer_class = jpype.JClass("org.apache.kafka.clients.consumer.KafkaShareConsumer")
+    consumer = consumer_class(jpype.java.util.HashMap(properties))
+    consumer.subscribe(jpype.java.util.ArrayList([*seat.topics]))
+    while not seat.leaving:
+        consumer.poll(jpype.java.time.Duration.ofMillis(200))
+    consumer.close()
+
+
+def test_a_share_group_is_told_apart(topic: str, consumer_group: MakeGroup) -> None:
+    sharing = consumer_group(topic, client=takes_shares, group_id="shared")
+    sharing.join()
+    no_group = "shared is no consumer group, but one of another kind, as a share group"
+    sharing.wait_for(lambda: sharing.describe().error == no_group, timeout=60, what="the share group")
+    group = consumer_group(topic, client="confluent-kafka", group_id="shared")
+    group.join()
+    with pytest.raises(GroupNotStableError) as caught:
+        group.wait_stable(timeout=5)
+    assert no_group in str(caught.value)

@@ -1,0 +1,71 @@
+"""What members of a group are made of, as their processes are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._groups.specs import SETTINGS, MemberSpec
+
+BY_EPOCHS = {"group_protocol": "consumer"}
+
+
+def spec(**others: Any) -> MemberSpec:
+    usual: dict[str, Any] = {
+        "access": Access.to(["localhost:9092"]),
+        "topics": "orders",
+        "assignors": None,
+        "client": "confluent-kafka",
+        "place": "process",
+        "settings": {},
+        "commit": "each poll",
+        "poll_ms": 100,
+        "work_ms": 0,
+        "recalls_joins": False,
+    }
+    return MemberSpec(**usual | others)
+
+
+def config(made: MemberSpec) -> Any:
+    return made.config("group", "m1", instance_id=None, held=False)
+
+
+def test_what_is_set_goes_before_what_is_usual() -> None:
+    made = config(spec(settings={"session_timeout_ms": 1, "fetch_max_wait_ms": 2}))
+    assert made.settings == {**SETTINGS, "session_timeout_ms": 1, "fetch_max_wait_ms": 2}
+
+
+def test_settings_that_are_the_broker_s_are_no_member_s_by_epochs() -> None:
+    made = config(spec(settings=BY_EPOCHS))
+    assert made.settings == {"auto_offset_reset": "earliest", "metadata_max_age_ms": 1000, **BY_EPOCHS}
+    # What somebody sets is for the client to refuse.
+    changed = spec(settings=BY_EPOCHS).changed(settings={"session_timeout_ms": 1})
+    assert config(changed).settings["session_timeout_ms"] == 1
+
+
+@pytest.mark.parametrize("settings", [{"group.protocol": "consumer"}, {"group_protocol": "CONSUMER"}])
+def test_the_protocol_is_known_in_each_spelling(settings: dict[str, str]) -> None:
+    assert config(spec(settings=settings)).task().by_epochs
+
+
+def test_a_classic_group_is_not_by_epochs() -> None:
+    assert not config(spec(settings={"group_protocol": "classic"})).task().by_epochs
+    assert not config(spec()).task().by_epochs
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
+def test_clients_of_the_classic_protocol_are_refused_by_epochs(client: str) -> None:
+    with pytest.raises(ValueError, match=f"{client} knows only the classic group protocol"):
+        config(spec(client=client, settings=BY_EPOCHS))
+
+
+@pytest.mark.parametrize("name", ["uniform", "range", "org.example.MyAssignor"])
+def test_an_assignor_by_epochs_is_the_broker_s(name: str) -> None:
+    assert config(spec(assignors=[name], settings=BY_EPOCHS)).assignors == [name]
+
+
+def test_an_assignor_that_brokers_do_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no assignor 'sticky'; it has uniform and range"):
+        config(spec(client="java", assignors=["sticky"], settings=BY_EPOCHS))
