@@ -47,8 +47,14 @@ class Column:
 
     @property
     def least_moved(self) -> int:
-        """How many moves were needed; of a rebalance of which that cannot be told, all."""
-        return sum(one.moved if one.least_moved is None else one.least_moved for one in self.rebalances)
+        """How many of these moves were needed; of a rebalance of which that cannot be told, all.
+
+        A group that is not balanced may have needed more moves than it made: not these, then.
+        """
+        return sum(
+            one.moved if one.least_moved is None else min(one.moved, one.least_moved)
+            for one in self.rebalances
+        )
 
     @property
     def unowned_seconds(self) -> float:

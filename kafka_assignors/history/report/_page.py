@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     )
 
 
+_LOG = logging.getLogger(__name__)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewRow:
     """A group in the overview; `anchor` is None if it has no part of its own."""
@@ -51,10 +55,10 @@ class OverviewRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A group's own part, and what the overview needs of it."""
+    """A group's own part, and what the overview needs of it; `strip` is None if it cannot be drawn."""
 
     html: str
-    strip: Markup
+    strip: Markup | None
     restarts: int
 
 
@@ -94,11 +98,7 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
         place = places[history.group]
         if place < limits.groups:
             rows = what_if.get(history.group, ())
-            parts[history.group] = _Part(
-                html=_section(data, history, ranked[place], rows, limits=limits, place=place),
-                strip=strip(history.rebalances, since, until),
-                restarts=causes.restarts(history.rebalances),
-            )
+            parts[history.group] = _part(data, history, ranked[place], rows, limits=limits, place=place)
     listed = [
         _overview_row(place, summary, what_if.get(summary.group, ()), parts.get(summary.group))
         for place, summary in enumerate(ranked[: limits.rows])
@@ -117,11 +117,36 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
             sections=[parts[one.group].html for one in ranked if one.group in parts],
+            undrawn=[one.group for one in ranked if one.group in parts and parts[one.group].strip is None],
             without=len(ranked) - len(parts),
             step=words.duration(bar_step(since, until).total_seconds()),
             colours=range(COLOURS),
         )
     )
+
+
+def _part(
+    data: ReportData,
+    history: GroupHistory,
+    summary: GroupSummary,
+    rows: Sequence[WhatIf],
+    *,
+    limits: Limits,
+    place: int,
+) -> _Part:
+    """A group's own part; what cannot be drawn must not take the page of all groups with it."""
+    try:
+        return _Part(
+            html=_section(data, history, summary, rows, limits=limits, place=place),
+            strip=strip(history.rebalances, *data.span),
+            restarts=causes.restarts(history.rebalances),
+        )
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is of this group alone
+        _LOG.exception("the report's part of group %r cannot be drawn", history.group)
+        template = _environment().get_template("undrawn.html")
+        why = f"{type(error).__name__}: {error}"
+        html = template.render(key=f"g{place + 1}", rank=place + 1, summary=summary, why=why)
+        return _Part(html=html, strip=None, restarts=0)
 
 
 def _section(
@@ -144,7 +169,7 @@ def _section(
     reasons = [
         (reason_words(kind), often)
         for kind, often in sorted(summary.reasons.items(), key=lambda item: (-item[1], item[0]))
-        if kind != "member restarted" or not restarted  # these are among the restarts
+        if often and (kind != "member restarted" or not restarted)  # these are among the restarts
     ]
     if restarted:
         reasons.insert(0, (causes.RESTARTED, restarted))

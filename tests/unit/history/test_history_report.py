@@ -25,6 +25,7 @@ from kafka_assignors.history.report import (
     GroupSummary,
     Limits,
     WhatIf,
+    _page,
     _words as words,
     render,
     shown_groups,
@@ -692,6 +693,97 @@ def test_the_axis_holds_all_there_was() -> None:
 
 def test_an_empty_history_is_a_page_too() -> None:
     assert "0 consumer groups did not rebalance" in Page(render(report([], []))).text
+
+
+def test_a_group_that_moved_less_than_it_needed_is_drawn_with_what_moved() -> None:
+    still = rebalance(60, moved=0, least_moved=3)
+    less = rebalance(120, moved=2, least_moved=3)
+    history = GroupHistory(group="orders", rebalances=[still, less])
+    assert [one.least_moved for one in columns(history, END, Limits())] == [0, 2]
+    text = Page(render(report([summary(moved=2, least_moved=6)], [history]))).text
+    assert "at most 2" in text
+    alone = GroupHistory(group="orders", rebalances=[still])
+    text = Page(render(report([summary(moved=0, least_moved=3)], [alone]))).text
+    assert "none moved" in text
+
+
+def test_a_group_that_cannot_be_drawn_is_named_and_the_others_are_there(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*args: Any, **named: Any) -> Any:
+        if named["title"] == "The course of billing":
+            raise ZeroDivisionError("float division by zero")
+        return timeline(*args, **named)
+
+    whole = Page(render(small_report("orders", "billing"))).text
+    assert "could not be drawn" not in whole
+    monkeypatch.setattr(_page, "timeline", failing)
+    page = Page(render(small_report("orders", "billing")))
+    assert "1 group could not be drawn: billing. Their parts say why." in page.text
+    assert "This group's part cannot be drawn: ZeroDivisionError: float division by zero." in page.text
+    assert len(page.of("svg")) == len(Page(render(small_report("orders"))).of("svg"))
+    assert "the report's part of group 'billing' cannot be drawn" in caplog.text
+
+
+NAMES = st.text(min_size=1, max_size=12)
+COUNTS = st.integers(0, 3) | st.integers(0, 10**6)
+SECONDS = st.just(0.0) | st.floats(0, 1e7)
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> tuple[GroupSummary, GroupHistory]:
+    """A group of any name whose figures need not go together, as those of a broken source might not."""
+    name = draw(NAMES)
+    minutes = draw(st.lists(st.integers(0, 1400), max_size=6))
+    kinds = st.lists(
+        st.builds(Change, kind=st.sampled_from(get_args(Kind)), member=NAMES, text=NAMES), max_size=3
+    )
+    least = st.none() | COUNTS
+    rebalances = [
+        rebalance(
+            at,
+            group=name,
+            reasons=tuple(draw(kinds)),
+            strategy=draw(st.none() | NAMES),
+            moved=draw(COUNTS),
+            least_moved=draw(least),
+            unowned_seconds=draw(SECONDS),
+            seconds=draw(SECONDS),
+        )
+        for at in minutes
+    ]
+    owned = st.dictionaries(NAMES, st.lists(st.integers(0, 30), max_size=3), max_size=4)
+    snapshots = [snapshot(at, draw(owned)) for at in draw(st.lists(st.integers(0, 1400), max_size=4))]
+    told = summary(
+        name,
+        rebalances=draw(COUNTS),
+        moved=draw(COUNTS),
+        least_moved=draw(COUNTS),
+        unowned_seconds=draw(SECONDS),
+        members=draw(COUNTS),
+        reasons=draw(st.dictionaries(st.sampled_from(get_args(Kind)), COUNTS, max_size=3)),
+        flapping=draw(st.lists(NAMES, max_size=3)),
+    )
+    return told, GroupHistory(group=name, rebalances=rebalances, snapshots=snapshots)
+
+
+@given(drawn=st.lists(groups(), max_size=3, unique_by=lambda one: one[0].group))
+def test_any_groups_make_a_page(drawn: list[tuple[GroupSummary, GroupHistory]]) -> None:
+    html = render(report([told for told, _ in drawn], [history for _, history in drawn]))
+    page = Page(html)
+    assert "could not be drawn" not in page.text
+    assert len(page.of("section")) >= len(drawn)
+
+
+@pytest.mark.parametrize("members", [1, 20, 5000])
+def test_a_group_of_many_members_is_drawn(members: int) -> None:
+    many = [snapshot(60, {f"member-{number}": [number] for number in range(members)})]
+    history = GroupHistory(group="orders", rebalances=[rebalance(60)], snapshots=many)
+    page = Page(render(report([summary(members=members)], [history])))
+    assert "could not be drawn" not in page.text
+    assert (
+        f"{members:,} consumers at the end" in page.text or f"consumers at the end {members:,}" in page.text
+    )
 
 
 def test_names_of_strangers_stay_text() -> None:
