@@ -51,6 +51,8 @@ def shape(name: str, nodes: int = 1, **more: Any) -> Callable[..., Iterator[Clus
 three_brokers = shape("three_brokers", 3, settings={"offsets.topic.num.partitions": 50})
 # That tests kill, freeze and cut off. Who does so puts them in order again.
 disturbed_brokers = shape("disturbed_brokers", 3, proxied=True)
+# One that is never disturbed, behind a network that is.
+proxied_broker = shape("proxied_broker", proxied=True)
 # That are killed at random, and lose nothing that they acknowledged.
 chaos_brokers = shape("chaos_brokers", 3, settings=BROKER_SETTINGS)
 # That clients have to trust, that want a user and a password, and both.

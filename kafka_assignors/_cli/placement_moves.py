@@ -20,7 +20,8 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._explicit import check_placement
-from kafka_assignors.placement._planning.moves import MovePlan, plan_moves
+from kafka_assignors.placement._placement import PlacementError
+from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
 from kafka_assignors.placement._reassignment_file import format_reassignment
 
 __all__ = ["ERRORS", "reassign"]
@@ -53,18 +54,17 @@ def reassign(
         return 0
     target = None if file is None else read_placements(file)
     with open_cluster(where, [*(target or topics)]) as cluster:
-        plan: MovePlan | None = None
+        plan: Moves
         if target is None:
             plan = _plan(cluster, goal)
             target = plan.after
         else:
-            for topic, placement in target.items():
-                check_placement(placement, [*cluster.racks, *holders(cluster.topics[topic])])
+            plan = _given(cluster, target)
         for path, written in ((output, target), (rollback, cluster.topics)):
             if path is not None:
                 path.write_text(f"{format_reassignment(written)}\n", encoding="utf-8")
-        if plan is not None and not as_json:
-            show("\n".join(move_lines(plan)))
+        if not as_json:
+            show("\n".join(move_lines(plan, plan if isinstance(plan, MovePlan) else None)))
         done = 0
         if execute and cluster.admin is not None:
             done = _execute(cluster.admin, target, at_once)
@@ -72,7 +72,7 @@ def reassign(
         lambda: {
             "executed": execute,
             "reassigned": done,
-            "plan": None if plan is None else asdict(plan),
+            "plan": asdict(plan),
             "after": target,
         },
         [f"partitions reassigned: {done}" if execute else ONLY_SHOWN],
@@ -81,15 +81,31 @@ def reassign(
     return 0
 
 
+def _sizes(cluster: OpenedCluster) -> dict[tuple[str, int], int] | None:
+    return None if cluster.admin is None else live.read_sizes(cluster.admin, cluster.topics)
+
+
+def _given(cluster: OpenedCluster, target: Topics) -> Moves:
+    """What is to move for a file's placements; partitions that it does not name stay."""
+    after = {topic: {**placement, **target[topic]} for topic, placement in cluster.topics.items()}
+    for topic, placement in target.items():
+        present = cluster.topics[topic]
+        if missing := sorted(placement.keys() - present.keys()):
+            raise PlacementError(f"{topic}-{missing[0]} does not exist: the topic has no such partition")
+        try:
+            check_placement(placement, [*cluster.racks, *holders(present)], mixed=True)
+        except PlacementError as error:
+            raise PlacementError(f"topic {topic}: {error}") from error
+    brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
+    return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=_sizes(cluster))
+
+
 def _plan(cluster: OpenedCluster, goal: WantedReplicas) -> MovePlan:
-    sizes = None
-    if cluster.admin is not None and not goal.count_replicas:
-        sizes = live.read_sizes(cluster.admin, cluster.topics)
     return plan_moves(
         cluster.topics,
         cluster.racks,
         replication_factor=goal.replication_factor,
-        sizes=sizes,
+        sizes=None if goal.count_replicas else _sizes(cluster),
         brokers=goal.to_brokers,
         per_topic=goal.per_topic,
     )

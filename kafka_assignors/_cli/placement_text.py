@@ -9,7 +9,7 @@ from kafka_assignors.placement._inference.infer import Fit, Inference, Step
 
 if TYPE_CHECKING:
     from kafka_assignors.placement._placement import Placement
-    from kafka_assignors.placement._planning.moves import Move, MovePlan
+    from kafka_assignors.placement._planning.moves import Move, MovePlan, Moves
     from kafka_assignors.placement._quality import Quality
 
 SHOWN: Final = 40
@@ -126,8 +126,8 @@ def _sureness(fit: Fit) -> str:
     return f"a random placement would fit with a chance of at most {fit.chance:.0e}"
 
 
-def move_lines(plan: "MovePlan") -> Iterator[str]:
-    """What is to move, and what is reached by it."""
+def move_lines(plan: "Moves", proved: "MovePlan | None") -> Iterator[str]:
+    """What is to move, and what is reached by it; with what is proved about it, if it was planned here."""
     listed: Sequence[Move] = plan.moves[:SHOWN]
     for move in listed:
         source = "" if move.source is None else f" in place of {move.source}"
@@ -139,14 +139,18 @@ def move_lines(plan: "MovePlan") -> Iterator[str]:
         yield ""
     volume = "" if plan.bytes_moved is None else f" ({size(plan.bytes_moved)})"
     changed = plan.leaders_changed
+    forced = "" if proved is None else f", {proved.replicas_forced} of them whatever the balance"
     yield (
-        f"{count(plan.replicas_moved, 'replica')} to copy{volume}, {plan.replicas_forced} of them whatever"
-        f" the balance; {count(changed, 'preferred leader')} {'changes' if changed == 1 else 'change'}"
+        f"{count(plan.replicas_moved, 'replica')} to copy{volume}{forced};"
+        f" {count(changed, 'preferred leader')} {'changes' if changed == 1 else 'change'}"
     )
     replicas, leaders = plan.replica_loads.values(), plan.leader_loads.values()
-    best = "the best possible" if plan.leaders_best else "not proved to be the best possible"
-    yield f"replicas on a broker: {min(replicas)} to {max(replicas)}, the best possible"
-    yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}, {best}"
+    most = leader_best = ""
+    if proved is not None:
+        most = ", the best possible"
+        leader_best = most if proved.leaders_best else ", not proved to be the best possible"
+    yield f"replicas on a broker: {min(replicas)} to {max(replicas)}{most}"
+    yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}{leader_best}"
 
 
 def size(number: int) -> str:

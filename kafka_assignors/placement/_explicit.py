@@ -72,16 +72,21 @@ def format_explicit(placement: Placement) -> str:
     return ",".join(":".join(map(str, placement[partition])) for partition in ids)
 
 
-def check_placement(placement: Placement, brokers: Collection[int] | None = None) -> None:
+def check_placement(
+    placement: Placement, brokers: Collection[int] | None = None, *, mixed: bool = False
+) -> None:
     """Check that Kafka would take a placement.
 
     Args:
         placement: Partition id -> broker ids.
         brokers: The brokers that exist; None leaves unchecked whether those of the placement do.
+        mixed: Whether partitions may differ in how many replicas they have: in a reassignment they may, in
+            a new topic not.
 
     Raises:
         PlacementError: There is no partition, or one with a negative id, without replicas, with a broker
-            twice, with a negative or unknown broker, or with not as many replicas as the first has.
+            twice, with a negative or unknown broker, or, unless `mixed`, with not as many replicas as the
+            first has.
     """
     if not placement:
         raise PlacementError("the placement has no partitions: give at least one")
@@ -91,7 +96,7 @@ def check_placement(placement: Placement, brokers: Collection[int] | None = None
     known = None if brokers is None else frozenset(brokers)
     for partition, replicas in sorted(placement.items()):
         _check_replicas(f"partition {partition}: '{_entry(replicas)}'", replicas, known)
-        if len(replicas) != len(placement[first]):
+        if not mixed and len(replicas) != len(placement[first]):
             raise PlacementError(
                 f"partition {partition}: '{_entry(replicas)}' has a replication factor of {len(replicas)}, "
                 f"but partition {first} of {len(placement[first])}: give all partitions as many replicas"

@@ -34,6 +34,7 @@ SHAPES: Final = (
     "chaos_brokers",
     "disturbed_brokers",
     "three_brokers",
+    "proxied_broker",
     "sasl_tls_broker",
     "sasl_broker",
     "tls_broker",

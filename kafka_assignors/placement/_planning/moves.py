@@ -27,8 +27,9 @@ moves win, and `MovePlan.leaders_best` tells whether leaders are as balanced as 
 any partition.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -60,23 +61,16 @@ class Move:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MovePlan:
-    """Where replicas go, and what is proved about it.
-
-    Loads are those of the brokers that may hold replicas, with what fixed topics have on them.
+class Moves:
+    """What lies between two placements.
 
     Attributes:
         before: Topic -> partition -> brokers, as they are; fixed topics as well.
         after: The same as it should be.
         moves: The replicas to copy, by topic, partition and target.
-        replica_loads: Broker -> replicas after.
+        replica_loads: Broker -> replicas after, of the brokers that may hold some.
         leader_loads: Broker -> partitions after of which it is the preferred leader.
-        replicas_forced: How many replicas any valid placement has to copy, balanced or not: for those on
-            brokers that are left, for a higher replication factor and for racks.
         leaders_changed: Partitions whose preferred leader is another one after.
-        leaders_squares: The sum of squares of the leader loads; with `per_topic` that of each topic,
-            summed up.
-        leaders_bound: No placement at all has a lower one.
     """
 
     before: dict[str, dict[int, list[int]]]
@@ -84,10 +78,7 @@ class MovePlan:
     moves: tuple[Move, ...]
     replica_loads: dict[int, int]
     leader_loads: dict[int, int]
-    replicas_forced: int
     leaders_changed: int
-    leaders_squares: int
-    leaders_bound: int
 
     @property
     def replicas_moved(self) -> int:
@@ -99,6 +90,25 @@ class MovePlan:
         """How many bytes are copied; None if sizes are not known."""
         sizes = [move.size for move in self.moves if move.size is not None]
         return sum(sizes) if len(sizes) == len(self.moves) else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MovePlan(Moves):
+    """Where replicas go, and what is proved about it.
+
+    Loads are those of the brokers that may hold replicas, with what fixed topics have on them.
+
+    Attributes:
+        replicas_forced: How many replicas any valid placement has to copy, balanced or not: for those on
+            brokers that are left, for a higher replication factor and for racks.
+        leaders_squares: The sum of squares of the leader loads; with `per_topic` that of each topic,
+            summed up.
+        leaders_bound: No placement at all has a lower one.
+    """
+
+    replicas_forced: int
+    leaders_squares: int
+    leaders_bound: int
 
     @property
     def leaders_best(self) -> bool:
@@ -152,18 +162,56 @@ def plan_moves(
         leaders = beside.leaders + cluster.count(replicas[0] for replicas in placed)
         squares += int((leaders**2).sum())
         bound += least_squares(beside.leaders, len(group))
-    load = cluster.load(after.values())
-    results = [(wanted, after[wanted.topic][wanted.partition]) for wanted in planned]
+    moved = moves_between(before, after, racks, brokers=cluster.brokers, sizes=sizes)
     return MovePlan(
-        before=before,
-        after=after,
-        moves=tuple(move for wanted, replicas in results for move in _moves(wanted, replicas, racks)),
-        replica_loads=dict(zip(cluster.brokers, load.replicas.tolist(), strict=True)),
-        leader_loads=dict(zip(cluster.brokers, load.leaders.tolist(), strict=True)),
+        **{one.name: getattr(moved, one.name) for one in fields(moved)},
         replicas_forced=_forced(planned, cluster),
-        leaders_changed=sum(wanted.leader not in {None, replicas[0]} for wanted, replicas in results),
         leaders_squares=squares,
         leaders_bound=bound,
+    )
+
+
+def moves_between(
+    before: Mapping[str, Placement],
+    after: Mapping[str, Placement],
+    racks: Racks,
+    *,
+    brokers: Collection[int],
+    sizes: Mapping[tuple[str, int], int] | None = None,
+) -> Moves:
+    """What has to move to get from one placement to another of the same partitions.
+
+    Args:
+        before: Where the replicas are.
+        after: Where they are to be.
+        racks: Each broker of the cluster and its rack.
+        brokers: Whose loads to count.
+        sizes: (topic, partition) -> bytes of the partition's log.
+    """
+    moves: list[Move] = []
+    replicas: Counter[int] = Counter()
+    leaders: Counter[int] = Counter()
+    changed = 0
+    for topic, placement in sorted(after.items()):
+        for partition, placed in sorted(placement.items()):
+            wanted = Wanted(
+                topic=topic,
+                partition=partition,
+                present=tuple(before[topic][partition]),
+                factor=len(placed),
+                size=None if sizes is None else sizes.get((topic, partition)),
+            )
+            moves += _moves(wanted, placed, racks)
+            changed += wanted.leader not in {None, placed[0]}
+            replicas.update(placed)
+            leaders[placed[0]] += 1
+    return Moves(
+        before={topic: {p: [*one] for p, one in of.items()} for topic, of in before.items()},
+        after={topic: {p: [*one] for p, one in of.items()} for topic, of in after.items()},
+        moves=tuple(moves),
+        replica_loads={broker: replicas[broker] for broker in brokers},
+        leader_loads={broker: leaders[broker] for broker in brokers},
+        leaders_changed=changed,
     )
 
 
@@ -237,9 +285,9 @@ def _place(planned: Sequence[Wanted], cluster: Cluster, beside: Load) -> list[li
 
 
 def _moves(wanted: Wanted, placed: Sequence[int], racks: Racks) -> Iterable[Move]:
-    left = sorted(set(wanted.present) - set(placed))
-    for target in sorted(set(placed) - set(wanted.present)):
-        source = min(left, key=lambda broker: (racks.get(broker) != racks[target], broker), default=None)
+    left = sorted({*wanted.present} - {*placed})
+    for target in sorted({*placed} - {*wanted.present}):
+        source = min(left, key=lambda broker: (racks.get(broker) != racks.get(target), broker), default=None)
         if source is not None:
             left.remove(source)
         yield Move(

@@ -168,9 +168,39 @@ def test_a_file_says_where_to_go(placements: str, tmp_path: Path, capsys: pytest
     wanted.write_text(format_reassignment({"uneven": {3: [2, 3]}}))
     document = told(capsys, "reassign", "--placements", placements, "--file", str(wanted))
     assert document["after"] == {"uneven": {"3": [2, 3]}}
+    move = {"topic": "uneven", "partition": 3, "target": 2, "source": 1, "size": None}
+    assert document["plan"]["moves"] == [move]
+    assert document["plan"]["after"]["uneven"] == {"0": [1, 2], "1": [1, 2], "2": [1, 2], "3": [2, 3]}
+    out = shown(capsys, "reassign", "--placements", placements, "--file", str(wanted))
+    assert out == (
+        "uneven-3: to 2 in place of 1\n\n"
+        "1 replica to copy; 1 preferred leader changes\n"
+        "replicas on a broker: 0 to 4\n"
+        "preferred leaders of a broker: 0 to 3\n"
+        "nothing is changed: --execute does it\n"
+    )
     wanted.write_text(format_reassignment({"uneven": {3: [2, 7]}}))
     said = refused(capsys, "reassign", "--placements", placements, "--file", str(wanted))
-    assert "partition 3: '2:7' has broker 7, which does not exist" in said
+    assert "topic uneven: partition 3: '2:7' has broker 7, which does not exist" in said
+    wanted.write_text(format_reassignment({"uneven": {4: [2, 3]}}))
+    said = refused(capsys, "reassign", "--placements", placements, "--file", str(wanted))
+    assert "uneven-4 does not exist: the topic has no such partition" in said
+
+
+def test_a_rollback_of_partitions_with_different_numbers_of_replicas_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Replicas are added to a topic some partitions at a time; Kafka's own tool takes such files."""
+    mixed = {"orders": {0: [1, 2], 1: [2], 2: [3, 1, 2]}}
+    now, rollback = tmp_path / "now.json", tmp_path / "rollback.json"
+    now.write_text(format_reassignment(mixed))
+    arguments = ("reassign", "--placements", str(now))
+    shown(capsys, *arguments, "--replication-factor", "2", "--rollback", str(rollback))
+    assert parse_reassignment(rollback.read_text()) == mixed
+    assert "0 replicas to copy (0 B); " in shown(capsys, *arguments, "--file", str(rollback))
+    now.write_text(format_reassignment({"orders": {0: [1, 2], 1: [2, 3], 2: [3, 1]}}))
+    plan = told(capsys, *arguments, "--file", str(rollback))["plan"]
+    assert [(move["partition"], move["target"], move["source"]) for move in plan["moves"]] == [(2, 2, None)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,90 @@
+"""Members of each client behind a network that is late, cut, or takes what they send and is silent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from kafka_assignors.testing import ConsumerGroup, Load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafka_assignors.testing import Cluster
+
+pytestmark = pytest.mark.slow
+
+CLIENTS: Final = ["aiokafka", "confluent-kafka", "java", "kafka-python"]
+
+PATIENCE: Final = 90.0
+"""Seconds. A client that nobody answers gives its connection up when its requests have timed out."""
+
+REQUESTS_TIME_OUT: Final[Mapping[str, Mapping[str, Any]]] = {
+    "aiokafka": {"request_timeout_ms": 5000},
+    "confluent-kafka": {"socket_timeout_ms": 5000},
+    "java": {"request_timeout_ms": 5000, "default_api_timeout_ms": 5000},
+    "kafka-python": {"request_timeout_ms": 5000},
+}
+
+
+@pytest.fixture
+def kafka_cluster(proxied_broker: Cluster) -> Cluster:
+    """Topics of this module are on it."""
+    return proxied_broker
+
+
+@pytest.fixture
+def group_of(kafka_cluster: Cluster, topic_factory: Callable[..., str]) -> Callable[[str], ConsumerGroup]:
+    """Makes a group of a client's members a and b, which reach the broker by the network."""
+
+    def make(client: str) -> ConsumerGroup:
+        settings = {"session_timeout_ms": 3000, **REQUESTS_TIME_OUT[client]}
+        access = kafka_cluster.network.access
+        return ConsumerGroup(
+            access, topic_factory(6), ["range"], client=client, settings=settings, timeout=PATIENCE
+        )
+
+    return make
+
+
+def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
+    return {name: len(owned) for name, owned in group.wait_stable(**how).assignments.items()}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("fault", ["drop", "half_open"])
+def test_a_member_that_is_cut_off_is_expelled_and_comes_back(
+    client: str, fault: str, kafka_cluster: Cluster, group_of: Callable[[str], ConsumerGroup]
+) -> None:
+    network = kafka_cluster.network
+    with group_of(client) as group, Load(kafka_cluster, str(group.topics), rate=100) as load:
+        a, b = group.join("a"), group.join("b")
+        before = group.wait_stable(expect={"a": 3, "b": 3})
+        with getattr(network, fault)(client="b"):
+            alone = group.wait_stable(members=[a], expect={"a": 6})
+            assert alone.generation > before.generation
+            at_least = sum(load.produced.values()) + 50
+            group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
+            group.wait_consumed(load)
+            assert b.running
+        assert sizes(group) == {"a": 3, "b": 3}
+        load.stop()
+        group.wait_consumed(load)
+    group.timeline.assert_all_consumed(load.produced)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_member_whose_network_is_slow_stays(
+    client: str, kafka_cluster: Cluster, group_of: Callable[[str], ConsumerGroup]
+) -> None:
+    with group_of(client) as group, Load(kafka_cluster, str(group.topics), rate=100) as load:
+        for name in "ab":
+            group.join(name)
+        before = group.wait_stable(expect={"a": 3, "b": 3})
+        with kafka_cluster.network.delay(0.2, client="b"):
+            at_least = sum(load.produced.values()) + 200
+            group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
+            load.stop()
+            group.wait_consumed(load)
+        group.timeline.assert_no_rebalance(after=before.generation)
