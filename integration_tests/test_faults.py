@@ -256,35 +256,6 @@ def test_a_client_whose_connections_are_dropped_is_back_when_the_network_is(
         assert read(consumer, count) == count
 
 
-def test_a_member_that_nobody_hears_is_expelled_and_comes_back(
-    kafka_cluster: Cluster, topic_factory: Callable[..., str]
-) -> None:
-    topic = topic_factory(6)
-    network = kafka_cluster.network
-    with (
-        ConsumerGroup(
-            network.access.servers,
-            topic,
-            [CooperativeStickyAssignor],
-            settings={"session_timeout_ms": 3000, "request_timeout_ms": 5000},
-        ) as group,
-        Load(kafka_cluster, topic, rate=200) as load,
-    ):
-        a, b = group.join("a"), group.join("b")
-        before = group.wait_stable()
-        with network.half_open(client="b"):
-            alone = group.wait_stable(members=[a], timeout=PATIENCE)
-            assert alone.generation > before.generation
-            at_least = sum(load.produced.values()) + 100
-            group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
-            group.wait_consumed(load)
-            assert b.running
-        together = group.wait_stable(timeout=PATIENCE)
-        assert {name: len(owned) for name, owned in together.assignments.items()} == {"a": 3, "b": 3}
-        load.stop()
-        group.wait_consumed(load, timeout=PATIENCE)
-
-
 # Load -------------------------------------------------------------------------------------------------
 
 
