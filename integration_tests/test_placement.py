@@ -91,7 +91,7 @@ def led_by_others(admin: Admin, topic: str, placement: dict[int, list[int]]) -> 
 
 
 def test_brokers_and_racks_are_read(admin: Admin) -> None:
-    assert live.read_racks(admin) == RACKS
+    assert live.read_brokers(admin) == (RACKS, {})
 
 
 def test_a_placement_of_the_broker_is_described_and_inferred(admin: Admin, topic: str) -> None:

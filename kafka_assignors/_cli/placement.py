@@ -39,7 +39,7 @@ def create(
 ) -> Answer:
     """Create a topic, its replicas placed by a generator or as `replica_assignment` says."""
     with open_admin(client) as admin:
-        racks = live.read_racks(admin)
+        racks = live.read_brokers(admin).up
         if partitions is None or replication_factor is None:
             placement = parse_explicit(str(replica_assignment))
             check_placement(placement, racks)
@@ -71,7 +71,9 @@ def describe(
     """Where replicas are and how good that is; `partitions` lists them all, `draw` names a file to draw."""
     with open_cluster(where, topics) as cluster:
         sizes = None if cluster.admin is None else live.read_sizes(cluster.admin, cluster.topics)
-    quality = measure(cluster.topics, cluster.racks, sizes=sizes, min_insync=min_insync)
+    quality = measure(
+        cluster.topics, cluster.all_racks, sizes=sizes, min_insync=min_insync, down=cluster.down
+    )
     if draw is not None:
         from kafka_assignors.placement import _picture  # noqa: PLC0415 - optional, and slow to import
 
@@ -92,7 +94,7 @@ def _described(topics: Mapping[str, "Placement"], quality: Quality, *, in_full: 
 def infer_generators(*, where: Where, topics: Sequence[str]) -> Answer:
     """The generators that can have made placements; with the status 1 if none can for one of the topics."""
     with open_cluster(where, topics) as cluster:
-        found = {topic: infer(placed, racks=cluster.racks) for topic, placed in cluster.topics.items()}
+        found = {topic: infer(placed, racks=cluster.all_racks) for topic, placed in cluster.topics.items()}
     return Answer(
         lambda: {topic: asdict(one) for topic, one in found.items()},
         [line for topic, one in found.items() for line in text.inference_lines(topic, one)],

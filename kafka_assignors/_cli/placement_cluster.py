@@ -30,14 +30,21 @@ class OpenedCluster(NamedTuple):
     """A running cluster, or what files say.
 
     Attributes:
-        racks: Its brokers and their racks.
+        racks: Its brokers that are up, and their racks.
         topics: The topics that were asked for, or all.
         admin: A client of a running one.
+        down: Its brokers that are not up, and their racks.
     """
 
     racks: "Racks"
     topics: Topics
     admin: Admin | None
+    down: "Racks"
+
+    @property
+    def all_racks(self) -> "Racks":
+        """All its brokers: what is where does not change when one goes down."""
+        return {**self.racks, **self.down}
 
 
 @contextmanager
@@ -51,14 +58,15 @@ def open_cluster(where: Where, wanted: Sequence[str] = ()) -> Iterator[OpenedClu
     """
     if where.placements is None:
         with open_admin(where.client) as admin:
-            yield OpenedCluster(live.read_racks(admin), live.read_topics(admin, wanted or None), admin)
+            up, down = live.read_brokers(admin)
+            yield OpenedCluster(up, live.read_topics(admin, wanted or None), admin, down)
         return
     topics = read_placements(where.placements)
     for topic in wanted:
         if topic not in topics:
             raise PlacementError(f"{where.placements} has no topic {topic!r}: it has {', '.join(topics)}")
     racks = where.brokers or dict.fromkeys(sorted({b for one in topics.values() for b in holders(one)}))
-    yield OpenedCluster(racks, {topic: topics[topic] for topic in wanted or sorted(topics)}, None)
+    yield OpenedCluster(racks, {topic: topics[topic] for topic in wanted or sorted(topics)}, None, {})
 
 
 def read_placements(path: Path) -> dict[str, dict[int, list[int]]]:

@@ -114,7 +114,7 @@ def _check_replicas(entry: str, replicas: Sequence[int], known: frozenset[int] |
             raise PlacementError(f"{entry} has broker {broker} twice: name each broker of a partition once")
         if known is not None and broker not in known:
             raise PlacementError(
-                f"{entry} has broker {broker}, which does not exist: take one of {_some(known)}"
+                f"{entry} has broker {broker}, which does not exist or is not up: take one of {_some(known)}"
             )
         seen.add(broker)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from kafka_assignors.placement._placement import Placement, Racks
 
@@ -25,7 +25,8 @@ class BrokerLoad:
         replicas: How many replicas it has.
         leaders: Of how many of them it is the preferred leader.
         size: Their bytes, 0 where sizes are not known.
-        known: Whether the cluster has it; one that is down, or gone for good, may still have replicas.
+        known: Whether the cluster has it, and it is up; one that is down, or gone for good, may still have
+            replicas.
     """
 
     broker: int
@@ -42,7 +43,7 @@ class RackLoad:
 
     Attributes:
         rack: Its name.
-        brokers: How many brokers it has.
+        brokers: How many brokers it has that are up.
         replicas: How many replicas they have.
         leaders: Of how many of them they are the preferred leader.
         offline: The partitions that have no replica elsewhere: lost to all while the rack is away.
@@ -95,6 +96,7 @@ def measure(
     *,
     sizes: Mapping[tuple[str, int], int] | None = None,
     min_insync: int = 1,
+    down: Collection[int] = (),
 ) -> Quality:
     """Measure how good the placements of some topics are.
 
@@ -103,6 +105,7 @@ def measure(
         racks: Every broker of the cluster and its rack.
         sizes: Bytes of a partition's log, by topic and id.
         min_insync: What `min.insync.replicas` is.
+        down: Those of the brokers that are not up.
     """
     replicas: Counter[int] = Counter()
     leaders: Counter[int] = Counter()
@@ -137,14 +140,14 @@ def measure(
                 replicas=replicas[broker],
                 leaders=leaders[broker],
                 size=size[broker],
-                known=broker in racks,
+                known=broker in racks and broker not in down,
             )
             for broker in sorted({*racks, *replicas})
         ),
         racks=tuple(
             RackLoad(
                 rack=rack,
-                brokers=sum(rack == other for other in racks.values()),
+                brokers=sum(rack == other for broker, other in racks.items() if broker not in down),
                 replicas=sum(count for broker, count in replicas.items() if racks.get(broker) == rack),
                 leaders=sum(count for broker, count in leaders.items() if racks.get(broker) == rack),
                 offline=tuple(offline[rack]),

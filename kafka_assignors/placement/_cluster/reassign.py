@@ -15,7 +15,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.admin import ElectionType
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
-from kafka_assignors.placement._cluster.topics import read_racks, read_topics, wait_described
+from kafka_assignors.placement._cluster.topics import read_brokers, read_topics, wait_described
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _check(
     present: Mapping[TopicPartition, list[int]],
     running: Mapping[TopicPartition, list[int]],
 ) -> None:
-    brokers = read_racks(admin)
+    brokers = read_brokers(admin).up
     for tp, replicas in sorted(wanted.items()):
         name = f"{tp.topic}-{tp.partition}"
         if tp not in present:

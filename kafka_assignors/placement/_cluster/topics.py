@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.errors import KafkaError, for_code
 
@@ -20,12 +20,25 @@ _VISIBLE_SECONDS: Final = 30.0
 _UNKNOWN_TOPIC: Final = 3
 
 
-def read_racks(admin: Admin) -> dict[int, str | None]:
-    """Every broker that is up, and its rack."""
-    return {
-        broker["broker_id"]: broker["rack"]
-        for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]
-    }
+class Brokers(NamedTuple):
+    """The brokers of a cluster, and the rack of each.
+
+    Attributes:
+        up: Those that can hold new replicas.
+        down: Those that the cluster knows and has fenced (KIP-631): they have died, are shutting down, or are
+            not yet through with starting. Clusters without KIP-1073 do not name them.
+    """
+
+    up: dict[int, str | None]
+    down: dict[int, str | None]
+
+
+def read_brokers(admin: Admin) -> Brokers:
+    """The brokers of a cluster, as it says."""
+    found = Brokers({}, {})
+    for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]:
+        (found.down if broker.get("is_fenced") else found.up)[broker["broker_id"]] = broker["rack"]
+    return found
 
 
 def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:

@@ -91,14 +91,14 @@ def test_a_placement_may_leave_gaps_but_cannot_be_written_then() -> None:
         (
             {0: [1, 2], 1: [2, 3]},
             [2, 1],
-            "partition 1: '2:3' has broker 3, which does not exist: take one of 1, 2",
+            "partition 1: '2:3' has broker 3, which does not exist or is not up: take one of 1, 2",
         ),
         (
             {0: [99]},
             range(20),
             (
-                "partition 0: '99' has broker 99, which does not exist: take one of 0, 1, 2, 3, 4, 5, 6, 7, "
-                "8, 9, ... (20 in all)"
+                "partition 0: '99' has broker 99, which does not exist or is not up: take one of 0, 1, 2, 3, 4, "
+                "5, 6, 7, 8, 9, ... (20 in all)"
             ),
         ),
     ],
