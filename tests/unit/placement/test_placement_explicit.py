@@ -97,8 +97,8 @@ def test_a_placement_may_leave_gaps_but_cannot_be_written_then() -> None:
             {0: [99]},
             range(20),
             (
-                "partition 0: '99' has broker 99, which does not exist or is not up: take one of 0, 1, 2, 3, 4, "
-                "5, 6, 7, 8, 9, ... (20 in all)"
+                "partition 0: '99' has broker 99, which does not exist or is not up: take one of 0, 1, 2, "
+                "3, 4, 5, 6, 7, 8, 9, ... (20 in all)"
             ),
         ),
     ],
