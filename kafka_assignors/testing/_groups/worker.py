@@ -9,14 +9,16 @@ Each has `event` (its kind) and `time`: `time.monotonic()`, which on Linux and m
 processes of a machine, so the events of several members can be put in order.
 
     started       pid, instance_id, client
-    configured    session_timeout_ms, max_poll_interval_ms
+    configured    session_timeout_ms, max_poll_interval_ms, auto_offset_reset, instance_id
     polled late   seconds: for so long it had not polled
-    listener      callback, seconds: so long the application's listener took
+    listener      callback, seconds, error: how long the application's listener took, and what it raised;
+                  only if it took long or raised
     metadata      generation, member_id: as the member stood when it asked to join
                   topics, version, owned, claimed_generation, user_data (hex), rack: what the assignor sent
     assign        on the leader only: generation, claims (as metadata, one for each member), plan (the
                   partitions and user_data of each member), seconds; or error instead of plan
-    assignment    generation, member_id, partitions (the whole assignment), user_data (hex)
+    assignment    generation (by KIP-848 the epoch), member_id, partitions (the whole assignment), user_data
+                  (hex)
     assigned      the listener's callbacks: partitions, generation
     revoked
     lost
