@@ -96,7 +96,7 @@ class Configured(Happened):
     """A member made its consumer.
 
     Attributes:
-        session_timeout_ms: The consumer's setting.
+        session_timeout_ms: The consumer's setting; 0 if that is the broker's (KIP-848), or was not reported.
         max_poll_interval_ms: The consumer's setting.
         auto_offset_reset: The consumer's setting; empty if that was not reported.
         instance_id: Its static instance id, whether the group or the application chose it.
