@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pytest
 
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement import format_reassignment
-from kafka_assignors.placement._cluster.topics import read_brokers, read_topics
+from kafka_assignors.placement._cluster.topics import read_brokers
 from kafka_assignors.testing._brokers.waiting import wait_until
 from kafka_assignors.testing._topics import create_topic, delete_topic
 
@@ -43,16 +44,11 @@ def placement(cluster: Cluster, verb: str, *arguments: str) -> subprocess.Comple
 
 
 def test_a_dead_broker_gets_no_replicas_and_is_shown_as_not_up(without_3: Cluster, tmp_path: Path) -> None:
-    topic = create_topic(without_3, 4, replication=2)
-    with Admin(without_3.bootstrap_servers) as admin:
-        placed = read_topics(admin, [topic])[topic]
-    assert {broker for brokers in placed.values() for broker in brokers} == {1, 2}
-
-    created = placement(
-        *(without_3, "create", f"{topic}-new", "--partitions", "6", "--replication-factor", "2", "--json")
-    )
+    topic = f"placed-{uuid.uuid4().hex[:8]}"
+    size = ("--partitions", "6", "--replication-factor", "2")
+    created = placement(without_3, "create", topic, *size, "--json")
     assert created.returncode == 0, created.stderr
-    replicas = json.loads(created.stdout)["placements"][f"{topic}-new"].values()
+    replicas = json.loads(created.stdout)["placements"][topic].values()
     assert {broker for brokers in replicas for broker in brokers} == {1, 2}
 
     wanted = tmp_path / "wanted.json"
@@ -61,8 +57,7 @@ def test_a_dead_broker_gets_no_replicas_and_is_shown_as_not_up(without_3: Cluste
         refused = placement(without_3, "reassign", "--file", str(wanted), *options)
         assert refused.returncode == 2
         assert "has broker 3, which does not exist or is not up: take one of 1, 2" in refused.stderr
-    for name in (topic, f"{topic}-new"):
-        delete_topic(without_3, name)
+    delete_topic(without_3, topic)
 
 
 def test_what_a_dead_broker_has_is_shown(disturbed_brokers: Cluster) -> None:

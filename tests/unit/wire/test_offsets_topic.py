@@ -227,10 +227,11 @@ class TestRecords:
             assert decode_assignment(raw) == Assignment(
                 version=1, assigned_partitions={"t": (1,) * times}, user_data=None
             )
-            return min(cpu_seconds(lambda: decode_assignment(raw)) for _ in range(5))
+            return min(cpu_seconds(lambda: decode_assignment(raw)) for _ in range(3))
 
-        # 16 times as long, where a list that is copied for each name would make it 256 times.
-        assert often(80_000) < 64 * often(5_000)
+        # 32 times as long, where a list that is copied for each name would make it 1,024 times. Between them
+        # lies what CPU time was seen to vary by on a laden machine: 10.
+        assert often(160_000) < 500 * often(5_000)
 
 
 class TestGroups:
