@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import signal
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.support import plugin
-from tests.support.kinds import group_of, left_out, markers_of, rank
+from tests.support.kinds import group_of, is_broad, left_out, markers_of, rank
 from tests.support.scale import GATE_EXAMPLES, GATE_SCALE, set_scale
-from tests.support.stalls import LONGEST, Stalls
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-pytest_plugins = ["tests.support.sessions", *plugin.NAMED]
+pytest_plugins = ["tests.support.sessions", "tests.support.verdicts", *plugin.NAMED]
 
 BEGAN: pytest.StashKey[float] = pytest.StashKey()
 """When this process of the run started."""
-
-STALLS: pytest.StashKey[Stalls] = pytest.StashKey()
-"""What this process has seen of the machine."""
-
-TOO_LONG = "this machine's processors stand still for"
 
 # The same examples in every run, however slow the machine.
 settings.register_profile("gate", derandomize=True, deadline=None, max_examples=GATE_EXAMPLES)
@@ -70,7 +63,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Set how much is tried, and have xdist keep to the order of `rank`."""
     config.stash[BEGAN] = time.monotonic()
-    config.stash[STALLS] = Stalls()
     scale = config.getoption("--oracle-scale")
     set_scale(scale)
     if not config.getoption("--hypothesis-profile", default=None):
@@ -112,31 +104,10 @@ def pytest_collection_modifyitems(
         items[:] = [item for item in items if item not in spared]
 
 
-def is_broad(config: pytest.Config) -> bool:
-    """Whether folders are run, not files or tests that are named."""
-    return any(Path(arg).is_dir() for arg in config.args)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave out what run or machine has no time for; before fixtures, which may be what takes it."""
+    """Leave out what the run has no time for; before fixtures, which may be what takes it."""
     config = item.config
     within = config.getoption("--within")
     if within is not None and time.monotonic() - config.stash[BEGAN] > within:
         pytest.skip(f"the {within:g} s of --within are over")
-    hasty = item.get_closest_marker("broker") and not item.get_closest_marker("patient")
-    if hasty and is_broad(config) and not config.getoption("--whole"):
-        stall = config.stash[STALLS].too_long()
-        if stall is not None:
-            pytest.skip(f"{TOO_LONG} {stall:.1f} s at a time: members of groups would be expelled at random")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests this machine could not run."""
-    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    if left := sum(TOO_LONG in why for why in skipped):
-        terminalreporter.write_sep("-", "left out")
-        terminalreporter.write_line(
-            f"{left} tests of groups on real brokers: {TOO_LONG} more than {LONGEST} s at a time;"
-            " they run nevertheless with --whole, or if their files are named"
-        )

@@ -13,6 +13,7 @@ import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
 
+from integration_tests.support.patience import QUICK
 from integration_tests.support.scenarios import all_members_lost_at_once
 from kafka_assignors import (
     BroadcastAssignor,
@@ -27,9 +28,6 @@ from kafka_assignors.testing import ConsumerGroup, Load, Sharing, StableGroup, c
 
 EXCLUSIVE = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor, RandomAssignor]
 STICKY = [StickyAssignor, CooperativeStickyAssignor]
-QUICK_SESSION = {"session_timeout_ms": 2000}
-LONG_SESSION = {"session_timeout_ms": 45_000}
-"""For tests that count generations: longer than a laden machine stalls, or takes to start a process."""
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
@@ -56,10 +54,10 @@ def test_a_group_lives_through_joins_a_crash_and_a_leave_and_consumes_everything
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Any
 ) -> None:
     topic = topic_factory(6)
-    group = consumer_group(topic, [assignor], settings=LONG_SESSION)
+    group = consumer_group(topic, [assignor])
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         for name in "abc":
-            group.join(name, settings=QUICK_SESSION if name == "b" else None)
+            group.join(name, settings=QUICK if name == "b" else None)
         three = group.wait_stable()
         group.join("d")
         four = group.wait_stable()
@@ -86,7 +84,7 @@ def test_a_group_lives_through_joins_a_crash_and_a_leave_and_consumes_everything
 @pytest.mark.patient
 def test_broadcast_gives_everything_to_everybody(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
     topics = [topic_factory(3), topic_factory(2)]
-    group = consumer_group(topics, [BroadcastAssignor], settings=LONG_SESSION)
+    group = consumer_group(topics, [BroadcastAssignor])
     group.join("a")
     group.join("b", topics=[topics[0]])
     assert sizes(group.wait_stable(ownership="broadcast")) == {"a": 5, "b": 3}
@@ -100,7 +98,7 @@ def test_broadcast_gives_everything_to_everybody(topic_factory: MakeTopic, consu
 def test_a_static_member_restarts_without_a_rebalance(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic_factory(6), [assignor], settings=LONG_SESSION)
+    group = consumer_group(topic_factory(6), [assignor])
     for name in "abc":
         group.join(name, instance_id=f"instance-{name}")
     before = group.wait_stable()
@@ -119,7 +117,7 @@ def test_a_static_member_that_comes_back_with_fewer_topics_gets_its_partitions_o
 ) -> None:
     """The coordinator gives it what it had, which it cannot take, and by itself makes no rebalance."""
     wanted, dropped = topic_factory(4), topic_factory(4)
-    group = consumer_group([wanted, dropped], [assignor], settings=LONG_SESSION)
+    group = consumer_group([wanted, dropped], [assignor])
     for name in "ab":
         group.join(name, instance_id=f"instance-{name}")
     group.wait_stable()
@@ -160,7 +158,7 @@ def test_topics_that_only_followers_subscribe_to_are_assigned_in_the_first_gener
     """The leader has no metadata of them when it first plans. Stock classes hand out nothing then."""
     topics = [topic_factory(3), topic_factory(2)]
     ownership: Sharing = "broadcast" if assignor is BroadcastAssignor else "exclusive"
-    group = consumer_group(topics[:1], [assignor], settings=LONG_SESSION)
+    group = consumer_group(topics[:1], [assignor])
     group.join("leader")
     group.wait_stable()
     group.join("follower", topics=topics[1:])
@@ -204,9 +202,9 @@ def test_a_pattern_takes_in_topics_that_come_later(
 def test_a_frozen_member_that_thaws_does_not_win_back_what_others_have_by_now(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic_factory(6), [assignor], settings=LONG_SESSION)
+    group = consumer_group(topic_factory(6), [assignor])
     for name in "abc":
-        group.join(name, settings=QUICK_SESSION if name == "b" else None)
+        group.join(name, settings=QUICK if name == "b" else None)
     before = group.wait_stable()
     frozen = group.members["b"]
     frozen.freeze()
@@ -368,7 +366,7 @@ def test_a_member_with_false_claims_keeps_no_partition_from_an_owner_for_long(
 def test_a_member_of_twice_the_weight_gets_twice_the_partitions_whoever_leads(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic_factory(12), [assignor], settings=QUICK_SESSION)
+    group = consumer_group(topic_factory(12), [assignor])
     group.join("one")
     group.join("two", assignors=[(assignor, {"weight": 2})])
     assert sizes(group.wait_stable()) == {"one": 4, "two": 8}
@@ -386,7 +384,7 @@ def test_unequal_subscriptions_are_balanced_over_a_chain_of_members(
 ) -> None:
     # The newcomer can take over from the next member only, and that one from the one before.
     topics = [topic_factory(4), topic_factory(4), topic_factory(4)]
-    group = consumer_group(topics[0], [assignor], settings=LONG_SESSION)
+    group = consumer_group(topics[0], [assignor])
     for name, subscribed in (("a", topics[:2]), ("b", topics[1:])):
         group.join(name, topics=subscribed)
     assert sizes(group.wait_stable()) == {"a": 6, "b": 6}
@@ -401,7 +399,7 @@ def test_a_plan_that_takes_too_long_is_replaced_by_a_quicker_one_and_the_group_s
 ) -> None:
     topics = [topic_factory(3), topic_factory(3)]
     in_no_time = [(CooperativeStickyAssignor, {"time_limit": 1e-9})]
-    group = consumer_group(topics, in_no_time, settings=QUICK_SESSION)
+    group = consumer_group(topics, in_no_time)
     group.join("a")
     group.join("b", topics=topics[:1])
     stable = group.wait_stable()
@@ -414,7 +412,7 @@ def test_a_plan_that_takes_too_long_is_replaced_by_a_quicker_one_and_the_group_s
 def test_no_more_partitions_move_in_a_rebalance_than_may(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic_factory(10), [(assignor, {"max_moves": 2})], settings=LONG_SESSION)
+    group = consumer_group(topic_factory(10), [(assignor, {"max_moves": 2})])
     group.join("a")
     group.wait_stable()
     group.join("b")

@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 
+from integration_tests.support.patience import QUICK, QUICK_POLLS
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Closed, Consumed
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, NotInAThreadError, Seat, grow_topic
@@ -27,8 +28,6 @@ OF_CLIENT = {
     "aiokafka": ["range", "roundrobin", "sticky"],
     "java": ["range", "roundrobin", "sticky", "cooperative-sticky"],
 }
-QUICK = {"session_timeout_ms": 3000}  # of members that crash or freeze
-LONG = {"session_timeout_ms": 45_000}  # of those that a laden machine must not end
 
 
 def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
@@ -39,10 +38,10 @@ def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
 def test_members_of_each_client_join_crash_freeze_leave_and_come_back(
     client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
-    group = consumer_group(topic, ["range"], client=client, settings=LONG, timeout=60)
+    group = consumer_group(topic, ["range"], client=client)
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         for name in "abc":
-            group.join(name, settings=LONG if name == "c" else QUICK)
+            group.join(name, settings=None if name == "c" else QUICK)
         assert sizes(group) == {"a": 2, "b": 2, "c": 2}
         group.members["b"].crash()
         assert sizes(group) == {"a": 3, "c": 3}
@@ -67,7 +66,7 @@ def test_members_of_each_client_join_crash_freeze_leave_and_come_back(
 def test_a_slow_member_of_each_client_gets_its_share_and_works_between_polls(
     client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
-    group = consumer_group(topic, ["range"], client=client, settings=LONG, timeout=60)
+    group = consumer_group(topic, ["range"], client=client)
     group.join("quick")
     group.wait_stable()
     slow = group.join("slow", poll_ms=100, work_ms=700)
@@ -88,7 +87,7 @@ def test_a_slow_member_of_each_client_gets_its_share_and_works_between_polls(
 def test_every_strategy_that_a_client_brings_can_be_named(
     client: str, strategy: str, topic: str, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic, [strategy], client=client, timeout=60)
+    group = consumer_group(topic, [strategy], client=client)
     group.join("a")
     group.wait_stable()
     group.join("b")
@@ -130,8 +129,7 @@ def test_a_static_member_of_each_client_restarts_without_a_rebalance(
 def test_a_member_of_each_client_that_does_not_poll_is_replaced_until_it_polls_again(
     client: str, topic: str, consumer_group: MakeGroup
 ) -> None:
-    settings = {"max_poll_interval_ms": 3000, "session_timeout_ms": 3000}
-    group = consumer_group(topic, ["range"], client=client, settings=settings, timeout=60)
+    group = consumer_group(topic, ["range"], client=client, settings=QUICK_POLLS)
     group.join("a")
     b = group.join("b")
     group.wait_stable()
@@ -146,7 +144,7 @@ def test_members_of_each_client_change_their_topics(
     client: str, topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
     one, two = topic_factory(4), topic_factory(2)
-    group = consumer_group(one, ["range"], client=client, timeout=60)
+    group = consumer_group(one, ["range"], client=client)
     a, b = group.join("a"), group.join("b")
     assert sizes(group) == {"a": 2, "b": 2}
     b.unsubscribe()
@@ -163,7 +161,7 @@ def test_a_pattern_finds_topics_and_new_partitions_with_each_client(
     client: str, topic_factory: MakeTopic, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
     topic = topic_factory(2)
-    group = consumer_group(re.compile(topic[:-1]), ["range"], client=client, timeout=60)
+    group = consumer_group(re.compile(topic[:-1]), ["range"], client=client)
     group.join("a")
     assert sizes(group) == {"a": 2}
     grow_topic(kafka_cluster.bootstrap_servers, topic, 3)
@@ -261,7 +259,7 @@ def returns_no_consumer(seat: Seat) -> str:
 def test_a_function_of_the_users_is_a_member(
     function: Any, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
-    group = consumer_group(topic, ["range"], client=function, settings=QUICK, commit="auto", timeout=60)
+    group = consumer_group(topic, ["range"], client=function, settings=QUICK, commit="auto")
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         for name in "ab":
             group.join(name)
@@ -289,8 +287,7 @@ def test_an_applications_own_listener_is_called(function: Any, topic: str, consu
 def test_an_application_can_be_made_to_hang_and_decides_its_topics_itself(
     function: Any, topic: str, consumer_group: MakeGroup
 ) -> None:
-    settings = {"max_poll_interval_ms": 3000, "session_timeout_ms": 3000}
-    group = consumer_group(topic, ["range"], client=function, settings=settings, timeout=60)
+    group = consumer_group(topic, ["range"], client=function, settings=QUICK_POLLS)
     group.join("a")
     b = group.join("b")
     group.wait_stable()

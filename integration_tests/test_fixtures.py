@@ -13,7 +13,7 @@ from kafka_assignors.testing._plugin import options
 
 secure_cluster = kafka_cluster_factory(1, security="sasl_tls", scope="module")
 secure_topic = topic_factory_factory(cluster="secure_cluster", partitions=4)
-secure_group = consumer_group_factory(cluster="secure_cluster", assignors=["range"], timeout=60)
+secure_group = consumer_group_factory(cluster="secure_cluster", assignors=["range"])
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -53,7 +53,7 @@ def run(cluster: Cluster, verb: str, *arguments: str) -> subprocess.CompletedPro
         [COMMAND, "group", verb, *arguments, "--bootstrap-servers", servers],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -69,7 +69,7 @@ def reasons(cluster: Cluster, group_id: str) -> list[str]:
 
 
 def group_of(cluster: Cluster, topic: str, group_id: str, assignor: type[Assignor]) -> ConsumerGroup:
-    return ConsumerGroup(cluster, topic, [assignor], group_id=group_id, settings=SETTINGS, timeout=60)
+    return ConsumerGroup(cluster, topic, [assignor], group_id=group_id, settings=SETTINGS, timeout=240)
 
 
 def test_a_groups_members_and_what_they_have_are_told(kafka: Cluster, group_id: str) -> None:

@@ -14,15 +14,13 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from integration_tests.support.patience import QUICK, QUICK_POLLS
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._timelines.events import AssignmentReceived, Failed, Happened, Led, Lost
 from kafka_assignors.testing import Cluster, ConsumerGroup, GroupNotStableError, Load, grow_topic
 
 MakeGroup = Callable[..., ConsumerGroup]
 MakeTopic = Callable[..., str]
-
-QUICK = {"session_timeout_ms": 3000}
-LONG = {"session_timeout_ms": 45_000}  # longer than a laden machine takes to start a process
 
 
 class Broadcast(RangePartitionAssignor):
@@ -59,7 +57,7 @@ def kinds(events: tuple[Happened, ...]) -> list[str]:
 
 
 def test_a_member_has_begun_once_its_consumer_has_subscribed(topic: str, consumer_group: MakeGroup) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor], settings=LONG)
+    group = consumer_group(topic, [RangePartitionAssignor])
     member = group.join("a", held=True)
     group.wait_for(lambda: member.last_event is not None, what="its process to run")
     assert not member.begun
@@ -71,7 +69,7 @@ def test_a_member_has_begun_once_its_consumer_has_subscribed(topic: str, consume
 def test_what_is_not_consumed_is_said_to_be_in_the_log(
     topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor], settings=LONG)
+    group = consumer_group(topic, [RangePartitionAssignor])
     member = group.join("a")
     group.wait_stable()
     member.pause_polling()
@@ -92,7 +90,7 @@ def test_what_is_not_consumed_is_said_to_be_in_the_log(
 def test_nothing_is_lost_while_members_join_crash_and_leave(
     assignor: type[Any], topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
-    group = consumer_group(topic, [assignor], settings=LONG)
+    group = consumer_group(topic, [assignor])
     with Load(kafka_cluster.bootstrap_servers, topic, rate=200) as load:
         for name in "abc":
             group.join(name, settings=QUICK if name == "b" else None)
@@ -114,7 +112,7 @@ def test_nothing_is_lost_while_members_join_crash_and_leave(
 def test_a_frozen_member_is_replaced_and_learns_of_it_when_thawed(
     topic: str, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic, [StickyPartitionAssignor], settings=LONG)
+    group = consumer_group(topic, [StickyPartitionAssignor])
     a, b = group.join("a"), group.join("b", settings=QUICK)
     before = group.wait_stable().assignments
     b.freeze()
@@ -136,8 +134,7 @@ def test_a_frozen_member_is_replaced_and_learns_of_it_when_thawed(
 def test_a_member_that_does_not_poll_is_replaced_until_it_polls_again(
     topic: str, consumer_group: MakeGroup
 ) -> None:
-    settings = {"max_poll_interval_ms": 2000, "session_timeout_ms": 2000}
-    group = consumer_group(topic, [RangePartitionAssignor], settings=settings)
+    group = consumer_group(topic, [RangePartitionAssignor], settings=QUICK_POLLS)
     _, b = group.join("a"), group.join("b")
     group.wait_stable()
     b.pause_polling()
@@ -151,7 +148,7 @@ def test_a_member_that_does_not_poll_is_replaced_until_it_polls_again(
 def test_a_static_member_restarts_without_a_rebalance(
     crash: bool, topic: str, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic, [RangePartitionAssignor], settings=LONG)
+    group = consumer_group(topic, [RangePartitionAssignor])
     a, b = group.join("a", instance_id="one"), group.join("b", instance_id="two")
     before = group.wait_stable()
     plans = len(group.timeline.of(Led))
@@ -297,7 +294,7 @@ def test_a_member_with_short_polls_that_recalls_its_joins_comes_back_with_other_
     topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
     one, two = topic_factory(2), topic_factory(2)
-    group = consumer_group([one, two], [CooperativeStickyAssignor], settings=LONG, recalls_joins=True)
+    group = consumer_group([one, two], [CooperativeStickyAssignor], recalls_joins=True)
     group.join("a", poll_ms=1000, work_ms=1000)  # the join of b waits for it, for longer than a poll of b
     b = group.join("b", poll_ms=50)
     group.wait_stable()

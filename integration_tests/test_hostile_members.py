@@ -38,7 +38,6 @@ ALL = [
 SOME = [RangeAssignor, StickyAssignor, CooperativeStickyAssignor]
 """One for each way to claim: not at all, in user data, as owned partitions."""
 
-QUICK_SESSION = {"session_timeout_ms": 2000}
 PARTITIONS = 6
 NEWEST = 2**31 - 1
 
@@ -213,7 +212,7 @@ def test_what_a_silent_member_was_given_comes_back_when_it_is_expelled(
     hostile_in: Callable[..., RawMember],
     kafka_cluster: Any,
 ) -> None:
-    group = consumer_group(topic, [assignor], settings=QUICK_SESSION)
+    group = consumer_group(topic, [assignor])
     for name in "ab":
         group.join(name)
         group.wait_stable()

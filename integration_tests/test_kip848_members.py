@@ -30,7 +30,7 @@ def sizes(group: ConsumerGroup, **how: Any) -> dict[str, int]:
 def test_members_join_crash_freeze_leave_and_come_back(
     client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
-    group = consumer_group(topic, client=client, settings=BY_EPOCHS, timeout=60)
+    group = consumer_group(topic, client=client, settings=BY_EPOCHS)
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         for name in "abc":
             group.join(name)
@@ -164,7 +164,7 @@ def test_a_share_group_is_told_apart(topic: str, consumer_group: MakeGroup) -> N
     sharing = consumer_group(topic, client=takes_shares, group_id="shared")
     sharing.join()
     no_group = "shared is no consumer group, but one of another kind, as a share group"
-    sharing.wait_for(lambda: sharing.describe().error == no_group, timeout=60, what="the share group")
+    sharing.wait_for(lambda: sharing.describe().error == no_group, what="the share group")
     group = consumer_group(topic, client="confluent-kafka", group_id="shared")
     group.join()
     with pytest.raises(GroupNotStableError) as caught:

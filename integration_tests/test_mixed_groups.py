@@ -82,8 +82,7 @@ def moved_for_nothing(before: Mapping[str, frozenset[Any]], after: Mapping[str, 
 
 
 def mixed(consumer_group: MakeGroup, topics: list[str], client: str, strategy: str) -> Mixed:
-    settings = {"session_timeout_ms": 6000}
-    return Mixed(consumer_group(topics, None, settings=settings, timeout=60), client, strategy)
+    return Mixed(consumer_group(topics, None), client, strategy)
 
 
 @pytest.mark.parametrize(("client", "strategy"), pairs("range", "roundrobin"))
@@ -176,7 +175,7 @@ def nothing_lost_or_doubled(group: ConsumerGroup, load: Load) -> bool:
 def test_two_rolling_restarts_lead_a_group_with_java_from_range_to_cooperative_sticky(
     topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
-    group = consumer_group(topic, [RangeAssignor], place="thread", timeout=60)
+    group = consumer_group(topic, [RangeAssignor], place="thread")
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         group.join("o1")
         group.join("p1", client="java", assignors=["range"], place="process")
@@ -198,7 +197,7 @@ def test_a_member_that_cannot_stand_beside_eager_stays_away_between_the_two_rest
     client: str, topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
 ) -> None:
     """kafka-python's own cooperative class and librdkafka's refuse a list with an eager one."""
-    group = consumer_group(topic, [RangeAssignor], place="thread", timeout=60)
+    group = consumer_group(topic, [RangeAssignor], place="thread")
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         group.join("o1")
         group.join("p1", client=client, assignors=["range"])
@@ -232,7 +231,7 @@ def test_a_static_member_comes_back_with_another_client(
 ) -> None:
     # Longer than Java takes to start on a laden machine.
     settings = {"session_timeout_ms": 120_000}
-    group = consumer_group(topic, [RangeAssignor], place="thread", settings=settings, timeout=120)
+    group = consumer_group(topic, [RangeAssignor], place="thread", settings=settings)
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         names = ["a", "b"] if leads else ["b", "a"]
         for name in names:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from integration_tests.support.patience import QUICK
 from kafka_assignors.testing import ConsumerGroup, Load
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 CLIENTS: Final = ["aiokafka", "confluent-kafka", "java", "kafka-python"]
 
-PATIENCE: Final = 90.0
+PATIENCE: Final = 240.0
 """Seconds. A client that nobody answers gives its connection up when its requests have timed out."""
 
 REQUESTS_TIME_OUT: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -39,7 +40,7 @@ def group_of(kafka_cluster: Cluster, topic_factory: Callable[..., str]) -> Calla
     """Makes a group of a client's members a and b, which reach the broker by the network."""
 
     def make(client: str) -> ConsumerGroup:
-        settings = {"session_timeout_ms": 3000, **REQUESTS_TIME_OUT[client]}
+        settings = {**QUICK, **REQUESTS_TIME_OUT[client]}
         access = kafka_cluster.network.access
         return ConsumerGroup(
             access, topic_factory(6), ["range"], client=client, settings=settings, timeout=PATIENCE

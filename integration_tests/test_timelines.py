@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from integration_tests.support.patience import QUICK
 from kafka_assignors.testing import Cluster, GroupFactory, Load
 from tests.support import plugin
 
@@ -22,8 +23,7 @@ STICKY = [
 def test_timelines_of_members_of_every_client_can_be_judged(
     client: str, strategy: str, topic: str, consumer_group: GroupFactory, kafka_cluster: Cluster
 ) -> None:
-    settings = {"session_timeout_ms": 3000}
-    group = consumer_group(topic, [strategy], client=client, settings=settings, timeout=60)
+    group = consumer_group(topic, [strategy], client=client, settings=QUICK)
     with Load(kafka_cluster.bootstrap_servers, topic) as load:
         for name in "abc":
             group.join(name)

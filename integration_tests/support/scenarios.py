@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from integration_tests.support.patience import QUICK
 from kafka_assignors.testing import ConsumerGroup
 
 
@@ -20,13 +21,10 @@ def all_members_lost_at_once(
         The group, and how many of the six partitions that one round gave to somebody.
     """
     # Polls that outlast the round: a stock leader whose poll ends in it may forget that it joined.
-    group = consumer_group(
-        topic_factory(6), [assignor], settings={"session_timeout_ms": 2000}, poll_ms=10_000
-    )
+    group = consumer_group(topic_factory(6), [assignor], settings=QUICK, poll_ms=10_000)
     lost = [group.join(name) for name in "ab"]
-    doorstop = group.join(
-        "doorstop", topics=re.compile(topic_factory(1)), settings={"session_timeout_ms": 30_000}
-    )
+    session = {"session_timeout_ms": 45_000}
+    doorstop = group.join("doorstop", topics=re.compile(topic_factory(1)), settings=session)
     assert {len(owned) for name, owned in group.wait_stable().assignments.items() if name in "ab"} == {3}
     for member in lost:
         member.freeze()

@@ -283,10 +283,11 @@ def consumer_group_factory(
     def consumer_group(request: pytest.FixtureRequest) -> Iterator[GroupFactory]:
         """Makes groups of consumers, whose members are killed in the end: `consumer_group(members=3)`."""
         from kafka_assignors.testing._groups.group import ConsumerGroup  # noqa: PLC0415 - see above
+        from kafka_assignors.testing._groups.specs import on_top  # noqa: PLC0415
 
         kafka: Cluster = request.getfixturevalue(cluster)
         configured = options(request.config)
-        base = {**configured.consumer_settings, **(settings or {})}
+        of_fixture = settings or {}
         groups = plugin_report.groups_of(request.node)
         # Members end before the topics that they read are deleted.
         with _topics(request, cluster) as create, contextlib.ExitStack() as stack:
@@ -312,7 +313,7 @@ def consumer_group_factory(
                     kafka,
                     create(partitions) if topics is None else topics,
                     assignors,
-                    settings={**base, **(settings or {})},
+                    settings=on_top(configured.consumer_settings, {**of_fixture, **(settings or {})}),
                     **asked,
                 )
                 groups.append(stack.enter_context(group))

@@ -103,6 +103,11 @@ def rank(item: pytest.Item) -> int:
     return 2 + (LONGEST.index(group) if group in LONGEST else len(LONGEST))
 
 
+def is_broad(config: pytest.Config) -> bool:
+    """Whether folders are run, not files or tests that are named."""
+    return any(Path(arg).is_dir() for arg in config.args)
+
+
 def left_out(items: Sequence[pytest.Item], *, slow: bool) -> set[pytest.Item]:
     """The tests that only a whole run takes: repetitions, and, if so wished, those that are slow.
 

@@ -247,7 +247,8 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makeini(
-        "[pytest]\nkafka_consumer_settings =\n    a=1\n    b=true\n    c=text\nkafka_timeout = 7\n"
+        "[pytest]\nkafka_consumer_settings =\n    a=1\n    b=true\n    c=text\n    session_timeout_ms=3000\n"
+        "kafka_timeout = 7\n"
     )
     result = run(
         pytester,
@@ -259,11 +260,14 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
 
         def test(consumer_group, other):
             group = consumer_group("orders")
-            assert group.settings == {"a": 1, "b": True, "c": [2]}
+            assert group.settings == {"a": 1, "b": True, "c": [2], "session_timeout_ms": 3000}
             assert (group.timeout, group.more) == (7.5, {**base})
             group = other("orders", settings={"c": "call"})
-            assert group.settings == {"a": 1, "b": "factory", "c": "call"}
+            assert group.settings == {"a": 1, "b": "factory", "c": "call", "session_timeout_ms": 3000}
             assert (group.timeout, group.more) == (5, {**base, "commit": "never"})
+            # Groups of KIP-848 have these from the broker, and their clients refuse them.
+            group = other("orders", settings={"group_protocol": "consumer"})
+            assert group.settings == {"a": 1, "b": "factory", "c": "factory", "group_protocol": "consumer"}
             group = other("orders", timeout=3, commit="auto", client="java")
             assert (group.timeout, group.more) == (3, {**base, "commit": "auto", "client": "java"})
         """,

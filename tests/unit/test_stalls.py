@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from itertools import count
 
 import pytest
 
 from tests.support import stalls
-from tests.support.stalls import LONGEST, Stalls, longest_stall
+from tests.support.stalls import LONGEST, LONGEST_IN_A_TEST, Stalls, Watch, longest_stall
 
 
 class Clock:
@@ -73,3 +74,21 @@ def test_a_look_takes_half_a_second() -> None:
     began = time.monotonic()
     longest_stall()
     assert time.monotonic() - began >= 0.5
+
+
+def test_a_stall_in_a_test_is_remembered_until_the_next_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(stalls, "time", clock)
+    monkeypatch.setattr(threading.Thread, "start", lambda _: None)
+    watch = Watch()
+    watch.begin()
+    watch.tick()
+    assert watch.too_long() is None
+    with monkeypatch.context() as slow:
+        slow.setattr(clock, "sleep", lambda seconds: setattr(clock, "now", clock.now + seconds + 1.5))
+        watch.tick()
+    watch.tick()
+    assert watch.too_long() == pytest.approx(1.501)
+    assert LONGEST_IN_A_TEST == 1.0
+    watch.begin()
+    assert watch.too_long() is None

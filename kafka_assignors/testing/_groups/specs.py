@@ -100,9 +100,14 @@ class MemberSpec:
 
 
 def usual_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings on top of the usual ones, which are fewer for members of KIP-848."""
-    left_out = _OF_CLASSIC_GROUPS if is_by_epochs(settings) else ()
-    return {**{name: value for name, value in SETTINGS.items() if name not in left_out}, **settings}
+    """Settings on top of the usual ones."""
+    return on_top(SETTINGS, settings)
+
+
+def on_top(usual: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings on top of those for all groups, which are fewer for members of KIP-848."""
+    left_out = _OF_CLASSIC_GROUPS if is_by_epochs({**usual, **settings}) else ()
+    return {**{name: value for name, value in usual.items() if name not in left_out}, **settings}
 
 
 def names_of(topics: str | Collection[str]) -> list[str]:
