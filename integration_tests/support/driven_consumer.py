@@ -17,7 +17,15 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._timelines.events import AssignmentReceived, Event, Happened, Joining, read_event
+from kafka_assignors._timelines.events import (
+    AssignmentReceived,
+    Configured,
+    Event,
+    Happened,
+    Joining,
+    PolledLate,
+    read_event,
+)
 from kafka_assignors.testing._groups.clients import kafka_python
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client
@@ -74,7 +82,7 @@ class DrivenConsumer:
         consumer: The consumer.
         assignor: Its assignor.
         coordinator: kafka-python's side of the membership.
-        events: As a member of the test kit reports them.
+        events: What its client does, as a member of the test kit reports it.
     """
 
     def __init__(
@@ -96,8 +104,9 @@ class DrivenConsumer:
         self._observed.subscribe(topics, None)
 
     def _report(self, kind: str, **fields: Any) -> None:
-        report = {"event": kind, "time": time.monotonic(), **fields}
-        self.events.append(read_event(self.name, report))
+        event = read_event(self.name, {"event": kind, "time": time.monotonic(), **fields})
+        if not isinstance(event, Configured | PolledLate):  # of the kit, not of the client
+            self.events.append(event)
 
     def __repr__(self) -> str:
         return "\n".join([self.name, *map(str, self.events)])
