@@ -22,7 +22,7 @@ OURS = {
     "cooperative-sticky": CooperativeStickyAssignor,
 }
 OTHERS = ["kafka-python", "confluent-kafka", "aiokafka", "java"]
-WITHOUT = {("confluent-kafka", "sticky"), ("aiokafka", "cooperative-sticky")}
+WITHOUT = {("confluent-kafka", "sticky")}
 """What a client does not have."""
 
 

@@ -124,11 +124,16 @@ def subscribes(topics: Topics, topic: str) -> bool:
 
 
 def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any]]:
-    """What a member of a client needs to know of an assignor: its name, or what to import and call."""
+    """What a member of a client needs to know of an assignor: its name, or what to import and call.
+
+    aiokafka takes assignors of this library, too (`kafka_assignors.aio`).
+    """
     if isinstance(spec, Mapping):
         spec = (spec["class"], spec.get("options", {}))
     target, options = spec if isinstance(spec, tuple) else (spec, {})
     foreign = client in MODULES and client != "kafka-python"
+    if client == "aiokafka" and isinstance(target, type) and _is_ours(target):
+        return path_of(target), dict(options)
     if not isinstance(target, str):
         if not foreign:
             return path_of(target), dict(options)
@@ -140,6 +145,12 @@ def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any
     if target not in own and not (client == "java" and "." in target):
         raise ValueError(f"{client} has no assignor {target!r}: it has {', '.join(sorted(own))}")
     return target
+
+
+def _is_ours(kind: type[Any]) -> bool:
+    from kafka_assignors.assignors import Assignor  # noqa: PLC0415 - not for members of other clients
+
+    return issubclass(kind, Assignor)
 
 
 def _of_the_broker(spec: AssignorSpec, _: str) -> str:

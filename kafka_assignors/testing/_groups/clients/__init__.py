@@ -150,11 +150,11 @@ MODULES: Final[Mapping[ClientName, tuple[str, str]]] = {
 
 STRATEGIES: Final[Mapping[ClientName, frozenset[str]]] = {
     "confluent-kafka": frozenset({"range", "roundrobin", "cooperative-sticky"}),
-    "aiokafka": frozenset({"range", "roundrobin", "sticky"}),
+    "aiokafka": frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"}),
     "java": frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"}),
     "kafka-python": frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"}),
 }
-"""Client -> the strategies that the library itself brings."""
+"""Client -> the strategies that the library itself brings; cooperative-sticky on aiokafka is ours."""
 
 BY_EPOCHS: Final[Mapping[ClientName, str]] = {
     "confluent-kafka": "group.remote.assignor",

@@ -1,4 +1,4 @@
-"""Members made of aiokafka, which rebalances eagerly.
+"""Members made of aiokafka, with strategies of its own or of this library.
 
 Its consumers live on an event loop. A member's own loop is plain code, so the event loop runs beside it in a
 thread; an application that brings its own event loop is observed on that.
@@ -18,6 +18,9 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
 
+from kafka_assignors.aio import CooperativeConsumer, strategies
+from kafka_assignors.aio._strategies import Strategy
+from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 from kafka_assignors.testing._groups.clients import (
     Absences,
     CommitError,
@@ -32,6 +35,7 @@ from kafka_assignors.testing._groups.clients import (
     no_gate,
     report_records,
 )
+from kafka_assignors.testing._groups.clients.observed_assignor import observe_assignor
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -47,15 +51,21 @@ def settings(task: Task) -> dict[str, Any]:
     """What to call AIOKafkaConsumer with."""
     chosen: dict[str, Any] = {}
     if task.assignors is not None:
-        chosen = {
-            # A class of its own for each consumer: aiokafka's sticky one keeps what it had in its class,
-            # so that two consumers of one process would claim the same.
-            "partition_assignment_strategy": [
-                type(base.__name__, (base,), {})
-                for base in (_STOCK[one] if isinstance(one, str) else one for one in task.assignors)
-            ]
-        }
+        chosen = {"partition_assignment_strategy": [_strategy(one) for one in task.assignors]}
     return {**task.common(), **task.access.aiokafka(), **chosen}
+
+
+def _strategy(assignor: Any) -> Any:
+    """A strategy for one consumer."""
+    if assignor == CooperativeStickyAssignor.name:
+        assignor = CooperativeStickyAssignor()
+    if isinstance(assignor, Assignor):
+        (ours,) = strategies(assignor)
+        return ours
+    # A class of its own for each consumer: aiokafka's sticky one keeps what it had in its class, so that two
+    # consumers of one process would claim the same.
+    base = _STOCK[assignor] if isinstance(assignor, str) else assignor
+    return type(base.__name__, (base,), {})
 
 
 def make(task: Task, report: Report) -> Observed:
@@ -64,7 +74,9 @@ def make(task: Task, report: Report) -> Observed:
     threading.Thread(target=loop.run_forever, name=f"event loop of {task.name}", daemon=True).start()
 
     async def started() -> AIOKafkaConsumer:
-        consumer = AIOKafkaConsumer(**settings(task))
+        how = settings(task)
+        ours = any(isinstance(one, Strategy) for one in how.get("partition_assignment_strategy", ()))
+        consumer = (CooperativeConsumer if ours else AIOKafkaConsumer)(**how)
         await consumer.start()
         return consumer
 
@@ -107,6 +119,11 @@ class Observed:
             auto_offset_reset=consumer._auto_offset_reset,  # noqa: SLF001
             instance_id=consumer._group_instance_id,  # noqa: SLF001
         )
+        self._of_ours = False
+        for strategy in consumer._partition_assignment_strategy:  # noqa: SLF001
+            if isinstance(strategy, Strategy):
+                self._of_ours = True
+                observe_assignor(strategy.assignor, self._report)
         self._observe_commits()
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
@@ -189,7 +206,7 @@ class Observed:
     def _observed_subscribe(
         self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None
     ) -> None:
-        own = _Listener(self._report, self.absences, listener)
+        own = _Listener(self._report, self.absences, listener, self._of_ours)
         self._subscribe(topics=topics, pattern=None if pattern is None else re.compile(pattern), listener=own)
         self.subscribed = True
         self._write("subscribed", topics=[] if pattern else sorted(topics), pattern=pattern)
@@ -224,18 +241,26 @@ observe = Observed
 class _Listener(ConsumerRebalanceListener):
     """Reports, and calls the application's, whose methods may be coroutines or not."""
 
-    def __init__(self, report: Report, absences: Absences, inner: Any) -> None:
+    def __init__(self, report: Report, absences: Absences, inner: Any, told: bool) -> None:
         self._report, self._absences, self._inner = report, absences, inner
+        self._told = told  # the strategies have reported the assignment
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        # Eager: what is assigned is all that it has.
-        self._report("assignment", partitions=_pairs(assigned))
+        if not self._told:  # eager: what is assigned is all that it has
+            self._report("assignment", partitions=_pairs(assigned))
         self._report("assigned", partitions=_pairs(assigned))
         await self._call("on_partitions_assigned", assigned)
 
     async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
         await self._call("on_partitions_revoked", revoked)
         self._report("revoked", partitions=_pairs(revoked))
+
+    async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        method = (
+            "on_partitions_lost" if hasattr(self._inner, "on_partitions_lost") else "on_partitions_revoked"
+        )
+        await self._call(method, lost)
+        self._report("lost", partitions=_pairs(lost))
 
     async def _call(self, method: str, partitions: Iterable[Any]) -> None:
         if self._inner is None:

@@ -1,0 +1,147 @@
+"""A consumer with aiokafka's interface that rebalances cooperatively."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Self
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.consumer.consumer import commit_structure_validate
+from aiokafka.errors import IllegalStateError
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
+from kafka_assignors.aio._coordinator import CooperativeCoordinator, Coordinator, revoked_meanwhile
+from kafka_assignors.aio._partitions import GONE, LastingState
+from kafka_assignors.aio._strategies import Strategy, strategies
+from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aiokafka.structs import TopicPartition
+
+_LONGEST_WAIT_MS = 40_000  # aiokafka's `request_timeout_ms` unless told otherwise
+
+
+class CooperativeConsumer(AIOKafkaConsumer):
+    """An AIOKafkaConsumer that keeps its partitions through a rebalance (KIP-429).
+
+    Partitions that stay are never revoked: their positions, fetched records, pauses and seeks stay, and
+    records and commits flow on while a rebalance is on. A partition that changes hands is revoked in one
+    round and given to its new owner in the next, which begins at once.
+
+    Listeners hear less than aiokafka's: `on_partitions_revoked` of what goes, `on_partitions_assigned` of
+    what is new (maybe nothing). Nothing of a new partition is delivered before its listener has returned.
+    `on_partitions_lost` is called once after the consumer fell out of its group, when others may have its
+    partitions already; a listener without one hears of it by `on_partitions_revoked`.
+
+    With an eager strategy in the list, say `[CooperativeStickyAssignor, RangeAssignor]`, the consumer
+    rebalances eagerly: that is the first of two rolling restarts from `range`.
+
+    Args:
+        *topics: Topics to subscribe to.
+        partition_assignment_strategy: Assignors of this library, classes or instances, and aiokafka's; or
+            what `strategies` gives.
+        **settings: As AIOKafkaConsumer's.
+
+    Raises:
+        KafkaConfigurationError: Two strategies have one name.
+        ValueError: A rebalance may last longer than a request.
+    """
+
+    def __init__(
+        self,
+        *topics: str,
+        partition_assignment_strategy: Sequence[Any] = (CooperativeStickyAssignor,),
+        **settings: Any,
+    ) -> None:
+        chosen = _chosen(partition_assignment_strategy)
+        rebalance = settings.get("rebalance_timeout_ms") or settings.get("session_timeout_ms", 10_000)
+        request = settings.get("request_timeout_ms", _LONGEST_WAIT_MS)
+        if request <= rebalance:
+            raise ValueError(
+                f"request_timeout_ms={request} must be longer than rebalance_timeout_ms={rebalance}:"
+                " a JoinGroup is answered when all members have joined"
+            )
+        super().__init__(partition_assignment_strategy=chosen, **settings)
+        self._cooperative = self._group_id is not None and all(map(_is_cooperative, chosen))
+        if self._cooperative:
+            self._subscription = LastingState()
+        if topics:
+            self.subscribe(list(topics))
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def start(self) -> None:
+        """As AIOKafkaConsumer's."""
+        # It names its coordinator in its module: the same code runs with ours under that name.
+        stock = AIOKafkaConsumer.start
+        names = {**stock.__globals__, "GroupCoordinator": self._coordinate}
+        with_ours = FunctionType(stock.__code__, names, stock.__name__, stock.__defaults__, stock.__closure__)
+        await with_ours(self)
+
+    def _coordinate(self, client: Any, subscription: Any, **settings: Any) -> Coordinator:
+        if self._cooperative:
+            return CooperativeCoordinator(self._fetcher, client, subscription, **settings)
+        return Coordinator(client, subscription, **settings)
+
+    async def getone(self, *partitions: TopicPartition) -> Any:
+        """As AIOKafkaConsumer's."""
+        self._look()
+        return await super().getone(*partitions)
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
+    ) -> Any:
+        """As AIOKafkaConsumer's."""
+        self._look()
+        return await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
+
+    def _look(self) -> None:
+        if isinstance(self._coordinator, CooperativeCoordinator):
+            self._coordinator.look()
+
+    async def position(self, partition: TopicPartition) -> Any:
+        """As AIOKafkaConsumer's."""
+        position = await super().position(partition)
+        if position == GONE:
+            raise IllegalStateError(f"Partition {partition} is not assigned")
+        return position
+
+    async def commit(self, offsets: Any = None) -> None:
+        """As AIOKafkaConsumer's; if some partitions were revoked, the others' offsets are committed first.
+
+        Raises:
+            CommitFailedError: Some partitions were revoked, or the consumer fell out of its group.
+        """
+        lasting = self._subscription.lasting if self._cooperative else None
+        if offsets is None or lasting is None:
+            await super().commit(offsets)
+            return
+        asked = commit_structure_validate(offsets)
+        revoked = {one for one in asked if one not in lasting.tps and lasting.was_mine(one)}
+        if revoked:
+            if left := {one: offset for one, offset in asked.items() if one not in revoked}:
+                await super().commit(left)
+            raise revoked_meanwhile(revoked)
+        await super().commit(offsets)
+
+
+def _chosen(given: Sequence[Any]) -> list[Any]:
+    """Strategies as aiokafka takes them: ours wrapped, and its own as they are."""
+    ours = strategies(*(one for one in given if _is_ours(one)))
+    of_name = {one.name: one for one in ours}
+    return [of_name[one.name] if _is_ours(one) else one for one in given]
+
+
+def _is_ours(given: Any) -> bool:
+    return isinstance(given, Assignor) or (isinstance(given, type) and issubclass(given, Assignor))
+
+
+def _is_cooperative(strategy: Any) -> bool:
+    return (
+        isinstance(strategy, Strategy)
+        and RebalanceProtocol.COOPERATIVE in strategy.assignor.supported_protocols()
+    )

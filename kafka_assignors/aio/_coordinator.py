@@ -1,0 +1,386 @@
+"""aiokafka's coordinator: one that joins once for all strategies, and a cooperative one (KIP-429)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from contextvars import ContextVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from aiokafka import errors
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.coordinator.protocol import ConsumerProtocol
+from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
+
+from kafka_assignors.aio._strategies import lead
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from aiokafka.structs import OffsetAndMetadata, TopicPartition
+
+    from kafka_assignors.aio._partitions import LastingAssignment, LastingState
+
+log = logging.getLogger(__name__)
+
+JOINING: Final = 2
+"""The connection for JoinGroup and SyncGroup, beside aiokafka's 0 and 1.
+
+A broker answers a connection in order. A commit behind a JoinGroup would wait until all have joined, be
+refused then, and have the consumer join once more (librdkafka issue 4059 is of that kind).
+"""
+
+LISTENING: Final = (0.05, 0.1, 0.2, 0.3)
+"""Seconds between heartbeats after a rebalance.
+
+A second round begins as soon as somebody has revoked. By the next regular heartbeat a member would hear of
+it a second later; with these it did after 60 to 120 ms (heartbeats 1 s apart, measured).
+"""
+
+FENCED_INSTANCE_ID: Final = 82
+"""Kafka's error code, which aiokafka does not know."""
+
+
+class FencedInstanceIdError(errors.KafkaError):
+    """Another consumer has joined with this one's `group_instance_id`."""
+
+    retriable = False
+
+
+class Coordinator(GroupCoordinator):
+    """aiokafka's, eager, which joins once for all of its strategies.
+
+    Attributes:
+        cooperative: Whether members keep their partitions through a rebalance.
+        leads_beside_the_loop: Plans in a thread.
+        joining: Whether a JoinGroup or SyncGroup is on its way.
+    """
+
+    cooperative = False
+    leads_beside_the_loop = True
+
+    member_id: str
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        self.joining = False
+        self._fenced = False
+        super().__init__(*args, **settings)
+
+    async def _perform_assignment(self, response: Any) -> Any:
+        return await lead(self, response, super()._perform_assignment)
+
+    async def _send_req(self, request: Any) -> Any:
+        if not isinstance(request, JoinGroupRequest | SyncGroupRequest):
+            return await super()._send_req(request)
+        # aiokafka asks once for each strategy, with one more each time (PR 1168). Only the last counts.
+        if isinstance(request, JoinGroupRequest) and len(request._group_protocols) < len(self._assignors):  # noqa: SLF001
+            return SimpleNamespace(error_code=0)
+        answer = await self._send_join(request)
+        self._fenced = answer.error_code == FENCED_INSTANCE_ID
+        return answer
+
+    async def _send_join(self, request: Any) -> Any:
+        """As `_send_req`, on a connection of its own."""
+        if self.coordinator_id is None:
+            raise errors.GroupCoordinatorNotAvailableError
+        try:
+            return await self._client.send(self.coordinator_id, request, group=JOINING)
+        except errors.KafkaError as error:
+            log.warning("%s was not answered: %s", type(request).__name__, error)
+            self.coordinator_dead()
+            raise
+
+    async def _do_rejoin_group(self, subscription: Any) -> Any:
+        self.joining = True
+        try:
+            return await super()._do_rejoin_group(subscription)
+        except errors.KafkaError as error:
+            if self._fenced:
+                raise FencedInstanceIdError(
+                    f"another consumer has joined group {self.group_id} as {self._group_instance_id!r}: give"
+                    " each consumer a group_instance_id of its own"
+                ) from error
+            raise
+        finally:
+            self._joined()
+
+    def _joined(self) -> None:
+        """No request is on its way any more."""
+        self.joining = False
+
+    def reset_generation(self) -> None:
+        """As aiokafka's; a static member goes on by its member id, so that it hears whether it is fenced.
+
+        Who joins without a member id takes an instance id from whoever has it: two consumers with one would
+        throw each other out for ever.
+        """
+        known_as = self.member_id
+        super().reset_generation()
+        if self._group_instance_id is not None and not self.joining and not self._closing.done():
+            self.member_id = known_as
+
+
+_SENT_IN: ContextVar[tuple[int, bool] | None] = ContextVar("sent_in", default=None)
+"""The generation in which a commit was sent, and whether the consumer was joining."""
+
+
+class CooperativeCoordinator(Coordinator):
+    """One whose consumer keeps its partitions through a rebalance.
+
+    Args:
+        fetcher: The consumer's fetcher.
+        client: The consumer's client.
+        subscription: Its subscriptions, with an assignment that lasts.
+        **settings: As aiokafka's.
+    """
+
+    cooperative = True
+
+    def __init__(self, fetcher: Any, client: Any, subscription: LastingState, **settings: Any) -> None:
+        self._fetcher = fetcher
+        self._not_joining = asyncio.Event()
+        self._not_joining.set()
+        self._committing: set[asyncio.Future[None]] = set()
+        self._listening: asyncio.Task[None] | None = None
+        self._ran = time.monotonic()
+        self._lost = False
+        super().__init__(client, subscription, **settings)
+        self._pulse: asyncio.TimerHandle | None = None
+        self._keep_looking()
+
+    @property
+    def _lasting(self) -> LastingAssignment | None:
+        lasting: LastingAssignment | None = self._subscription.lasting
+        return lasting
+
+    @property
+    def _owned(self) -> frozenset[TopicPartition]:
+        return frozenset() if self._lasting is None else frozenset(self._lasting.tps)
+
+    async def close(self) -> None:
+        """As aiokafka's."""
+        self._stop_listening()
+        if self._pulse is not None:
+            self._pulse.cancel()
+        await super().close()
+        self._stop_listening()  # a rebalance may have ended meanwhile
+
+    # A rebalance -----------------------------------------------------------------------------------------
+
+    async def _on_join_prepare(self, previous_assignment: Any) -> None:
+        """Commit, and revoke partitions of topics that are not subscribed to any more. Nothing else stops."""
+        self._group_subscription = None
+        if self.generation < 0:
+            return
+        if previous_assignment is not None:
+            try:
+                await self._maybe_do_last_autocommit(previous_assignment)
+            except errors.KafkaError as error:
+                log.warning("Committing before the join failed: %s", error)
+        topics = self._subscription.topics
+        await self._revoke({one for one in self._owned if one.topic not in topics})
+
+    async def _do_rejoin_group(self, subscription: Any) -> Any:
+        # For each attempt: aiokafka prepares once for many, and a member may fall out between two.
+        await self._give_up_what_was_lost()
+        self._not_joining.clear()
+        return await super()._do_rejoin_group(subscription)
+
+    def _joined(self) -> None:
+        super()._joined()
+        self._not_joining.set()
+
+    async def _on_join_complete(
+        self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
+    ) -> None:
+        del member_id
+        self._joined()
+        self._start_heartbeat_task()  # listeners may take their time
+        strategy = self._lookup_assignor(protocol)
+        if strategy is None:
+            raise errors.KafkaError(f"the group chose {protocol!r}, which is no strategy of this consumer")
+        assignment = ConsumerProtocol.ASSIGNMENT.decode(member_assignment_bytes)
+        given = frozenset(assignment.partitions())
+        new = frozenset(one for one in given if one.topic in self._subscription.topics)
+        if new < given:
+            log.error("Leaving out partitions of topics without a subscription: %s", sorted(given - new))
+        owned = self._owned
+        revoked, added = owned - new, new - owned
+        await self._revoke(revoked)
+        if not self._subscription.partitions_auto_assigned():
+            return  # unsubscribed by the listener
+        self._subscription.assign_from_subscribed(new)
+        strategy.on_assignment(assignment)
+        lasting = self._subscription.lasting
+        await self._stop_commit_offsets_refresh_task()
+        self.start_commit_offsets_refresh_task(lasting)
+        self._fetcher._notify(self._fetcher._wait_consume_future)  # noqa: SLF001 - so that it looks at them
+        if revoked:
+            self.request_rejoin()
+        self._stop_listening()
+        self._listening = asyncio.create_task(self._listen(generation))
+        await self._tell("on_partitions_assigned", added)
+        if self.generation == generation:
+            lasting.release(added)
+
+    async def _listen(self, generation: int) -> None:
+        """Send heartbeats sooner than due, so as to hear of a second round; see `LISTENING`."""
+        for delay in LISTENING:
+            await asyncio.sleep(delay)
+            if generation != self.generation or self.joining or self._rejoin_needed_fut.done():
+                return
+            with contextlib.suppress(errors.KafkaError):
+                await self._do_heartbeat()
+
+    def _stop_listening(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            self._listening = None
+
+    async def _revoke(self, partitions: Collection[TopicPartition]) -> None:
+        """Stop delivery, commit, tell the listener, and give partitions up."""
+        lasting = self._lasting
+        if not partitions or lasting is None:
+            return
+        lasting.withhold(partitions)  # their positions stay readable
+        if self._committing:  # commits that the join overtook are made good first
+            await asyncio.wait({*self._committing}, timeout=self._session_timeout_ms / 3000)
+        if self._enable_auto_commit:
+            consumed = lasting.all_consumed_offsets()
+            try:
+                await self.commit_offsets(
+                    lasting, {one: consumed[one] for one in partitions if one in consumed}
+                )
+            except errors.KafkaError as error:
+                log.warning("Committing before partitions are revoked failed: %s", error)
+        await self._tell("on_partitions_revoked", partitions)
+        self._keep(self._owned.difference(partitions))
+
+    def _keep(self, partitions: Collection[TopicPartition]) -> None:
+        lasting = self._lasting
+        if lasting is None:
+            return
+        for one in lasting.tps.difference(partitions):
+            self._fetcher._records.pop(one, None)  # noqa: SLF001 - or it would not fetch them if they return
+        lasting.change(partitions)
+
+    async def _tell(self, method: str, partitions: Collection[TopicPartition]) -> None:
+        """Call the listener; what it raises is logged, as aiokafka does."""
+        listener = self._subscription.listener
+        if listener is None:
+            return
+        call = getattr(listener, method, None) or listener.on_partitions_revoked
+        try:
+            called = call(set(partitions))
+            if asyncio.iscoroutine(called):
+                await called
+        except Exception:
+            log.exception("The listener %r of group %s failed in %s", listener, self.group_id, method)
+
+    # Falling out -----------------------------------------------------------------------------------------
+
+    def reset_generation(self) -> None:
+        """As aiokafka's; partitions may be others' from now on, so nothing of them is delivered."""
+        if self._was_overtaken():
+            return
+        super().reset_generation()
+        if self._lasting is not None and self._owned:
+            self._lost = True
+            self._lasting.withhold(self._owned)
+
+    async def _give_up_what_was_lost(self) -> None:
+        if not self._lost:
+            return
+        self._lost = False
+        owned = self._owned
+        log.warning("Lost %s: fallen out of group %s", sorted(owned), self.group_id)
+        await self._tell("on_partitions_lost", owned)
+        self._keep(frozenset())
+        if self._lasting is not None:
+            self._lasting.confirm()
+
+    def look(self) -> None:
+        """Doubt what it has if this process did not run for longer than its session.
+
+        Others may have its partitions then, and it hears so from the coordinator only.
+        """
+        now = time.monotonic()
+        lasting = self._lasting
+        if lasting is not None and now - self._ran > self._session_timeout_ms / 1000:
+            lasting.doubt()
+        self._ran = now
+
+    def _keep_looking(self) -> None:
+        self.look()
+        often = self._session_timeout_ms / 4000
+        self._pulse = asyncio.get_running_loop().call_later(often, self._keep_looking)
+
+    async def _do_heartbeat(self) -> Any:
+        heard = await super()._do_heartbeat()
+        if heard and self._lasting is not None:
+            self._lasting.confirm()
+        return heard
+
+    def request_rejoin(self) -> None:
+        """As aiokafka's, but for a commit that a rebalance overtook."""
+        if not self._was_overtaken():
+            super().request_rejoin()
+
+    # Commits ---------------------------------------------------------------------------------------------
+
+    def _was_overtaken(self) -> bool:
+        """Whether the present commit's failure says no more than that a rebalance came in between."""
+        sent_in = _SENT_IN.get()
+        return sent_in is not None and (self.joining or sent_in != (self.generation, False))
+
+    async def _do_commit_offsets(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        token = _SENT_IN.set((self.generation, self.joining))
+        try:
+            await super()._do_commit_offsets(assignment, offsets)
+        finally:
+            _SENT_IN.reset(token)
+
+    async def commit_offsets(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        """As aiokafka's; a commit that a rebalance overtook is sent again when it is over.
+
+        Raises:
+            CommitFailedError: The consumer has fallen out of its group, or partitions were revoked
+                meanwhile; the others' offsets are committed nevertheless.
+        """
+        done = asyncio.get_running_loop().create_future()
+        self._committing.add(done)
+        try:
+            await self._commit(assignment, offsets)
+        finally:
+            self._committing.discard(done)
+            done.set_result(None)
+
+    async def _commit(self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        revoked: set[TopicPartition] = set()
+        while True:
+            sent_in = self.generation, self.joining
+            try:
+                await super().commit_offsets(assignment, offsets)
+                break
+            except errors.CommitFailedError:
+                fell_out = self.generation < 0 and not self.joining
+                if fell_out or not (self.joining or sent_in != (self.generation, False)):
+                    raise
+            await self._not_joining.wait()
+            revoked |= {one for one in offsets if one not in assignment.tps}
+            offsets = {one: offset for one, offset in offsets.items() if one in assignment.tps}
+        if revoked:
+            raise revoked_meanwhile(revoked)
+
+
+def revoked_meanwhile(partitions: Collection[TopicPartition]) -> errors.CommitFailedError:
+    """The error of a commit for partitions that were this consumer's, and are not any more."""
+    named = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(partitions))
+    return errors.CommitFailedError(f"revoked meanwhile, so not committed: {named}")

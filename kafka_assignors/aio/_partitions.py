@@ -1,0 +1,173 @@
+"""The partitions of a cooperative consumer: one assignment for its whole life, in which they come and go.
+
+aiokafka makes a new Assignment at each rebalance, and drops positions, pauses and fetched records with the
+old one. Here the assignment stays, and its fetcher never hears of a rebalance: what stays assigned is fetched
+and delivered throughout it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from aiokafka.consumer.subscription_state import (
+    Assignment,
+    ManualSubscription,
+    Subscription,
+    SubscriptionState,
+    TopicPartitionState,
+)
+from aiokafka.errors import IllegalStateError
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+log = logging.getLogger(__name__)
+
+GONE: Final = -1
+"""The position of a partition that was given up: no fetch in flight has it, so no answer fits."""
+
+
+class State(TopicPartitionState):
+    """A partition's state, which can be withheld: neither fetched nor delivered, whatever was paused."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        super().__init__(assignment)
+        self._withheld: asyncio.Future[None] | None = None
+
+    @property
+    def _closed(self) -> asyncio.Future[None] | None:
+        return self._withheld or self._assignment.doubted
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is not to be fetched and delivered, for whatever reason."""
+        return self._closed is not None or bool(self._paused)
+
+    @property
+    def paused_by_user(self) -> bool:
+        """Whether the application has paused it."""
+        return bool(self._paused)
+
+    @property
+    def resume_fut(self) -> Any:
+        """What the fetcher waits for while it is not to be fetched."""
+        return self._closed or self._resume_fut
+
+    def withhold(self) -> None:
+        """Neither fetch nor deliver it from now on."""
+        if self._withheld is None:
+            self._withheld = asyncio.get_running_loop().create_future()
+
+    def release(self) -> None:
+        """Fetch and deliver it, unless it is paused."""
+        if self._withheld is not None:
+            self._withheld.set_result(None)
+            self._withheld = None
+
+
+class LastingAssignment(Assignment):
+    """An assignment whose partitions change; those that stay keep state, records and fetches.
+
+    Attributes:
+        doubted: Pending while it is not certain that any of the partitions is still this consumer's.
+    """
+
+    def __init__(self) -> None:
+        self._topic_partitions: frozenset[TopicPartition]
+        super().__init__(set())
+        self.doubted: asyncio.Future[None] | None = None
+
+    def change(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have these partitions. Those that are new are withheld."""
+        new = frozenset(partitions)
+        for one in self._topic_partitions - new:
+            # The state stays for fetches and lookups in flight, which would fail without one.
+            state = self._tp_state[one]
+            state.seek(GONE)
+            state.update_committed(OffsetAndMetadata(GONE, ""))
+        for one in new - self._topic_partitions:
+            state = self._tp_state[one] = State(self)
+            state.withhold()
+        self._topic_partitions = new
+
+    def withhold(self, partitions: Iterable[TopicPartition]) -> None:
+        """Neither fetch nor deliver these from now on."""
+        for one in partitions:
+            self._tp_state[one].withhold()
+
+    def release(self, partitions: Iterable[TopicPartition]) -> None:
+        """Fetch and deliver these again, as far as they are still assigned."""
+        for one in self._topic_partitions.intersection(partitions):
+            self._tp_state[one].release()
+
+    def doubt(self) -> None:
+        """Neither fetch nor deliver any."""
+        if self.doubted is None:
+            self.doubted = asyncio.get_running_loop().create_future()
+
+    def confirm(self) -> None:
+        """End of the doubt."""
+        if self.doubted is not None:
+            self.doubted.set_result(None)
+            self.doubted = None
+
+    def was_mine(self, partition: TopicPartition) -> bool:
+        """Whether a partition is or has been assigned."""
+        return partition in self._tp_state
+
+
+class LastingSubscription(Subscription):
+    """A subscription that takes over the assignment of the one before.
+
+    Args:
+        topics: The topics.
+        assignment: That of the subscription before; None for the first.
+    """
+
+    def __init__(self, topics: Iterable[str], assignment: LastingAssignment | None = None) -> None:
+        super().__init__(topics)
+        self._assignment = assignment
+        self._reassignment_in_progress = assignment is None
+
+    def _assign(self, topic_partitions: Collection[TopicPartition]) -> None:
+        if self._assignment is None:
+            self._assignment = LastingAssignment()
+        self._assignment.change(topic_partitions)
+        self._reassignment_in_progress = False
+
+    def hand_down(self) -> LastingAssignment | None:
+        """The assignment, which is not this subscription's any more."""
+        assignment: LastingAssignment | None = self._assignment
+        self._assignment = None
+        return assignment
+
+
+class LastingState(SubscriptionState):
+    """aiokafka's SubscriptionState, with subscriptions whose assignment lasts."""
+
+    def _change_subscription(self, subscription: Subscription) -> None:
+        if isinstance(subscription, ManualSubscription):
+            super()._change_subscription(subscription)
+            return
+        before = self._subscription
+        kept = before.hand_down() if isinstance(before, LastingSubscription) else None
+        super()._change_subscription(LastingSubscription(subscription.topics, kept))
+
+    def _assigned_state(self, tp: TopicPartition) -> Any:
+        if not self.is_assigned(tp):
+            raise IllegalStateError(f"No current assignment for partition {tp}")
+        return super()._assigned_state(tp)
+
+    def paused_partitions(self) -> set[TopicPartition]:
+        """Those that the application has paused."""
+        states = {one: self._assigned_state(one) for one in self.assigned_partitions()}
+        return {one for one, state in states.items() if getattr(state, "paused_by_user", state.paused)}
+
+    @property
+    def lasting(self) -> LastingAssignment | None:
+        """The assignment that lasts; None before the first, and where partitions are assigned by hand."""
+        assignment = None if self._subscription is None else self._subscription.assignment
+        return assignment if isinstance(assignment, LastingAssignment) else None

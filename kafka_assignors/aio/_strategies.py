@@ -1,0 +1,195 @@
+"""Assignors in the way that aiokafka calls them, and the work of a leader beside the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+
+from kafka_assignors.aio._host import LEADING_SINCE, AiokafkaHost, Topics
+from kafka_assignors.assignors import Assignor
+from kafka_assignors.assignors._host import calls
+from kafka_assignors.assignors._sent import AllMembers, MembersReader, takes
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+_PERFORMS: Final = "_perform_assignment"
+
+
+def strategies(*assignors: type[Assignor] | Assignor) -> list[Strategy]:
+    """Assignors for the `partition_assignment_strategy` of one AIOKafkaConsumer.
+
+    They plan in a thread: the event loop runs on, and the leader's heartbeats with it. Members' bytes are
+    read as for kafka-python: owned partitions, generations, racks and instance ids count, and what cannot be
+    read takes no group down. An AIOKafkaConsumer rebalances eagerly whatever the strategies; see
+    `CooperativeConsumer`. With more than one, aiokafka joins once for each (aio-libs/aiokafka PR 1168);
+    `CooperativeConsumer` joins once.
+
+    Args:
+        *assignors: Classes, or instances of which no other consumer has one; the preferred one first.
+
+    Raises:
+        KafkaConfigurationError: Two have one name.
+        TypeError: One is no assignor of this library.
+    """
+    made: list[Any] = [one() if isinstance(one, type) else one for one in assignors]
+    for one in made:
+        if not isinstance(one, Assignor):
+            raise TypeError(f"strategies() takes assignors of kafka_assignors, not {one!r}")
+    names = [one.name for one in made]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise KafkaConfigurationError(
+            f"partition_assignment_strategy has two assignors of one name ({', '.join(twice)}); a group tells"
+            " strategies apart by name, so give each once"
+        )
+    return [Strategy(one) for one in made]
+
+
+class Strategy:
+    """An assignor as aiokafka's AbstractPartitionAssignor; an object of one consumer.
+
+    Args:
+        assignor: The assignor.
+
+    Attributes:
+        name: Its strategy's name.
+    """
+
+    def __init__(self, assignor: Assignor) -> None:
+        self.name = assignor.name
+        self.assignor = assignor
+        self.read = MembersReader()
+
+    def __repr__(self) -> str:
+        return f"<{type(self.assignor).__name__} for aiokafka>"
+
+    def metadata(self, topics: Sequence[str]) -> bytes:
+        """What this member tells the leader, as a ConsumerProtocolSubscription v3.
+
+        Raises:
+            KafkaConfigurationError: The object belongs to another consumer.
+        """
+        host = _calling()
+        lead_beside_the_loop(host.coordinator)
+        with calls(host):
+            told: bytes = self.assignor.metadata(topics).encode()
+        return told
+
+    def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
+        """Aiokafka's way to plan, which has neither members' bytes nor time: not taken.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        del cluster, members
+        raise RuntimeError(f"{self!r} plans for the members of an AIOKafkaConsumer only; see leader.lead")
+
+    def on_assignment(self, assignment: Any) -> None:
+        """Remember what this member got."""
+        host = _calling()
+        with calls(host):
+            self.assignor.on_assignment(assignment, host.generation)
+
+
+def _calling() -> AiokafkaHost:
+    host = AiokafkaHost.on_the_stack()
+    if host is None:
+        raise RuntimeError("strategies of kafka_assignors.aio are called by aiokafka's consumer only")
+    return host
+
+
+@dataclass(slots=True)
+class _Member:
+    """A member of a JoinGroup response as kafka-python names its parts."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: Any
+
+
+def lead_beside_the_loop(coordinator: Any) -> None:
+    """Let a coordinator plan in a thread, if the group has one of these strategies; once for each.
+
+    Raises:
+        RuntimeError: This release of aiokafka plans in another way.
+    """
+    kind, own = type(coordinator), vars(coordinator)
+    if _PERFORMS in own or getattr(kind, "leads_beside_the_loop", False):
+        return
+    stock: Callable[[Any], Awaitable[Any]] = getattr(coordinator, _PERFORMS)
+    if tuple(inspect.signature(stock).parameters) != ("response",):
+        raise RuntimeError(f"{kind.__name__}.{_PERFORMS} takes {inspect.signature(stock)}, not a response")
+
+    async def perform(response: Any) -> Any:
+        return await lead(coordinator, response, stock)
+
+    own[_PERFORMS] = perform
+
+
+async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable[Any]]) -> Any:
+    """What `GroupCoordinator._perform_assignment` does, with members' bytes and beside the event loop.
+
+    Heartbeats, which aiokafka stops for a join, go on meanwhile.
+
+    Args:
+        coordinator: aiokafka's, which leads its group.
+        response: The answer to its JoinGroup.
+        stock: aiokafka's own method, for strategies that are not of this library.
+
+    Returns:
+        The assignment of each member by member id.
+    """
+    strategy = coordinator._lookup_assignor(response.group_protocol)  # noqa: SLF001
+    if not isinstance(strategy, Strategy):
+        return await stock(response)
+    members = [
+        _Member(member[0], member[1] if len(member) > 2 else None, bytes(member[-1]))  # noqa: PLR2004
+        for member in response.members
+    ]
+    vars(coordinator)[LEADING_SINCE] = time.monotonic()
+    coordinator._start_heartbeat_task()  # noqa: SLF001
+    try:
+        return await _planned(coordinator, strategy, members)
+    finally:
+        del vars(coordinator)[LEADING_SINCE]
+
+
+async def _planned(coordinator: Any, strategy: Strategy, members: list[_Member]) -> dict[str, bytes]:
+    client, subscription = coordinator._client, coordinator._subscription  # noqa: SLF001
+    sent = await asyncio.to_thread(strategy.read, members)
+    if sent is None:
+        raise RuntimeError("what members sent has been decoded before")
+    topics = set(sent.subscriptions.topics.names)
+    # The leader watches all topics of the group from here on.
+    coordinator._group_subscription = topics  # noqa: SLF001
+    if not subscription.subscribed_pattern:
+        client.set_topics(topics)
+    if takes(strategy.assignor):
+        given: Sequence[Any] = [AllMembers(members, sent)]
+    else:  # a class with an `assign` of its own
+        given = members
+        for member in members:
+            member.metadata = ConsumerProtocolSubscription.decode(member.metadata)
+    host = AiokafkaHost(coordinator)
+
+    def plan(cluster: Topics) -> dict[str, bytes]:
+        with calls(host):
+            planned = strategy.assignor.assign(cluster, given)
+        return {member: assignment.encode() for member, assignment in planned.items()}
+
+    while True:
+        await client._maybe_wait_metadata()  # noqa: SLF001
+        try:
+            planned = await asyncio.to_thread(plan, Topics(client.cluster, topics))
+            break
+        except LeaderNotAvailableError:  # a topic has no metadata yet, and there is time to ask again
+            await asyncio.sleep(coordinator._retry_backoff_ms / 1000)  # noqa: SLF001
+            await client.force_metadata_update()
+    coordinator._metadata_snapshot = coordinator._get_metadata_snapshot()  # noqa: SLF001
+    return planned
