@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from integration_tests.support.patience import QUICK
 from kafka_assignors.testing import ConsumerGroup
 
 
@@ -20,11 +19,12 @@ def all_members_lost_at_once(
     Returns:
         The group, and how many of the six partitions that one round gave to somebody.
     """
-    # Polls that outlast the round: a stock leader whose poll ends in it may forget that it joined.
-    group = consumer_group(topic_factory(6), [assignor], settings=QUICK, poll_ms=10_000)
+    # Polls that outlast sessions and the round: a stock leader whose poll ends in it may forget that it joined.
+    session = {"session_timeout_ms": 4000}
+    group = consumer_group(topic_factory(6), [assignor], settings=session, poll_ms=20_000)
     lost = [group.join(name) for name in "ab"]
-    session = {"session_timeout_ms": 45_000}
-    doorstop = group.join("doorstop", topics=re.compile(topic_factory(1)), settings=session)
+    longer = {"session_timeout_ms": 45_000}
+    doorstop = group.join("doorstop", topics=re.compile(topic_factory(1)), settings=longer)
     assert {len(owned) for name, owned in group.wait_stable().assignments.items() if name in "ab"} == {3}
     for member in lost:
         member.freeze()

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from aiokafka.structs import TopicPartition
 
-_LONGEST_WAIT_MS = 40_000  # aiokafka's `request_timeout_ms` unless told otherwise
-
 
 class CooperativeConsumer(AIOKafkaConsumer):
     """An AIOKafkaConsumer that keeps its partitions through a rebalance (KIP-429).
@@ -46,7 +44,6 @@ class CooperativeConsumer(AIOKafkaConsumer):
 
     Raises:
         KafkaConfigurationError: Two strategies have one name.
-        ValueError: A rebalance may last longer than a request.
     """
 
     def __init__(
@@ -56,13 +53,6 @@ class CooperativeConsumer(AIOKafkaConsumer):
         **settings: Any,
     ) -> None:
         chosen = _chosen(partition_assignment_strategy)
-        rebalance = settings.get("rebalance_timeout_ms") or settings.get("session_timeout_ms", 10_000)
-        request = settings.get("request_timeout_ms", _LONGEST_WAIT_MS)
-        if request <= rebalance:
-            raise ValueError(
-                f"request_timeout_ms={request} must be longer than rebalance_timeout_ms={rebalance}:"
-                " a JoinGroup is answered when all members have joined"
-            )
         super().__init__(partition_assignment_strategy=chosen, **settings)
         self._cooperative = self._group_id is not None and all(map(_is_cooperative, chosen))
         if self._cooperative:

@@ -40,6 +40,9 @@ A second round begins as soon as somebody has revoked. By the next regular heart
 it a second later; with these it did after 60 to 120 ms (heartbeats 1 s apart, measured).
 """
 
+GRACE: Final = 5.0
+"""Seconds after the rebalance timeout in which a JoinGroup must be answered (as Java's client has it)."""
+
 FENCED_INSTANCE_ID: Final = 82
 """Kafka's error code, which aiokafka does not know."""
 
@@ -86,8 +89,14 @@ class Coordinator(GroupCoordinator):
         """As `_send_req`, on a connection of its own."""
         if self.coordinator_id is None:
             raise errors.GroupCoordinatorNotAvailableError
+        node = self.coordinator_id
         try:
-            return await self._client.send(self.coordinator_id, request, group=JOINING)
+            if await self._client.ready(node, group=JOINING):
+                # It is answered when all have joined: `request_timeout_ms` may be over before.
+                connection = self._client._conns[node, JOINING]  # noqa: SLF001
+                longest = self._rebalance_timeout_ms / 1000 + GRACE
+                connection._request_timeout = max(connection._request_timeout, longest)  # noqa: SLF001
+            return await self._client.send(node, request, group=JOINING)
         except errors.KafkaError as error:
             log.warning("%s was not answered: %s", type(request).__name__, error)
             self.coordinator_dead()

@@ -8,7 +8,9 @@ and delivered throughout it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka.consumer.subscription_state import (
@@ -22,7 +24,7 @@ from aiokafka.errors import IllegalStateError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
 log = logging.getLogger(__name__)
 
@@ -165,6 +167,17 @@ class LastingState(SubscriptionState):
         """Those that the application has paused."""
         states = {one: self._assigned_state(one) for one in self.assigned_partitions()}
         return {one for one, state in states.items() if getattr(state, "paused_by_user", state.paused)}
+
+    @contextlib.contextmanager
+    def fetch_context(self) -> Iterator[None]:
+        """Around a call that waits for records; aiokafka never ends it for one that is cancelled."""
+        self._fetch_count += 1
+        try:
+            yield
+        finally:
+            self._fetch_count -= 1
+            if self._fetch_count == 0:
+                self._last_fetch_ended = time.monotonic()
 
     @property
     def lasting(self) -> LastingAssignment | None:

@@ -18,7 +18,13 @@ TRIED: Final = ("0.13", "0.14")
 _INSTALL: Final = "pip install 'kafka-assignors[aiokafka]'"
 
 RELIED_ON: Final = {
-    "aiokafka.client": ("AIOKafkaClient.send", "AIOKafkaClient._maybe_wait_metadata"),
+    "aiokafka.client": (
+        "AIOKafkaClient.ready",
+        "AIOKafkaClient.send",
+        "AIOKafkaClient._get_conn",
+        "AIOKafkaClient._maybe_wait_metadata",
+    ),
+    "aiokafka.conn": ("AIOKafkaConnection.__init__", "AIOKafkaConnection.send"),
     "aiokafka.consumer.consumer": (
         "AIOKafkaConsumer.__init__",
         "AIOKafkaConsumer.start",
@@ -78,6 +84,7 @@ RELIED_ON: Final = {
         "SubscriptionState._change_subscription",
         "SubscriptionState._assigned_state",
         "SubscriptionState.assign_from_subscribed",
+        "SubscriptionState.fetch_context",
         "SubscriptionState.paused_partitions",
         "SubscriptionState.unsubscribe",
         "Subscription.__init__",

@@ -17,7 +17,7 @@ from kafka_assignors.assignors._host import calls
 from kafka_assignors.assignors._sent import AllMembers, MembersReader, takes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 _PERFORMS: Final = "_perform_assignment"
 
@@ -69,7 +69,7 @@ class Strategy:
     def __repr__(self) -> str:
         return f"<{type(self.assignor).__name__} for aiokafka>"
 
-    def metadata(self, topics: Sequence[str]) -> bytes:
+    def metadata(self, topics: Collection[str]) -> bytes:
         """What this member tells the leader, as a ConsumerProtocolSubscription v3.
 
         Raises:

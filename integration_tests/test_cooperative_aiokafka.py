@@ -1,0 +1,515 @@
+"""Groups of aiokafka's consumers with our strategies: our cooperative consumer, and aiokafka's own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import CommitFailedError, IllegalStateError
+from kafka.admin import KafkaAdminClient, MemberToRemove
+
+from integration_tests.support.aio_members import Member, Members, partition, reading, run, until
+from integration_tests.support.patience import QUICK
+from kafka_assignors import (
+    CooperativeStickyAssignor,
+    RandomAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+)
+from kafka_assignors._timelines.events import AssignmentReceived, Lost, Revoked
+from kafka_assignors.aio import CooperativeConsumer, FencedInstanceIdError, strategies
+from kafka_assignors.planners import plan_exact
+from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, grow_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    MakeGroup = Callable[..., ConsumerGroup]
+
+
+def revoked_in_vain(group: ConsumerGroup) -> dict[str, list[str]]:
+    """What members revoked though their next assignment had it."""
+    found: dict[str, list[str]] = {}
+    for name in group.members:
+        events = group.timeline.of(Revoked, AssignmentReceived, member=name)
+        for event, after in pairwise(events):
+            if isinstance(event, Revoked) and isinstance(after, AssignmentReceived):
+                kept = event.partitions & after.partitions
+                if kept:
+                    found.setdefault(name, []).append(str(event))
+    return found
+
+
+# In processes of their own
+
+
+def test_staying_partitions_are_never_revoked_as_members_come_crash_freeze_and_leave(
+    topic: str, consumer_group: MakeGroup, kafka_cluster: Cluster
+) -> None:
+    group = consumer_group(topic, [CooperativeStickyAssignor], client="aiokafka")
+    with Load(kafka_cluster, topic) as load:
+        for name in "abcd":
+            group.join(name, settings=QUICK if name in "bd" else None)
+            group.wait_stable()
+        group.members["b"].crash()
+        group.wait_stable(expect={"a": 2, "c": 2, "d": 2})
+        group.members["d"].freeze()
+        group.wait_stable(expect={"a": 3, "c": 3})
+        group.members["d"].thaw()
+        group.wait_stable(expect={"a": 2, "c": 2, "d": 2})
+        grow_topic(kafka_cluster, topic, 9)
+        group.wait_stable(expect={"a": 3, "c": 3, "d": 3})
+        group.members["a"].leave()
+        group.wait_stable()
+        load.stop()
+        group.wait_consumed(load)
+    assert revoked_in_vain(group) == {}
+    assert [event.member for event in group.timeline.of(Lost)] == ["d"]
+    assert group.timeline.missing(load.produced) == {}
+    assert group.timeline.double_assigned() == {}
+    assert group.timeline.overlaps("generation") == ()
+    # The frozen one could not know.
+    assert {overlap.members[0] for overlap in group.timeline.overlaps()} <= {"d"}
+
+
+# On the test's event loop
+
+
+def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_broker: Cluster) -> None:
+    topic = create_topic(proxied_broker, 6)
+
+    async def scenario() -> None:
+        members = Members.on(proxied_broker, topic, proxied=True)
+        a = members.member("a", commits=True)
+        slow = members.member("slow", rebalance_timeout_ms=35_000)
+        late = members.member("late")
+        async with reading(a, slow):
+            await members.settled({"a": 3, "slow": 3})
+            generation, told = a.generation, len(a.told)
+            cut = proxied_broker.network.half_open(client="slow")
+            starting = asyncio.create_task(late.consumer.start())
+            await until(lambda: a.joining, "a to join again")
+            before = a.count
+            await until(lambda: a.count >= before + 50, "records in the midst of the rebalance")
+            consumed = {partition(topic, number): a.read[number][-1] + 1 for number in a.has}
+            await a.consumer.commit(consumed)
+            # The rebalance was on all the time, and nobody was told anything.
+            assert (a.joining, a.generation, a.told[told:]) == (True, generation, [])
+            cut.heal()
+            await starting
+            try:
+                late.starts_to_read()
+                await members.settled({"a": 2, "slow": 2, "late": 2})
+            finally:
+                await late.__aexit__()
+        assert a.refused == []
+        assert a.kinds("lost") == slow.kinds("lost") == []
+        assert [len(one) for one in a.kinds("revoked")] == [3, 1]
+
+    with Load(proxied_broker, topic, rate=200):
+        run(scenario())
+
+
+def slow_planner(gate: threading.Event) -> Any:
+    def plan(group: Any) -> Any:
+        gate.wait(60)
+        return plan_exact(group)
+
+    return plan
+
+
+@pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
+def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
+    leads: bool, topic: str, kafka_cluster: Cluster
+) -> None:
+    gate = threading.Event()
+    gate.set()
+
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        slow = [CooperativeStickyAssignor(planner=slow_planner(gate))]
+        a = members.member("a", partition_assignment_strategy=slow)
+        b, c = members.member("b"), members.member("c")
+        async with reading(a, b):
+            await members.settled({"a": 3, "b": 3})
+            committing = a if leads else b
+            await until(lambda: bool(committing.read), "records")
+            gate.clear()
+            generation = committing.generation
+            starting = asyncio.create_task(c.consumer.start())
+            await until(lambda: committing.generation > generation, "the next generation")
+            number = next(iter(committing.has & committing.read.keys()))
+            offset = committing.read[number][-1] + 1
+            commit = asyncio.create_task(committing.consumer.commit({partition(topic, number): offset}))
+            # It was refused, as the group waits for its plan; the event loop runs on.
+            done, _ = await asyncio.wait([commit], timeout=1)
+            assert (done, committing.joining) == (set(), True)
+            gate.set()
+            await commit
+            await starting
+            try:
+                c.starts_to_read()
+                await members.settled({"a": 2, "b": 2, "c": 2})
+                assert await a.consumer.committed(partition(topic, number)) == offset
+            finally:
+                await c.__aexit__()
+            # A second round for what was revoked, and no generation more.
+            assert a.generation == generation + 2
+        assert a.kinds("lost") == b.kinds("lost") == []
+
+    with Load(kafka_cluster, topic, rate=200):
+        run(scenario())
+
+
+def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_listener_is_done(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a, b = members.member("a"), members.member("b")
+        committed: list[int] = []
+        seen: list[int] = []
+
+        async def commit() -> None:
+            await a.consumer.commit()
+            committed.append(a.generation)
+
+        async def look() -> None:
+            for number in b.told[-1].partitions:
+                await b.consumer.position(partition(topic, number))
+            await asyncio.sleep(0.5)
+            seen.append(b.count)
+
+        a.hooks["revoked"] = commit
+        b.hooks["assigned"] = look
+        async with reading(a):
+            await members.settled({"a": 6})
+            await until(lambda: len(a.read) == 6, "records of all partitions")
+            async with b:
+                b.starts_to_read()
+                await members.settled({"a": 3, "b": 3})
+                await until(lambda: b.count > 0, "records of the new ones")
+        assert len(committed) == 1
+        assert seen == [0, 0]  # in the first round it got nothing
+        # What a had read and committed, b does not get again.
+        for number in b.read.keys() & a.read.keys():
+            assert b.read[number][0] > a.read[number][-1]
+
+    with Load(kafka_cluster, topic, rate=200):
+        run(scenario())
+
+
+def test_nothing_of_a_staying_partition_comes_twice_and_pauses_and_seeks_stay(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a, b = members.member("a"), members.member("b")
+        async with reading(a):
+            await members.settled({"a": 6})
+            await until(lambda: len(a.read) == 6, "records of all partitions")
+            for number in range(6):
+                a.consumer.pause(partition(topic, number))
+            await asyncio.sleep(0.3)
+            positions = {number: await a.consumer.position(partition(topic, number)) for number in range(6)}
+            a.consumer.seek(partition(topic, 0), 1)
+            positions[0] = 1
+            async with b:
+                b.starts_to_read()
+                await members.settled({"a": 3, "b": 3})
+                assert {one.partition for one in a.consumer.paused()} == a.has
+                for number in a.has:
+                    assert await a.consumer.position(partition(topic, number)) == positions[number]
+                gone = next(number for number in range(6) if number not in a.has)
+                with pytest.raises(IllegalStateError):
+                    await a.consumer.position(partition(topic, gone))
+                with pytest.raises(IllegalStateError):
+                    a.consumer.seek(partition(topic, gone), 0)
+                before = {number: len(offsets) for number, offsets in a.read.items()}
+                for number in a.has:
+                    a.consumer.resume(partition(topic, number))
+                staying = sorted(a.has)
+                await until(
+                    lambda: all(len(a.read[number]) > before[number] for number in staying), "records again"
+                )
+                for number in staying:
+                    offsets = a.read[number]
+                    expected = list(range(len(offsets) - before[number]))
+                    first = positions[number]
+                    assert offsets[before[number] :] == [first + one for one in expected]
+
+    with Load(kafka_cluster, topic, rate=200):
+        run(scenario())
+
+
+def test_a_batch_of_which_a_partition_has_gone_is_committed_but_for_that(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a, b = members.member("a"), members.member("b")
+        async with reading(a):
+            await members.settled({"a": 6})
+            async with b:
+                b.starts_to_read()
+                await members.settled({"a": 3, "b": 3})
+                generation = a.generation
+                offsets = {partition(topic, number): 7 for number in range(6)}
+                with pytest.raises(
+                    CommitFailedError, match="revoked meanwhile, so not committed: "
+                ) as caught:
+                    await a.consumer.commit(offsets)
+                assert str(caught.value).count(topic) == 3
+                for number in range(6):
+                    committed = await a.consumer.committed(partition(topic, number))
+                    assert committed == (7 if number in a.has else None)
+                assert a.generation == generation
+                with pytest.raises(IllegalStateError, match="is not assigned"):
+                    await a.consumer.commit({partition(topic, 17): 1})
+
+    run(scenario())
+
+
+def expelled(cluster: Cluster, members: Members, member: Member) -> None:
+    admin: Any = KafkaAdminClient(**cluster.access.kafka_python())
+    try:
+        removed = MemberToRemove(member_id=member.consumer._coordinator.member_id)
+        admin.remove_group_members(members.group_id, [removed])
+    finally:
+        admin.close()
+
+
+def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a, b = members.member("a"), members.member("b")
+        async with reading(a, b):
+            await members.settled({"a": 3, "b": 3})
+            before, count = b.has, {}
+
+            async def counted() -> None:
+                count[b.told[-1].kind] = b.count
+
+            b.hooks = {"lost": counted, "assigned": counted}
+            await asyncio.to_thread(expelled, kafka_cluster, members, b)
+            await until(lambda: bool(b.kinds("lost")), "b to hear")
+            await members.settled({"a": 3, "b": 3})
+            assert b.kinds("lost") == [before]
+            # Nothing came between the loss and the next assignment.
+            assert count["lost"] == count["assigned"]
+            read = b.count
+            await until(lambda: b.count > read, "records again")
+        assert a.kinds("lost") == []
+
+    with Load(kafka_cluster, topic, rate=200):
+        run(scenario())
+
+
+def test_a_member_that_does_not_poll_leaves_and_hears_that_it_lost_when_it_polls_again(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a = members.member("a")
+        b = members.member("b", max_poll_interval_ms=3000)
+        async with reading(a, b):
+            await members.settled({"a": 3, "b": 3})
+            before = b.has
+            await b.stops_to_read()
+            await members.settled({"a": 6})
+            assert b.kinds("lost") == []
+            b.starts_to_read()
+            await members.settled({"a": 3, "b": 3})
+            assert b.kinds("lost") == [before]
+            read = b.count
+            await until(lambda: b.count > read, "records again")
+
+    with Load(kafka_cluster, topic, rate=200):
+        run(scenario())
+
+
+def test_a_static_member_comes_back_without_a_rebalance_and_a_second_one_ends_the_first(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a = members.member("a", group_instance_id="one")
+        b = members.member("b", group_instance_id="two")
+        async with reading(a):
+            async with reading(b):
+                await members.settled({"a": 3, "b": 3})
+                generation, had = a.generation, b.has
+            again = members.member("again", group_instance_id="two")
+            async with reading(again):
+                await members.settled({"a": 3, "again": 3})
+                assert (a.generation, again.has) == (generation, had)
+                assert len(a.kinds("revoked")) == 1
+                usurper = members.member("usurper", group_instance_id="two")
+                async with reading(usurper):
+                    await until(lambda: again.error is not None, "the first holder's error")
+                    assert isinstance(again.error, FencedInstanceIdError)
+                    assert "another consumer has joined" in str(again.error)
+                    assert "as 'two': give each consumer a group_instance_id of its own" in str(again.error)
+                    assert again.kinds("lost") == [had]
+                    assert usurper.has == had
+
+    run(scenario())
+
+
+def test_lists_and_patterns_change_without_revoking_what_stays(kafka_cluster: Cluster) -> None:
+    one = create_topic(kafka_cluster, 2)
+    two = create_topic(kafka_cluster, 2, name=f"{one}-two")
+
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, one)
+        a = members.member("a")
+        async with reading(a):
+            await members.settled({"a": 2})
+            a.consumer.subscribe([one, two], listener=a)
+            await until(lambda: len(a.consumer.assignment()) == 4, "both topics")
+            assert a.kinds("revoked") == []
+            a.consumer.subscribe([two], listener=a)
+            await until(lambda: len(a.consumer.assignment()) == 2, "one topic")
+            assert [len(told) for told in a.kinds("revoked")] == [2]
+            assert {tp.topic for tp in a.consumer.assignment()} == {two}
+            a.consumer.unsubscribe()
+            await until(lambda: not a.consumer.assignment(), "nothing")
+            a.consumer.subscribe(pattern=f"^{one}.*", listener=a)
+            await until(lambda: len(a.consumer.assignment()) == 4, "all that match")
+            create_topic(kafka_cluster, 1, name=f"{one}-three")
+            await until(lambda: len(a.consumer.assignment()) == 5, "a new topic")
+            assert [len(told) for told in a.kinds("revoked")] == [2]
+            assert a.kinds("lost") == []
+
+    run(scenario())
+
+
+def test_many_consumers_of_one_process_share_a_topic(kafka_cluster: Cluster) -> None:
+    topic = create_topic(kafka_cluster, 40)
+
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        many = [members.member(f"m{number}") for number in range(20)]
+        await asyncio.gather(*(member.consumer.start() for member in many))
+        for member in many:
+            member.starts_to_read()
+        await members.settled(dict.fromkeys(members.made, 2))
+        await asyncio.gather(*(member.__aexit__() for member in many))
+
+    run(scenario())
+
+
+def test_two_rolling_restarts_lead_from_range_to_cooperative(topic: str, kafka_cluster: Cluster) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        both = [CooperativeStickyAssignor, RangeAssignor]
+
+        async def restarted(name: str, listed: list[Any]) -> None:
+            await members.made[name].__aexit__()
+            member = members.member(name, partition_assignment_strategy=listed)
+            await member.__aenter__()
+            member.starts_to_read()
+            await members.settled({"a": 3, "b": 3})
+
+        for name in "ab":
+            member = members.member(
+                name, AIOKafkaConsumer, partition_assignment_strategy=strategies(RangeAssignor)
+            )
+            await member.__aenter__()
+            member.starts_to_read()
+        await until(lambda: all(len(one.has) == 3 for one in members.made.values()), "range")
+        for name in "ab":
+            await restarted(name, both)
+            assert not members.made[name].consumer._cooperative
+        for name in "ab":
+            await restarted(name, both[:1])
+            assert members.made[name].consumer._cooperative
+        for member in members.made.values():
+            assert member.error is None
+            await member.__aexit__()
+
+    with Load(kafka_cluster, topic, rate=100):
+        run(scenario())
+
+
+# aiokafka's own consumer
+
+
+@pytest.mark.parametrize(
+    "assignor", [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor, RandomAssignor]
+)
+def test_aiokafkas_consumer_takes_every_exclusive_strategy(
+    assignor: Any, topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+
+        def made(name: str) -> Member:
+            return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=strategies(assignor))
+
+        a, b = made("a"), made("b")
+        async with a:
+            assert a.has == frozenset(range(6))
+            async with b:
+                await until(lambda: a.has | b.has == frozenset(range(6)) and not a.has & b.has, "all owned")
+                if assignor is not RandomAssignor:
+                    assert (len(a.has), len(b.has)) == (3, 3)
+            await until(lambda: a.has == frozenset(range(6)), "all owned by a")
+
+    run(scenario())
+
+
+def test_aiokafkas_consumer_keeps_what_it_had_and_its_loop_runs_while_it_plans(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    gate = threading.Event()
+    gate.set()
+
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+
+        def made(name: str, **options: Any) -> Member:
+            chosen = strategies(StickyAssignor(**options))
+            return members.member(name, AIOKafkaConsumer, partition_assignment_strategy=chosen)
+
+        a, b, c = made("a", planner=slow_planner(gate)), made("b"), made("c")
+        async with a, b:
+            await until(lambda: len(a.has) == len(b.has) == 3, "three each")
+            before = a.has, b.has
+            gate.clear()
+            generation, ticks = a.generation, 0
+            starting = asyncio.create_task(c.consumer.start())
+            await until(lambda: a.generation > generation, "a to lead")
+            heartbeats = a.consumer._coordinator._heartbeat_task
+            await until(lambda: a.consumer._coordinator._heartbeat_task is not heartbeats or True, "the loop")
+            for ticks in range(20):  # noqa: B007 - that it is reached is what counts
+                await asyncio.sleep(0.01)
+            assert ticks == 19
+            assert a.consumer._coordinator._heartbeat_task is not None
+            gate.set()
+            await starting
+            await until(lambda: [len(one.has) for one in (a, b, c)] == [2, 2, 2], "two each")
+            assert len(a.has & before[0]) == len(b.has & before[1]) == 2
+            await c.__aexit__()
+
+    run(scenario())
+
+
+def test_cooperative_consumers_need_no_more_than_a_topic(topic: str, kafka_cluster: Cluster) -> None:
+    async def scenario() -> None:
+        servers = ",".join(kafka_cluster.bootstrap_servers)
+        async with CooperativeConsumer(topic, bootstrap_servers=servers, group_id=topic) as consumer:
+            assert len(consumer.assignment()) == 6
+            with Load(kafka_cluster, topic, rate=100):
+                async for record in consumer:
+                    assert record.topic == topic
+                    break
+
+    run(scenario())
