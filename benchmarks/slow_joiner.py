@@ -47,8 +47,8 @@ _PAGE: Final = """\
 `python -m benchmarks.slow_joiner --runs {runs}`: three members share {partitions} partitions with {rate}
 records a second, and commit after each poll. One stands still for {slow:g} s in the midst of a rebalance.
 *waits* is the longest time between two records of a partition that stays with another member, in seconds, in
-each run; *revoked* how many of these were revoked all the same, *refused* how many commits failed, *twice* how
-many records were read twice.
+each run; *revoked* how many of these were revoked all the same, *refused* how many commits failed, *twice*
+how many records were read twice.
 
 ![the longest wait of each](slow_joiner.svg)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,10 +24,13 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors._common.waiting import wait_until
 from kafka_assignors._timelines.events import AssignmentReceived, Lost, Revoked
 from kafka_assignors.aio import CooperativeConsumer, FencedInstanceIdError, strategies
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, grow_topic
+from kafka_assignors.testing._groups.stability import describe
+from kafka_assignors.testing._topics import admin_client, existing_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -513,3 +519,40 @@ def test_cooperative_consumers_need_no_more_than_a_topic(topic: str, kafka_clust
                     break
 
     run(scenario())
+
+
+def without(admin: Any, group_id: str) -> list[str]:
+    """The group, if nobody in it has partitions."""
+    return [] if any(describe(admin, group_id).assignments.values()) else [group_id]
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "aiokafka.md"
+
+
+def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
+    admin = admin_client(kafka_cluster)
+    if "orders" not in existing_partitions(admin):
+        create_topic(kafka_cluster, 6, name="orders")
+    listings = re.findall(
+        r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    names: dict[str, Any] = {}
+    for code in listings:
+        exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102 - the page is ours
+    servers = ",".join(kafka_cluster.bootstrap_servers)
+
+    async def scenario() -> None:
+        services = [names["service"](servers), names["cooperative_service"](servers)]
+        tasks = [asyncio.create_task(service) for service in services]
+        try:
+            for group_id in ("billing", "shipping"):
+                joined = partial(without, admin, group_id)
+                await asyncio.to_thread(wait_until, joined, 120, "the services to join")
+            assert [task.done() for task in tasks] == [False, False]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    with Load(kafka_cluster, "orders", rate=50):
+        run(scenario())

@@ -50,6 +50,14 @@ def test_the_demo_tells_each_rebalance_and_loses_nothing(kafka_cluster: Any) -> 
     assert run["longest_not_consumed_seconds"] > 2
 
 
+def test_the_demo_tells_the_same_story_with_aiokafka(kafka_cluster: Any) -> None:
+    servers = ",".join(kafka_cluster.bootstrap_servers)
+    (run,), _ = run_demo("--bootstrap-servers", servers, "--client", "aiokafka")
+    assert (run["assignor"], run["ok"], run["lost"], run["owned_twice"]) == ("cooperative-sticky", True, 0, 0)
+    assert run["produced"] == run["consumed"] > 500
+    assert run["moves"] == run["least_moves"] == 2
+
+
 def test_strategies_are_compared_in_one_table(kafka_cluster: Any) -> None:
     runs, shown = run_demo(
         *("--bootstrap-servers", ",".join(kafka_cluster.bootstrap_servers)),

@@ -19,7 +19,7 @@ def all_members_lost_at_once(
     Returns:
         The group, and how many of the six partitions that one round gave to somebody.
     """
-    # Polls that outlast sessions and the round: a stock leader whose poll ends in it may forget that it joined.
+    # Polls that outlast sessions and the round: a stock leader whose poll ends in it may forget its join.
     session = {"session_timeout_ms": 4000}
     group = consumer_group(topic_factory(6), [assignor], settings=session, poll_ms=20_000)
     lost = [group.join(name) for name in "ab"]

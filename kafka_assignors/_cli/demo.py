@@ -4,7 +4,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -27,11 +27,13 @@ from kafka_assignors.testing import (
     grow_topic,
     kafka_cluster,
 )
+from kafka_assignors.testing._groups.clients import ClientUnavailableError, load as load_client
 
 if TYPE_CHECKING:
     from kafka import TopicPartition
 
     from kafka_assignors._timelines.rebalances import Holdings
+    from kafka_assignors.testing._groups.clients import ClientName
 
 TOPICS: Final = {"orders": 6, "payments": 4}
 """Topics and their partitions to begin with."""
@@ -51,11 +53,20 @@ GIVEN_SESSION_TIMEOUT_MS: Final = 6000
 
 ERRORS: Final = Errors()
 
+UNAVAILABLE: Final = (
+    BrokerDiedError,
+    ClientUnavailableError,
+    ClusterUnavailableError,
+    GroupNotStableError,
+    JarsUnavailableError,
+)
+
 
 def demo(
     *,
     assignor: Sequence[str] | None,
     compare: bool,
+    client: str,
     bootstrap_servers: str | None,
     heartbeat_interval_ms: int,
     as_json: bool,
@@ -68,6 +79,7 @@ def demo(
     console = Console(stderr=as_json)
     runs = []
     try:
+        load_client(cast("ClientName", client))
         with ExitStack() as stack:
             began = time.monotonic()
             cluster = stack.enter_context(kafka_cluster(bootstrap=bootstrap_servers))
@@ -81,10 +93,10 @@ def demo(
                 "session_timeout_ms": max(least, 3 * heartbeat_interval_ms),
             }
             for name in assignor or (COMPARED if compare else ["cooperative-sticky"]):
-                run = _run(name, ASSIGNORS[name], cluster.bootstrap_servers, settings, console)
+                run = _run(name, client, cluster.bootstrap_servers, settings, console)
                 runs.append(run)
                 show_run(console, run)
-    except (ClusterUnavailableError, JarsUnavailableError, BrokerDiedError, GroupNotStableError) as error:
+    except UNAVAILABLE as error:
         console.print(Text.assemble((type(error).__name__, "red"), f": {error}"))
         return 1
     if len(runs) > 1:
@@ -95,7 +107,7 @@ def demo(
 
 
 def _run(
-    name: str, path: str, bootstrap_servers: list[str], settings: Mapping[str, int], console: Console
+    name: str, client: str, bootstrap_servers: list[str], settings: Mapping[str, int], console: Console
 ) -> DemoRun:
     console.rule(f"[bold]{name}")
     with ExitStack() as stack:
@@ -105,7 +117,8 @@ def _run(
             ConsumerGroup(
                 bootstrap_servers,
                 list(topics.values()),
-                [path],
+                [ASSIGNORS[name]],
+                client=client,
                 group_id=f"demo-{name}-{uuid.uuid4().hex[:8]}",
                 settings=settings,
             )

@@ -18,6 +18,9 @@ ASSIGNORS: Final = {
 COMPARED: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """The strategies that --compare runs where none is named."""
 
+CLIENTS: Final = ("kafka-python", "aiokafka")
+"""The clients that take these assignors."""
+
 
 def add_demo(commands: Any) -> None:
     """Add the command."""
@@ -44,6 +47,12 @@ def add_demo(commands: Any) -> None:
         "--compare",
         action="store_true",
         help=f"run several strategies and print one table (default: {', '.join(COMPARED)})",
+    )
+    parser.add_argument(
+        "--client",
+        choices=CLIENTS,
+        default=CLIENTS[0],
+        help=f"what members are made of: {' or '.join(CLIENTS)} (default: %(default)s)",
     )
     parser.add_argument(
         "--bootstrap-servers",

@@ -43,6 +43,12 @@ it a second later; with these it did after 60 to 120 ms (heartbeats 1 s apart, m
 GRACE: Final = 5.0
 """Seconds after the rebalance timeout in which a JoinGroup must be answered (as Java's client has it)."""
 
+_OVERTAKEN: Final = (
+    errors.IllegalGenerationError,
+    errors.RebalanceInProgressError,
+    errors.UnknownMemberIdError,
+)
+
 FENCED_INSTANCE_ID: Final = 82
 """Kafka's error code, which aiokafka does not know."""
 
@@ -60,6 +66,7 @@ class Coordinator(GroupCoordinator):
         cooperative: Whether members keep their partitions through a rebalance.
         leads_beside_the_loop: Plans in a thread.
         joining: Whether a JoinGroup or SyncGroup is on its way.
+        syncing: Whether the group has a new generation, and waits for its plan.
     """
 
     cooperative = False
@@ -69,6 +76,7 @@ class Coordinator(GroupCoordinator):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.joining = False
+        self.syncing = False
         self._fenced = False
         super().__init__(*args, **settings)
 
@@ -83,6 +91,7 @@ class Coordinator(GroupCoordinator):
             return SimpleNamespace(error_code=0)
         answer = await self._send_join(request)
         self._fenced = answer.error_code == FENCED_INSTANCE_ID
+        self.syncing = isinstance(request, JoinGroupRequest) and answer.error_code == 0
         return answer
 
     async def _send_join(self, request: Any) -> Any:
@@ -118,7 +127,7 @@ class Coordinator(GroupCoordinator):
 
     def _joined(self) -> None:
         """No request is on its way any more."""
-        self.joining = False
+        self.joining = self.syncing = False
 
     def reset_generation(self) -> None:
         """As aiokafka's; a static member goes on by its member id, so that it hears whether it is fenced.
@@ -340,6 +349,10 @@ class CooperativeCoordinator(Coordinator):
 
     # Commits ---------------------------------------------------------------------------------------------
 
+    def sends_again(self, error: Exception) -> bool:
+        """Whether a commit that failed with this will be sent once more, as a rebalance came in between."""
+        return isinstance(error, _OVERTAKEN) and self.generation >= 0
+
     def _was_overtaken(self) -> bool:
         """Whether the present commit's failure says no more than that a rebalance came in between."""
         sent_in = _SENT_IN.get()
@@ -374,6 +387,8 @@ class CooperativeCoordinator(Coordinator):
     async def _commit(self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         revoked: set[TopicPartition] = set()
         while True:
+            if self.syncing:  # it would be refused
+                await self._not_joining.wait()
             sent_in = self.generation, self.joining
             try:
                 await super().commit_offsets(assignment, offsets)

@@ -15,7 +15,7 @@ from typing import Final
 LONGEST: Final = 0.25
 """Seconds. Where tests have failed, each half second had a stall of 0.33 to 1.1 s."""
 
-LONGEST_IN_A_TEST: Final = 1.0
+LONGEST_IN_A_TEST: Final = 0.5
 """Seconds. What fails while the machine stood still for longer is no verdict on the code."""
 
 _LOOK: Final = 0.5

@@ -58,7 +58,7 @@ def test_a_group_that_fell_apart_in_a_stall_is_left_out_and_listed(
     result.assert_outcomes(failed=2, skipped=1)
     result.stdout.fnmatch_lines(
         [
-            "1 more failed while they stood still for more than 1.0 s:",
+            "1 more failed while they stood still for more than 0.5 s:",
             "  1.9 s: test_of_a_group: AssertionError: two owners",
             "they count with --whole, or if their files are named",
         ]

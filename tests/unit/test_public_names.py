@@ -11,6 +11,7 @@ PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
 PROMISED = [
     "kafka_assignors",
+    "kafka_assignors.aio",
     "kafka_assignors.assignors",
     "kafka_assignors.coordinator",
     "kafka_assignors.history",

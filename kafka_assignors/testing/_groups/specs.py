@@ -132,8 +132,8 @@ def _assignor(spec: AssignorSpec, client: str) -> str | tuple[str, dict[str, Any
         spec = (spec["class"], spec.get("options", {}))
     target, options = spec if isinstance(spec, tuple) else (spec, {})
     foreign = client in MODULES and client != "kafka-python"
-    if client == "aiokafka" and isinstance(target, type) and _is_ours(target):
-        return path_of(target), dict(options)
+    if client == "aiokafka" and (":" in target if isinstance(target, str) else _is_ours(target)):
+        return target if isinstance(target, str) else path_of(target), dict(options)
     if not isinstance(target, str):
         if not foreign:
             return path_of(target), dict(options)

@@ -19,6 +19,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.errors import KafkaError
 
 from kafka_assignors.aio import CooperativeConsumer, strategies
+from kafka_assignors.aio._coordinator import CooperativeCoordinator
 from kafka_assignors.aio._strategies import Strategy
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 from kafka_assignors.testing._groups.clients import (
@@ -199,7 +200,14 @@ class Observed:
 
         async def observed(assignment: Any, offsets: Any) -> Any:
             positions = {(one.topic, one.partition): at.offset for one, at in offsets.items()}
-            return await self._commits.follow(send(assignment, offsets), positions)
+            try:
+                result = await send(assignment, offsets)
+            except KafkaError as error:
+                if not isinstance(coordinator, CooperativeCoordinator) or not coordinator.sends_again(error):
+                    self._commits.failed(positions, error)
+                raise
+            self._commits.done(positions)
+            return result
 
         coordinator._do_commit_offsets = observed  # noqa: SLF001
 
