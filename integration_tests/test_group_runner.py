@@ -63,7 +63,7 @@ def test_a_member_has_begun_once_its_consumer_has_subscribed(topic: str, consume
     assert not member.begun
     member.release()
     group.wait_for(lambda: member.begun, what="a to subscribe")
-    assert kinds(group.timeline.events)[:2] == ["started", "subscribed"]
+    assert kinds(group.timeline.events)[:3] == ["started", "configured", "subscribed"]
 
 
 def test_what_is_not_consumed_is_said_to_be_in_the_log(
