@@ -14,7 +14,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.codec import NOT_SAID, UNREADABLE
 from kafka_assignors._wire.offsets_topic import RecordError, decode_assignment
-from tests.support.effort import million_steps
+from tests.support.effort import assert_takes
 from tests.support.wire import (
     ENTRIES,
     INT32,
@@ -245,7 +245,7 @@ class TestReadingPartitionLists:
         tracemalloc.stop()
         assert found == [REFUSED] * 50
         assert peak < 1_000_000
-        assert million_steps(lambda: read_lists(blobs, way)) < 100
+        assert_takes(lambda: read_lists(blobs, way), million_steps=100)
 
 
 class TestWritingPartitionLists:
@@ -581,7 +581,7 @@ class TestReadingSubscriptions:
         tracemalloc.stop()
         assert found == [None] * 50
         assert peak < 1_000_000
-        assert million_steps(lambda: read_subscriptions(blobs, way)) < 100
+        assert_takes(lambda: read_subscriptions(blobs, way), million_steps=100)
 
     @each_way
     def test_no_subscriptions(self, way: Any) -> None:
