@@ -64,9 +64,9 @@ class MemberSpec:
     recalls_joins: bool
 
     def changed(self, *, settings: Mapping[str, Any] | None = None, **others: Any) -> Self:
-        """The same with what is not None in place of its own, and with settings on top of its own."""
+        """The same with what is not None in place of its own, and with settings on top (see `on_top`)."""
         given = {name: value for name, value in others.items() if value is not None}
-        return replace(self, **given, settings={**self.settings, **(settings or {})})
+        return replace(self, **given, settings=on_top(self.settings, settings or {}))
 
     def config(self, group_id: str, name: str, *, instance_id: str | None, held: bool) -> WorkerConfig:
         """What the member's process or thread needs to know.
@@ -105,7 +105,7 @@ def usual_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def on_top(usual: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings on top of those for all groups, which are fewer for members of KIP-848."""
+    """Settings on top of those for all groups or for all members, which are fewer for members of KIP-848."""
     left_out = _OF_CLASSIC_GROUPS if is_by_epochs({**usual, **settings}) else ()
     return {**{name: value for name, value in usual.items() if name not in left_out}, **settings}
 

@@ -45,6 +45,18 @@ def test_settings_that_are_the_broker_s_are_no_member_s_by_epochs() -> None:
     assert config(changed).settings["session_timeout_ms"] == 1
 
 
+def test_a_member_by_epochs_leaves_out_what_its_group_sets_for_classic_ones() -> None:
+    changed = spec(settings={"session_timeout_ms": 45_000, "fetch_max_wait_ms": 2}).changed(
+        settings=BY_EPOCHS
+    )
+    assert config(changed).settings == {
+        "auto_offset_reset": "earliest",
+        "metadata_max_age_ms": 1000,
+        "fetch_max_wait_ms": 2,
+        **BY_EPOCHS,
+    }
+
+
 @pytest.mark.parametrize("settings", [{"group.protocol": "consumer"}, {"group_protocol": "CONSUMER"}])
 def test_the_protocol_is_known_in_each_spelling(settings: dict[str, str]) -> None:
     assert config(spec(settings=settings)).task().by_epochs
