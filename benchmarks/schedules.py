@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 from dataclasses import asdict, dataclass, replace
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +38,9 @@ MIXED: Final = tuple(CLIENTS)
 FIRST_SEED: Final = 1_000_000
 PART: Final = 25_000
 """Drawn schedules after which what was done is kept."""
+DEEP: Final = 5
+"""From so many steps on, all there are is run in parts: there are more than a million of 5."""
+DEEP_PART: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,9 @@ class Search:
         clients: What members are.
         count: How many schedules are drawn; 0 for all of three members of the first client.
         depth: Up to how many steps those have after the first join.
-        first: The seed of the first one drawn.
+        first: The seed of the first one drawn; of all there are, the number of the first one.
+        whole: Of a part of all there are: how many all are.
+        most: Of a part of all there are: how many at most are run.
     """
 
     strategy: str = "cooperative-sticky"
@@ -57,18 +62,32 @@ class Search:
     count: int = 0
     depth: int = 0
     first: int = FIRST_SEED
+    whole: int = 0
+    most: int = 0
 
     def schedules(self) -> Iterator[Schedule]:
         """The schedules."""
-        for depth in range(1, self.depth + 1):
-            yield from every(depth, client=self.clients[0], strategy=self.strategy)
+        if self.whole:
+            yield from islice(self._all(), self.first, self.first + self.most)
+        else:
+            yield from self._all()
         for seed in range(self.first, self.first + self.count):
             yield draw(seed, LENGTH, strategy=self.strategy, clients=self.clients)
 
+    def _all(self) -> Iterator[Schedule]:
+        for depth in range(1, self.depth + 1):
+            yield from every(depth, client=self.clients[0], strategy=self.strategy)
+
     def parts(self) -> Iterator[Search]:
         """The same in parts."""
-        if self.depth:
+        if 0 < self.depth < DEEP:
             yield self
+        elif self.depth:
+            # Shallower ones are a search of their own, which is done by then: they come first.
+            shallow = sum(1 for _ in replace(self, depth=self.depth - 1)._all())  # noqa: SLF001 - its own
+            whole = sum(1 for _ in self._all())
+            for first in range(shallow, whole, DEEP_PART):
+                yield replace(self, first=first, whole=whole, most=min(DEEP_PART, whole - first))
         for done in range(0, self.count, PART):
             yield replace(self, first=self.first + done, count=min(PART, self.count - done))
 
@@ -110,7 +129,11 @@ class Row:
     def joined(self, other: Row) -> Row:
         """One of both, of the same strategy and clients."""
         return Row(
-            search=replace(self.search, count=self.search.count + other.search.count),
+            search=replace(
+                self.search,
+                count=self.search.count + other.search.count,
+                most=self.search.most + other.search.most,
+            ),
             schedules=self.schedules + other.schedules,
             generations=self.generations + other.generations,
             by_others=self.by_others + other.by_others,
@@ -256,7 +279,15 @@ def _is_cooperative(row: Row) -> bool:
 
 def _line(row: Row) -> str:
     one = row.search
-    kind = f"{row.schedules:,}" if one.count else f"all {row.schedules:,} of up to {one.depth} steps"
+    if one.count:
+        kind = f"{row.schedules:,}"
+    elif one.whole:
+        # The first part is the first to be run, and begins behind those of fewer steps.
+        there_are = one.whole - one.first
+        part = f"all {there_are:,}" if row.schedules == there_are else f"{row.schedules:,} of {there_are:,}"
+        kind = f"{part} of {one.depth} steps"
+    else:
+        kind = f"all {row.schedules:,} of up to {one.depth} steps"
     return (
         f"| {one.strategy} | {' '.join(one.clients)} | {kind} | {row.generations:,} | {len(row.broken)}"
         f" | {row.by_others} | {row.longest_ms / 1000:g} | {row.most_rounds} | {row.seconds / 60:.1f} |"
