@@ -315,6 +315,21 @@ def test_who_keeps_a_group_rebalancing_is_named(topic: str, consumer_group: Make
     assert says("makes_a_consumer_for_each_batch", said)
 
 
+def test_who_keeps_its_consumer_keeps_a_group_as_it_is(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=services.commits_last, members=2)
+    stable = group.wait_stable()
+
+    def batches(member: str) -> int:
+        return len(group.timeline.of(Committed, member=member))
+
+    with Load(kafka_cluster, topic, rate=50) as load:
+        group.wait_for(lambda: all(batches(member) > 2 for member in group.members), what="batches of each")
+        load.stop()
+    group.timeline.assert_no_rebalance(after=stable.generation)
+
+
 def test_two_members_of_one_instance_id_are_named(topic: str, consumer_group: MakeGroup) -> None:
     group = consumer_group(topic, client=services.has_its_instance_id_from_a_file, members=1)
     group.wait_stable()
@@ -344,6 +359,20 @@ def test_who_works_for_longer_than_it_may_is_named_with_the_setting(
     # Others get its partitions when the 2 s are over, so the pause may be shorter than its work.
     said = message(partial(group.timeline.assert_paused_at_most, 1500, by="records"))
     assert says("works_too_long", said)
+
+
+def test_who_polls_while_it_works_stays_in_its_group(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    settings = {"max_poll_interval_ms": 2000}
+    group = consumer_group(topic, client=services.polls_while_it_works, members=2, settings=settings)
+    stable = group.wait_stable()
+    with Load(kafka_cluster, topic, rate=50) as load:
+        group.wait_for(lambda: group.timeline.of(Processed, member="m1"), what="the end of m1's long work")
+        load.stop()
+    group.wait_consumed(load)
+    assert not group.timeline.of(PolledLate)
+    group.timeline.assert_no_rebalance(after=stable.generation)
 
 
 def test_a_frozen_member_is_named_with_its_session_timeout(
@@ -378,6 +407,19 @@ def test_a_listener_that_takes_long_is_named(
     group.wait_consumed(load)
     said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS, by="records"))
     assert says("listens_too_long", said)
+
+
+def test_a_listener_that_leaves_it_to_a_thread_stops_nobody(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=services.tidies_up_behind, members=1)
+    with Load(kafka_cluster, topic, rate=50) as load:
+        group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
+        group.join("m2")
+        group.wait_stable()
+        load.stop()
+    group.wait_consumed(load)
+    group.timeline.assert_paused_at_most(ALLOWED_MS, by="records")
 
 
 def test_a_leader_that_plans_for_long_is_named(topic: str, consumer_group: MakeGroup) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import aiokafka
@@ -18,7 +20,7 @@ from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, Kaf
 from kafka_assignors import RangeAssignor
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
     from kafka_assignors import Group
     from kafka_assignors.testing import Seat
@@ -344,8 +346,33 @@ def works_too_long(seat: Seat) -> None:
     _consume(seat, consumer, batch_came=_Once() if seat.name == "m1" else _nothing)
 
 
+def polls_while_it_works(seat: Seat) -> None:
+    """Works in a thread, and polls on meanwhile with its partitions paused."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics)
+    takes_long = _Once() if seat.name == "m1" else _nothing
+
+    def work(records: Iterable[Any]) -> None:
+        takes_long()
+        seat.processed(*records)
+
+    waiting: list[Any] = []
+    with ThreadPoolExecutor(1) as thread:
+        while not seat.leaving:
+            waiting += consumer.poll(timeout_ms=_POLL_MS).values()
+            done = thread.submit(work, list(chain.from_iterable(waiting)))
+            waiting = []
+            while not done.done():
+                consumer.pause(*consumer.assignment())
+                # Partitions that are new come unpaused.
+                waiting += consumer.poll(timeout_ms=100).values()
+            done.result()
+            consumer.resume(*consumer.paused())
+    consumer.close()
+
+
 class _TidiesUp(ConsumerRebalanceListener):
-    def __init__(self, tidy_up: Callable[[], None]) -> None:
+    def __init__(self, tidy_up: Callable[[], object]) -> None:
         self._tidy_up = tidy_up
 
     def on_partitions_assigned(self, assigned: Any) -> None:
@@ -361,6 +388,15 @@ def listens_too_long(seat: Seat) -> None:
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics, listener=_TidiesUp(_Once()))
     _consume(seat, consumer)
+
+
+def tidies_up_behind(seat: Seat) -> None:
+    """Gives partitions up at once, and has a thread tidy up."""
+    consumer = _consumer(seat)
+    tidy_up = _Once()
+    with ThreadPoolExecutor(1) as thread:
+        consumer.subscribe(seat.topics, listener=_TidiesUp(lambda: thread.submit(tidy_up)))
+        _consume(seat, consumer)
 
 
 class SlowAssignor(RangeAssignor):
