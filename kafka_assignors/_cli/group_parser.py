@@ -17,7 +17,7 @@ RESTARTED: Final = (
 
 _EPILOG: Final = """\
 exit status: 0 done; 1 the cluster did not say, or --check and something is wrong; 2 a wrong command line, or
-no such group; 130 after Ctrl-C. More: docs/coordinator.md"""
+no such group; 130 after Ctrl-C, 143 after SIGTERM. More: docs/coordinator.md"""
 
 
 def add_group(commands: Any) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Final
 from kafka_assignors._cli.arguments import Check, add_client, add_command, add_commands, add_json, positive
 
 _EPILOG: Final = """\
-exit status: 0 done; 1 it could not be done; 2 a wrong command line, file or archive; 130 after Ctrl-C.
+exit status: 0 done; 1 it could not be done; 2 a wrong command line, file or archive; 130 after Ctrl-C,
+143 after SIGTERM.
 More: docs/history.md"""
 
 _AGO: Final = re.compile(r"(\d+)([smhdw])")

@@ -1,10 +1,14 @@
 """The command line: what there is to run, and what it was asked to do."""
 
 import argparse
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
+from types import FrameType
 from typing import Final
 
 from kafka_assignors._cli.arguments import Command, gather
@@ -32,25 +36,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The command line without the program's name; that of the process if None.
 
     Returns:
-        The exit status: 0 if all went well, 1 if not, 2 for a wrong command line or file, 130 after Ctrl-C.
+        The exit status: 0 if all went well, 1 if not, 2 for a wrong command line or file, 130 after Ctrl-C,
+        143 after SIGTERM.
     """
     options = _parser().parse_args(arguments)
     command: Command = options.command
     if command.check is not None:
         command.check(command.parser, options)
     del options.command
+    with _terminations() as terminated:
+        try:
+            return _run(command, options)
+        except KeyboardInterrupt:
+            print(f"interrupted{_AFTER_INTERRUPT.get(command.name, '')}", file=sys.stderr)
+            return 128 + (signal.SIGTERM if terminated.is_set() else signal.SIGINT)
+        except ImportError as error:
+            extra = command.name.partition(" ")[0]
+            if extra not in _EXTRAS:
+                raise
+            needs = (
+                f"needs {error.name}" if isinstance(error, ModuleNotFoundError) else f"cannot run: {error}"
+            )
+            print(f"kafka-assignors {extra} {needs}: pip install 'kafka-assignors[{extra}]'", file=sys.stderr)
+            return 1
+
+
+@contextmanager
+def _terminations() -> Iterator[threading.Event]:
+    """Whether there was a SIGTERM, which does what Ctrl-C would do at that moment.
+
+    Only the first does: `timeout` sends two, and the second must not interrupt the clean-up.
+    """
+    seen = threading.Event()
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        if seen.is_set():
+            return
+        seen.set()
+        interrupt = signal.getsignal(signal.SIGINT)  # a command may have a handler of its own, and Spark has
+        if not callable(interrupt):  # Ctrl-C is ignored, as in the background of a script
+            raise KeyboardInterrupt
+        interrupt(number, frame)
+
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield seen  # what SIGTERM does here is for others to say
+        return
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
-        return _run(command, options)
-    except KeyboardInterrupt:
-        print(f"interrupted{_AFTER_INTERRUPT.get(command.name, '')}", file=sys.stderr)
-        return 130
-    except ImportError as error:
-        extra = command.name.partition(" ")[0]
-        if extra not in _EXTRAS:
-            raise
-        needs = f"needs {error.name}" if isinstance(error, ModuleNotFoundError) else f"cannot run: {error}"
-        print(f"kafka-assignors {extra} {needs}: pip install 'kafka-assignors[{extra}]'", file=sys.stderr)
-        return 1
+        yield seen
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run(command: Command, options: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ the cluster is a running one, --bootstrap-servers, or what files say: --placemen
 JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute.
 
 exit status: 0 done; 1 the cluster did not do it, or no generator fits; 2 a wrong command line, a file that
-cannot be used, or a placement that cannot be; 130 after Ctrl-C. More: docs/placement.md"""
+cannot be used, or a placement that cannot be; 130 after Ctrl-C, 143 after SIGTERM. More: docs/placement.md"""
 
 
 def add_placement(commands: Any) -> None:
