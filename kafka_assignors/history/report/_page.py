@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -24,7 +24,7 @@ from kafka_assignors.history.report._strip_svg import bar_step, strip
 from kafka_assignors.history.report._timeline_svg import timeline, told
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from markupsafe import Markup
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 
 _LOG = logging.getLogger(__name__)
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +101,14 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
         if place < limits.groups:
             rows = what_if.get(history.group, ())
             parts[history.group] = _part(data, history, ranked[place], rows, limits=limits, place=place)
+    failed: dict[str, str] = {}
     listed = [
-        _overview_row(place, summary, what_if.get(summary.group, ()), parts.get(summary.group))
+        _row(place, summary, what_if.get(summary.group, ()), parts.get(summary.group), failed)
         for place, summary in enumerate(ranked[: limits.rows])
     ]
+    headline = _of_all(lambda groups: sentences.headline(groups, since, until), ranked, failed)
+    figures = _of_all(lambda groups: _figures(groups, _replayed(groups, what_if, places)), ranked, failed)
+    undrawn = [one.group for one in ranked if one.group in parts and parts[one.group].strip is None]
     hidden = ranked[limits.rows :]
     return (
         _environment()
@@ -111,13 +117,14 @@ def render(data: ReportData, *, limits: Limits | None = None) -> str:
             data=data,
             since=since,
             until=until,
-            headline=sentences.headline(ranked, since, until),
-            figures=_figures(data, what_if),
+            headline=headline,
+            figures=figures,
             rows=listed,
             hidden=hidden,
             hidden_rebalances=sum(one.rebalances for one in hidden),
             sections=[parts[one.group].html for one in ranked if one.group in parts],
-            undrawn=[one.group for one in ranked if one.group in parts and parts[one.group].strip is None],
+            undrawn=undrawn,
+            incomplete={group: why for group, why in failed.items() if group not in undrawn},
             without=len(ranked) - len(parts),
             step=words.duration(bar_step(since, until).total_seconds()),
             colours=range(COLOURS),
@@ -144,7 +151,7 @@ def _part(
     except Exception as error:  # noqa: BLE001 - whatever it is, it is of this group alone
         _LOG.exception("the report's part of group %r cannot be drawn", history.group)
         template = _environment().get_template("undrawn.html")
-        why = f"{type(error).__name__}: {error}"
+        why = _words_of(error)
         html = template.render(key=f"g{place + 1}", rank=place + 1, summary=summary, why=why)
         return _Part(html=html, strip=None, restarts=0)
 
@@ -202,6 +209,52 @@ def _section(
     )
 
 
+def _row(
+    place: int, summary: GroupSummary, rows: Sequence[WhatIf], part: _Part | None, failed: dict[str, str]
+) -> OverviewRow:
+    """A group's row; if that fails, without its reason and advice, and `failed` gets the group."""
+    try:
+        return _overview_row(place, summary, rows, part)
+    except Exception as error:  # noqa: BLE001 - as in `_part`
+        _note(failed, summary.group, error)
+        return OverviewRow(
+            rank=place + 1,
+            summary=summary,
+            anchor=None if part is None else f"g{place + 1}",
+            strip=None if part is None else part.strip,
+            reason="",
+            advice="",
+        )
+
+
+def _of_all(
+    make: Callable[[Sequence[GroupSummary]], _Made], groups: Sequence[GroupSummary], failed: dict[str, str]
+) -> _Made:
+    """What is made of all groups; if that fails, of those that allow it, and `failed` gets the others."""
+    try:
+        return make(groups)
+    except Exception:  # noqa: BLE001 - as in `_part`
+        sound = []
+        for one in groups:
+            try:
+                make([one])
+            except Exception as error:  # noqa: BLE001 - as in `_part`
+                _note(failed, one.group, error)
+            else:
+                sound.append(one)
+        return make(sound)
+
+
+def _note(failed: dict[str, str], group: str, error: Exception) -> None:
+    if group not in failed:
+        _LOG.error("the report's summary of group %r is incomplete", group, exc_info=error)
+        failed[group] = _words_of(error)
+
+
+def _words_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
 def _overview_row(
     place: int, summary: GroupSummary, rows: Sequence[WhatIf], part: _Part | None
 ) -> OverviewRow:
@@ -224,13 +277,23 @@ def _overview_row(
     )
 
 
-def _figures(data: ReportData, what_if: dict[str, list[WhatIf]]) -> list[tuple[str, str]]:
+def _replayed(
+    groups: Sequence[GroupSummary], what_if: Mapping[str, Sequence[WhatIf]], known: Collection[str]
+) -> dict[str, Sequence[WhatIf]]:
+    """What-if of these groups, and of those that are not in the report."""
+    names = {one.group for one in groups}
+    return {group: rows for group, rows in what_if.items() if group in names or group not in known}
+
+
+def _figures(
+    groups: Sequence[GroupSummary], what_if: Mapping[str, Sequence[WhatIf]]
+) -> list[tuple[str, str]]:
     """The numbers at the top: value and what it is."""
-    rebalances = sum(one.rebalances for one in data.groups)
-    moved = sum(one.moved for one in data.groups)
-    unowned = {one.group: one.unowned_seconds for one in data.groups}
+    rebalances = sum(one.rebalances for one in groups)
+    moved = sum(one.moved for one in groups)
+    unowned = {one.group: one.unowned_seconds for one in groups}
     found = [
-        (f"{len(data.groups):,}", "consumer group" if len(data.groups) == 1 else "consumer groups"),
+        (f"{len(groups):,}", "consumer group" if len(groups) == 1 else "consumer groups"),
         (f"{rebalances:,}", "rebalance" if rebalances == 1 else "rebalances"),
         (f"{moved:,}", "move of a partition" if moved == 1 else "moves of partitions"),
         (words.duration(sum(unowned.values()), short=True), "without an owner"),

@@ -26,6 +26,7 @@ from kafka_assignors.history.report import (
     Limits,
     WhatIf,
     _page,
+    _sentences,
     _words as words,
     render,
     shown_groups,
@@ -723,6 +724,30 @@ def test_a_group_that_cannot_be_drawn_is_named_and_the_others_are_there(
     assert "This group's part cannot be drawn: ZeroDivisionError: float division by zero." in page.text
     assert len(page.of("svg")) == len(Page(render(small_report("orders"))).of("svg"))
     assert "the report's part of group 'billing' cannot be drawn" in caplog.text
+
+
+@pytest.mark.parametrize("what", ["_overview_row", "_figures", "headline"])
+def test_a_group_that_cannot_be_summed_up_is_named_and_the_others_are_there(
+    what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    of = _page if what.startswith("_") else _sentences
+    proper = getattr(of, what)
+
+    def failing(*args: Any) -> Any:
+        groups = [args[1]] if what == "_overview_row" else args[0]
+        if any(one.group == "billing" for one in groups):
+            raise ZeroDivisionError("float division by zero")
+        return proper(*args)
+
+    said = "The summary of billing is incomplete: ZeroDivisionError: float division by zero."
+    whole = Page(render(small_report("orders", "billing")))
+    assert said not in whole.text
+    monkeypatch.setattr(of, what, failing)
+    page = Page(render(small_report("orders", "billing")))
+    assert page.text.count(said) == 1
+    assert len(page.of("svg")) == len(whole.of("svg"))
+    assert len(page.of("tr")) == len(whole.of("tr"))
+    assert "the report's summary of group 'billing' is incomplete" in caplog.text
 
 
 NAMES = st.text(min_size=1, max_size=12)
