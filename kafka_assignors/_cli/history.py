@@ -1,5 +1,6 @@
 """The history of groups, from the command line."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -24,7 +25,13 @@ from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._archive_report import report_archive, zoned
-from kafka_assignors.history._capture import INTERVAL_SECONDS, CaptureError, capture as capture_into, reason
+from kafka_assignors.history._capture import (
+    INTERVAL_SECONDS,
+    Captured,
+    CaptureError,
+    capture as capture_into,
+    reason,
+)
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._info import describe
@@ -92,17 +99,28 @@ def capture(
     settings = client_settings(client)
     into = Archive.create(store.archive, _options(store))
     spark = spark_session(store.master)
-    with show_capture() as watch:
-        done = capture_into(
-            spark,
-            client.bootstrap_servers or [],
-            into,
-            once=not continuous,
-            interval=interval or INTERVAL_SECONDS,
-            settings=settings,
-            max_records=max_records,
-            watch=watch,
-        )
+    so_far = Captured()
+
+    def note(captured: Captured) -> None:
+        nonlocal so_far
+        so_far = captured
+        watch(captured)
+
+    try:
+        with show_capture() as watch:
+            done = capture_into(
+                spark,
+                client.bootstrap_servers or [],
+                into,
+                once=not continuous,
+                interval=interval or INTERVAL_SECONDS,
+                settings=settings,
+                max_records=max_records,
+                watch=note,
+            )
+    except KeyboardInterrupt:
+        print("\n".join(text.captured_lines(so_far)), file=sys.stderr)
+        raise
     return Answer(
         lambda: {"offsets": done.offsets, "batches": done.batches, **_counts_to_json(done.counts)},
         text.captured_lines(done),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -365,6 +367,22 @@ def test_only_what_goes_on_after_ctrl_c_says_so(
     monkeypatch.setattr(f"kafka_assignors._cli.history.{verb}", interrupted)
     assert main(["history", verb, "a", *arguments]) == 130
     assert capsys.readouterr().err == said
+
+
+def test_a_capture_that_is_broken_off_says_what_it_has_captured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: Any, watch: Callable[[Captured], None], **__: Any) -> Captured:
+        counts = Counts(kept=Counter({"GroupMetadata": 2}), counted=Counter({"OffsetCommit": 1200}))
+        watch(Captured(offsets=1500, total=9000, batches=1, counts=counts))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kafka_assignors._cli.history.spark_session", lambda _: None)
+    monkeypatch.setattr("kafka_assignors._cli.history.capture_into", interrupted)
+    assert main(["history", "capture", str(tmp_path), "--bootstrap-servers", "h:1"]) == 130
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "captured 1,202 records in 1 batch, of 1,500 offsets of the log"
+    assert said[-1] == "interrupted; the same command goes on with the rest"
 
 
 def test_what_an_archive_is_of_stands_in_its_table_s_properties(tmp_path: Path) -> None:
