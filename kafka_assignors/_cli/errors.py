@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kafka_assignors._cli.output import joined
+
 
 class Errors(NamedTuple):
     """The errors that a command foresees; others are defects and come out.
@@ -28,5 +30,6 @@ def exit_status(command: str, work: Callable[[], int], errors: Errors) -> int:
     try:
         return work()
     except (*errors.wrong, *errors.failed) as error:
-        print(f"kafka-assignors {command}: {errors.words(error)}", file=sys.stderr)
+        words = joined(errors.words(error).split("\n"))
+        print(f"kafka-assignors {command}: {words}", file=sys.stderr)
         return 2 if isinstance(error, errors.wrong) else 1

@@ -60,7 +60,7 @@ def elect(*, members: Sequence[str]) -> Answer:
     leader = elect_leader(preferences, leader=next(iter(preferences)))
     return Answer(
         lambda: {**asdict(election), "tied": election.tied, "leader": leader},
-        [str(election), f"leader: {leader}, the first to join"],
+        [*str(election).split("\n"), f"leader: {leader}, the first to join"],
     )
 
 

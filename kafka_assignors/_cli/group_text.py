@@ -6,7 +6,7 @@ import textwrap
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._cli.output import table
+from kafka_assignors._cli.output import escaped, table
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.reasons import HAND_OVER
 from kafka_assignors.assignors._membership import by_topic
@@ -61,7 +61,9 @@ def explained_lines(live: LiveGroup, found: Explanation, rebalances: Sequence[No
     if found.problems:
         yield ""
     for problem in found.problems:
-        yield from textwrap.wrap(f"{problem.severity}: {problem.text}", _WIDTH, subsequent_indent="  ")
+        yield from textwrap.wrap(
+            escaped(f"{problem.severity}: {problem.text}"), _WIDTH, subsequent_indent="  "
+        )
         yield from textwrap.wrap(problem.advice, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
@@ -114,6 +116,7 @@ def _members(found: GroupAccount, *, subscriptions: bool) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
+    text = escaped(text)
     return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 3]}..."
 
 

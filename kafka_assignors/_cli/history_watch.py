@@ -11,6 +11,7 @@ from kafka.errors import KafkaError
 from kafka_assignors._cli.client import open_admin
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.history_watch_text import watched_lines
+from kafka_assignors._cli.output import escaped, joined
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import CommandConfigError
 from kafka_assignors.history._watch import watch_group
@@ -37,7 +38,7 @@ def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
 
 
 def _say(group: str) -> None:
-    print(f"watching {group}; Ctrl-C ends it", file=sys.stderr, flush=True)
+    print(f"watching {escaped(group)}; Ctrl-C ends it", file=sys.stderr, flush=True)
 
 
 def show_rebalances(rebalances: Iterable[Rebalance], *, as_json: bool) -> None:
@@ -46,4 +47,4 @@ def show_rebalances(rebalances: Iterable[Rebalance], *, as_json: bool) -> None:
         if as_json:
             print(json.dumps({**rebalance.row(), "quiet": rebalance.quiet}, default=str), flush=True)
         else:
-            print("\n".join(watched_lines(rebalance)), flush=True)
+            print(joined(watched_lines(rebalance)), flush=True)

@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._cli.output import escaped
 from kafka_assignors._common.words import first_of
 
 if TYPE_CHECKING:
@@ -85,4 +86,4 @@ def _count(number: int, what: str) -> str:
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:
     space = " " * indent
-    return textwrap.wrap(text, _WIDTH, initial_indent=space, subsequent_indent=f"{space}  ")
+    return textwrap.wrap(escaped(text), _WIDTH, initial_indent=space, subsequent_indent=f"{space}  ")

@@ -3,8 +3,12 @@
 import json
 import os
 import sys
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+_UNSHOWN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode's categories of characters that a terminal obeys, hides or cannot print."""
 
 
 class Answer(NamedTuple):
@@ -27,7 +31,25 @@ class Answer(NamedTuple):
         if as_json:
             show_json(self.value())
         else:
-            show("\n".join(self.lines))
+            show(joined(self.lines))
+
+
+def escaped(text: str) -> str:
+    r"""Text with its control and format characters as Python writes them: `\x1b`, `\n`, `\u202e`.
+
+    Any member chooses its names, and a terminal would obey what is in them. What is escaped already stays.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char.encode("unicode_escape").decode() if unicodedata.category(char) in _UNSHOWN else char
+        for char in text
+    )
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Lines for people as one text; a line break within one of them is escaped as in a name."""
+    return "\n".join(map(escaped, lines))
 
 
 def show(text: str) -> None:
@@ -46,7 +68,7 @@ def show_json(value: Any) -> None:
 
 def table(rows: Iterable[Sequence[str]], *, left: Collection[int] = (0,)) -> Iterator[str]:
     """Rows in columns; those of these numbers to the left, all others to the right."""
-    rows = list(rows)
+    rows = [[escaped(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kafka_assignors._cli.arguments import WantedReplicas, Where
-from kafka_assignors._cli.output import Answer, show
+from kafka_assignors._cli.output import Answer, joined, show
 from kafka_assignors._cli.placement_cluster import (
     ERRORS,
     ONLY_SHOWN,
@@ -64,7 +64,7 @@ def reassign(
             if path is not None:
                 path.write_text(f"{format_reassignment(written)}\n", encoding="utf-8")
         if not as_json:
-            show("\n".join(move_lines(plan, plan if isinstance(plan, MovePlan) else None)))
+            show(joined(move_lines(plan, plan if isinstance(plan, MovePlan) else None)))
         done = 0
         if execute and cluster.admin is not None:
             done = _execute(cluster.admin, target, at_once)

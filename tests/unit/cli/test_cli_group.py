@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.main import main
+from kafka_assignors._cli.output import Answer
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator._live import Coordinator, LiveGroup, Noted, read_rebalances
@@ -129,6 +131,30 @@ def test_members_that_subscribe_to_different_topics_say_to_which() -> None:
     place = head.index("topics")
     rows = lines[lines.index(head) + 1 :][:2]
     assert [row[place:].split("  ")[0] for row in rows] == ["orders, payments", "payments"]
+
+
+def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    topic = "or\u202eders"
+    group = Simulation({topic: 1}, [RangeAssignor])
+    group.join("m1")
+    group.join("m2")
+    group.run_until_stable()
+    value = group.group.record()
+    first, second = value.members
+    value = replace(value, members=(replace(first, client_id="\x1b[2Jx"), replace(second, client_id="a\nb")))
+    live = live_group(value, topics={topic: (0,)})
+    Answer(dict, lines_of(live)).show(as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == r"leader: \x1b[2Jx"
+    begin = lines.index("all members subscribe to or\\u202eders") + 1
+    assert lines[begin : begin + 6] == [
+        r"member            host        session s  max poll s  had  has  partitions",
+        r"\x1b[2Jx (leads)  /127.0.0.1         45         300    -    1  or\u202eders 0",
+        r"a\nb              /127.0.0.1         45         300    -    0  none",
+        "",
+        "loads differ by 1: the best possible",
+        "in a rebalance now nothing would move",
+    ]
 
 
 def test_strategies_are_elected_with_votes(capsys: pytest.CaptureFixture[str]) -> None:
