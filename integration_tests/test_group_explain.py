@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
-SETTINGS = {"session_timeout_ms": 6000, "metadata_max_age_ms": 500}
+SETTINGS = {"session_timeout_ms": 9000, "metadata_max_age_ms": 500}
 
 
 @pytest.fixture(name="kafka")
@@ -89,7 +89,7 @@ def test_a_groups_members_and_what_they_have_are_told(kafka: Cluster, group_id: 
         name: sorted([one.topic, one.partition] for one in partitions)
         for name, partitions in stable.assignments.items()
     }
-    assert {one["session_timeout_ms"] for one in found["members"]} == {6000}
+    assert {one["session_timeout_ms"] for one in found["members"]} == {9000}
     assert [one["member_id"] for one in found["members"] if one["leads"]] == [found["leader"]]
     assert found["coordinator"]["broker"] == coordinator_by(kafka.bootstrap_servers[0], group_id)
     assert (found["would_move"], found["record_limit"]) == ([], 1_048_588)
@@ -224,7 +224,7 @@ def test_what_a_rolling_restart_of_a_running_group_would_cost_is_said(kafka: Clu
         group.wait_stable()
         done = run(kafka, "what-if", group_id, "--assignor", "sticky")
     assert done.stdout.splitlines()[0] == (
-        "a rolling restart of 2 members, each closed and 10 s away; 6 partitions; session.timeout.ms 6000"
+        "a rolling restart of 2 members, each closed and 10 s away; 6 partitions; session.timeout.ms 9000"
     )
 
 

@@ -35,6 +35,8 @@ _ORDER: Final = {"error": 0, "warning": 1, "note": 2}
 _NEAR: Final = 0.7  # of the limit of a record
 _MANY: Final = 3  # members, from which on eager rebalances are worth a word
 _NAMED: Final = 5
+_HEARTBEAT_MS: Final = 3000  # the clients' default; no record tells a member's own
+_HEARTBEATS: Final = 3  # that are to fit into a session, as Kafka's documentation asks for
 _SHORT_MS: Final = 10_000  # of a static member, whose restarts are to go unnoticed
 
 
@@ -215,6 +217,17 @@ def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
         for account in found.members
         if 0 < account.rebalance_timeout_ms < account.session_timeout_ms
     )
+    least = _HEARTBEATS * _HEARTBEAT_MS
+    if short := [account.name for account in found.members if account.session_timeout_ms < least]:
+        yield Problem(
+            kind="timeouts",
+            severity="warning",
+            text=f"{_some(short)} {_have(short)} a session.timeout.ms below {least}: less than three"
+            f" heartbeats, if one comes each {_HEARTBEAT_MS} ms, the clients' default (the group does not"
+            " tell its own)",
+            advice="a member that lives is thrown out for a late heartbeat: raise it to three times"
+            " heartbeat.interval.ms at least",
+        )
     if hasty := [
         account.name
         for account in found.members

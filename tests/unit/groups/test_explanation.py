@@ -26,7 +26,7 @@ from kafka_assignors.coordinator._simulator.simulation import Simulation
 if TYPE_CHECKING:
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
-QUICK = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=300)
+QUICK = MemberSettings(session_timeout_ms=9000, heartbeat_interval_ms=300)
 TOPICS = {"orders": range(8), "payments": range(4)}
 
 
@@ -62,7 +62,7 @@ def test_a_group_at_rest_has_no_problems() -> None:
     assert [account.leads for account in found.account.members].count(True) == 1
     assert sorted(found.account.loads.values()) == [4, 4, 4]
     assert (found.account.imbalance, found.account.best_imbalance, found.account.would_move) == (0, 0, ())
-    assert {account.session_timeout_ms for account in found.account.members} == {6000}
+    assert {account.session_timeout_ms for account in found.account.members} == {9000}
     assert 500 < found.account.record_bytes < found.account.record_limit
 
 
@@ -134,7 +134,41 @@ def test_timeouts_that_do_not_fit_each_other_are_told() -> None:
     assert kinds(explain("g", record, TOPICS)) == ["timeouts"]
     record = changed(simulated(CooperativeStickyAssignor).group.record(), 0, session_timeout=45_000)
     (problem,) = explain("g", record, TOPICS).problems
-    assert problem.text == "members have session timeouts from 6000 to 45000 ms"
+    assert problem.text == "members have session timeouts from 9000 to 45000 ms"
+
+
+def test_sessions_of_less_than_three_heartbeats_are_a_warning() -> None:
+    record = simulated(CooperativeStickyAssignor).group.record()
+    short = replace(record, members=tuple(replace(member, session_timeout=8999) for member in record.members))
+    (problem,) = explain("g", short, TOPICS).problems
+    assert (problem.kind, problem.severity) == ("timeouts", "warning")
+    assert problem.text == (
+        "m1, m2, m3 have a session.timeout.ms below 9000: less than three heartbeats, if one comes each"
+        " 3000 ms, the clients' default (the group does not tell its own)"
+    )
+    one = explain("g", changed(record, 1, session_timeout=8999), TOPICS).problems
+    assert [problem.severity for problem in one] == ["warning", "note"]
+    assert one[0].text.startswith(f"{record.members[1].client_id} has a session.timeout.ms below 9000: ")
+
+
+@pytest.mark.parametrize(
+    ("session", "severities"),
+    [(8999, ["warning", "note"]), (9000, ["note"]), (10_000, ["note"]), (10_001, [])],
+)
+def test_sessions_too_short_for_a_static_members_restart_are_noted(
+    session: int, severities: list[str]
+) -> None:
+    record = changed(
+        simulated(CooperativeStickyAssignor, 1).group.record(),
+        0,
+        group_instance_id="one",
+        session_timeout=session,
+    )
+    problems = explain("g", record, TOPICS).problems
+    assert [problem.severity for problem in problems] == severities
+    assert [problem.text for problem in problems if problem.severity == "note"] == [
+        "one has an instance id and a session.timeout.ms of at most 10000"
+    ] * severities.count("note")
 
 
 def test_a_record_near_its_limit_is_told() -> None:
