@@ -242,14 +242,7 @@ class Archive:
             groups: Patterns of groups' names, such as "orders-*"; all groups if there are none. With
                 patterns, records whose key names no group are left out.
         """
-        rows = self.rows(spark, self.files(since=since, until=until), ARCHIVE.names).where(KEPT)
-        if since is not None:
-            rows = rows.where(F.col("timestamp") >= F.lit(_utc(since)))
-        if until is not None:
-            rows = rows.where(F.col("timestamp") < F.lit(_utc(until)))
-        if groups:
-            rows = rows.where(group_of(F.col("key")).rlike(_expression(groups)))
-        return rows
+        return self._read(spark, self.files(since=since, until=until), since, until, groups)
 
     def read_groups(
         self,
@@ -268,11 +261,34 @@ class Archive:
         rows = _with_group(self.read(spark, since=since, until=until, groups=groups))
         if since is None:
             return rows
+        old = [file for file in self.files(until=since) if may_be_modern(file)]
+        new = [file for file in self.files(since=since, until=until) if may_be_modern(file)]
+        if not old or not new:
+            return rows
         modern = F.col("type").isin(*KIP848_TYPES)
-        before = _with_group(self.read(spark, until=since, groups=groups)).where(modern)
-        told = before.join(rows.where(modern).select("group").distinct(), "group", "left_semi")
+        before = _with_group(self._read(spark, old, None, since, groups)).where(modern)
+        after = _with_group(self._read(spark, new, since, until, groups)).where(modern)
+        told = before.join(after.select("group").distinct(), "group", "left_semi")
         then = newest(told).withColumn("timestamp", F.lit(_utc(since)))
         return rows.unionByName(then)
+
+    def _read(
+        self,
+        spark: SparkSession,
+        files: Sequence[DataFile],
+        since: datetime | None,
+        until: datetime | None,
+        groups: Sequence[str],
+    ) -> DataFrame:
+        """As `read`, of some files."""
+        rows = self.rows(spark, files, ARCHIVE.names).where(KEPT)
+        if since is not None:
+            rows = rows.where(F.col("timestamp") >= F.lit(_utc(since)))
+        if until is not None:
+            rows = rows.where(F.col("timestamp") < F.lit(_utc(until)))
+        if groups:
+            rows = rows.where(group_of(F.col("key")).rlike(_expression(groups)))
+        return rows
 
     def counts(self, spark: SparkSession) -> dict[str, Counts]:
         """How many records there are, by source.
@@ -391,6 +407,11 @@ class Archive:
 
 def _columns(names: Sequence[str]) -> pa.Schema:
     return pa.schema([ARCHIVED.field(name) for name in names])
+
+
+def may_be_modern(file: DataFile) -> bool:
+    """Whether a file may have records of KIP-848, by what its log tells of it."""
+    return any(file.may_have("type", kind) for kind in KIP848_TYPES)
 
 
 def _may_have(file: DataFile, since: datetime | None, until: datetime | None) -> bool:

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.history._archive import files_of_batch, newest, placed, write_days
+from kafka_assignors.history._archive import files_of_batch, may_be_modern, newest, placed, write_days
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
 from kafka_assignors.history._store.log import ConflictError
@@ -90,7 +90,7 @@ def plan_maintenance(
     return Maintenance(
         compacted=_small([file for file in records.files() if file.path not in gone]),
         removed=[] if all(map(_is_left, old)) else old,
-        keeps=any(_may_be_modern(file) for file in old),
+        keeps=any(may_be_modern(file) for file in old),
         deleted=[
             f"{log.where}/{path}"
             for log in (records, topics)
@@ -110,7 +110,7 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> None:
     if plan.removed:
         kept = None
         if plan.keeps:
-            rows = archive.rows(spark, [file for file in plan.removed if _may_be_modern(file)])
+            rows = archive.rows(spark, [file for file in plan.removed if may_be_modern(file)])
             kept = newest(rows.where(rows["type"].isin(*KIP848_TYPES)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
     for some in _chunks(plan.compacted):
@@ -183,11 +183,6 @@ def _part(file: DataFile) -> tuple[str, str]:
 
 def _day(file: DataFile) -> date:
     return date.fromisoformat(file.values["day"])
-
-
-def _may_be_modern(file: DataFile) -> bool:
-    """Whether a file may have records of KIP-848."""
-    return any(file.may_have("type", kind) for kind in KIP848_TYPES)
 
 
 def _is_left(file: DataFile) -> bool:

@@ -203,6 +203,70 @@ def test_only_the_days_that_are_asked_for_are_read(spark: SparkSession, tmp_path
     assert offsets(archive.read(spark, until=NOON + timedelta(days=1, hours=1))) == [(0, 0), (0, 24)]
 
 
+THIRD_DAY = datetime(2026, 3, 3, tzinfo=UTC)
+
+
+def spoil(archive: Archive, *days: int) -> None:
+    """Make files of days in March 2026 such that they cannot be read."""
+    for file in files_of(archive):
+        if file.parent.name in {f"day=2026-03-{day:02}" for day in days}:
+            file.write_bytes(b"what is not read may be anything")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([record(48, key_of("modern", 3)), record(49, key_of("g"))], id="before"),
+        pytest.param([record(48, key_of("g"))], id="at all"),
+    ],
+)
+def test_days_before_are_not_read_if_they_have_no_records_of_kip848(
+    rows: list[dict[str, Any]], spark: SparkSession, tmp_path: Path
+) -> None:
+    archive = Archive.create(tmp_path)
+    old = [record(0, key_of("g")), counted(1, 1, 500), record(24, key_of("g")), record(25, b"\2")]
+    add(spark, archive, [*old, *rows])
+    spoil(archive, 1, 2)
+    found = archive.read_groups(spark, since=THIRD_DAY)
+    assert offsets(found) == [(0, row["offset"]) for row in rows]
+    assert found.dtypes == archive.read_groups(spark).dtypes
+
+
+def test_of_days_before_those_are_read_that_have_records_of_kip848(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    archive = Archive.create(tmp_path)
+    rows = [
+        record(0, key_of("modern", 3)),
+        record(1, key_of("g")),
+        record(24, key_of("g")),
+        record(48, key_of("modern", 8) + b"\0\1m"),
+    ]
+    add(spark, archive, rows)
+    spoil(archive, 2)
+    assert offsets(archive.read_groups(spark, since=THIRD_DAY)) == [(0, 0), (0, 48)]
+
+
+def test_days_before_are_not_read_if_no_group_of_kip848_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    add(spark, archive, [record(0, key_of("modern", 3)), record(48, key_of("g"))])
+    spoil(archive, 1)
+    assert offsets(archive.read_groups(spark, since=THIRD_DAY)) == [(0, 48)]
+
+
+def test_days_before_are_read_whose_log_does_not_tell_what_they_have(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "archive.json").write_text('{"format": 1, "topic": "__consumer_offsets"}')
+    for row in (record(0, key_of("modern", 3)), record(48, key_of("modern", 8) + b"\0\1m")):
+        day = tmp_path / "records" / "source=topic" / "batch=0" / f"day={row['timestamp']:%F}"
+        day.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist([row], schema=ARCHIVE), day / "part.parquet")
+    archive = Archive.create(tmp_path)
+    assert not any("type" in file.least for file in archive.files())
+    assert offsets(archive.read_groups(spark, since=THIRD_DAY)) == [(0, 0), (0, 48)]
+
+
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
 def test_days_are_utc_s_in_every_time_zone(zone: str, spark: SparkSession, tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
