@@ -42,7 +42,7 @@ from kafka_assignors.history._progress import show_capture, show_jobs
 from kafka_assignors.history._schemas import TOPICS
 from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._spark_schema import spark_schema
-from kafka_assignors.history._store.places import read_store_config
+from kafka_assignors.history._store.places import place, read_store_config
 from kafka_assignors.history._store.sets import TablesBusyError
 from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, what_if as replay
@@ -183,6 +183,8 @@ def maintain(*, store: Store, keep: timedelta | None, retention: timedelta, exec
 
 def tables(*, store: Store, out: str, decoder: str, selection: Selection, skip_bad: bool) -> Answer:
     """Decode an archive into tables."""
+    options = _options(store)
+    place(out, options)  # a wrong one is refused before anything is read
     there = _opened(store, skip_bad=skip_bad)
     with _spark(store, "decoding") as spark:
         records: DataFrame | Archive = there
@@ -190,18 +192,21 @@ def tables(*, store: Store, out: str, decoder: str, selection: Selection, skip_b
         if any(selection):
             records = there.read(spark, **selection._asdict())
             topics = spark.createDataFrame(there.topics(), spark_schema(TOPICS))
-        counts = make_tables(spark, records, out, decoder=decoder, topics=topics, options=_options(store))
+        counts = make_tables(spark, records, out, decoder=decoder, topics=topics, options=options)
     return Answer(lambda: asdict(counts), text.tables_lines(out, counts))
 
 
 def metrics(*, store: Store, out: str | None, selection: Selection, skip_bad: bool) -> Answer:
     """How restless groups were."""
+    options = _options(store)
+    if out is not None:
+        place(out, options)  # a wrong one is refused before anything is read
     there = _opened(store, skip_bad=skip_bad)
     with _spark(store, "measuring") as spark:
         records = there.read_groups(spark, **selection._asdict())
         pieces = measure(records, there.topics()).persist(StorageLevel.DISK_ONLY)
         if out is not None:
-            write_pieces(pieces, out, _options(store))
+            write_pieces(pieces, out, options)
         rows = [zoned(row, "since", "until") for row in groups_of(pieces).collect()]
         pieces.unpersist()
     rows.sort(key=lambda row: (-row["rebalances"], row["group"]))

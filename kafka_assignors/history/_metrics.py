@@ -60,9 +60,11 @@ def write_metrics(
         options: Of the store; see `Archive`.
 
     Raises:
+        WrongPlaceError: No store is of the scheme of the URI.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
     """
+    place(out, options)  # a wrong one is refused before anything is read
     pieces = measure(records, topics).persist(StorageLevel.DISK_ONLY)
     try:
         write_pieces(pieces, out, options)

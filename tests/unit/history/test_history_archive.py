@@ -25,9 +25,11 @@ from kafka_assignors.history._archive_format import FORMAT, Description, WrongAr
 from kafka_assignors.history._capture import Captured, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._log import Topic, read_topics
+from kafka_assignors.history._metrics import write_metrics
 from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
+from kafka_assignors.history._store.places import WrongPlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -345,6 +347,22 @@ def test_a_folder_that_is_no_archive_is_told_without_starting_spark(
     assert main(["history", "info", str(tmp_path)]) == 2
     assert main(["history", "capture", str(tmp_path), "--bootstrap-servers", "h:1"]) == 2
     assert capsys.readouterr().err.count("is no archive of groups' history") == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [["tables", "no archive", "hdfs://n/a"], ["metrics", "no", "--out", "hdfs://n/a"]]
+)
+def test_a_place_for_tables_that_cannot_be_is_told_before_the_archive_is_opened(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["history", *arguments]) == 2
+    assert "hdfs://n/a cannot be used: " in capsys.readouterr().err
+
+
+def test_a_place_for_metrics_that_cannot_be_is_told_before_a_record_is_read() -> None:
+    records: Any = None
+    with pytest.raises(WrongPlaceError, match="hdfs://n/a cannot be used"):
+        write_metrics(records, [], "hdfs://n/a")
 
 
 @pytest.mark.parametrize(
