@@ -73,6 +73,7 @@ class Coordinator(GroupCoordinator):
     leads_beside_the_loop = True
 
     member_id: str
+    _heartbeat_task: asyncio.Task[None] | None
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.joining = False
@@ -128,6 +129,19 @@ class Coordinator(GroupCoordinator):
     def _joined(self) -> None:
         """No request is on its way any more."""
         self.joining = self.syncing = False
+
+    async def _stop_heartbeat_task(self) -> None:
+        """As aiokafka's; a heartbeat task that is cancelled while it leaves the group ends nobody else.
+
+        aiokafka awaits the task itself. Its cancellation is raised there, and ends the coordination.
+        """
+        task, self._heartbeat_task = self._heartbeat_task, None
+        if task is None or task.done():
+            return
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
 
     def reset_generation(self) -> None:
         """As aiokafka's; a static member goes on by its member id, so that it hears whether it is fenced.
@@ -203,6 +217,7 @@ class CooperativeCoordinator(Coordinator):
 
     async def _do_rejoin_group(self, subscription: Any) -> Any:
         # For each attempt: aiokafka prepares once for many, and a member may fall out between two.
+        self._stop_listening()  # its heartbeats would speak of the generation before
         await self._give_up_what_was_lost()
         self._not_joining.clear()
         return await super()._do_rejoin_group(subscription)
@@ -295,6 +310,11 @@ class CooperativeCoordinator(Coordinator):
             called = call(set(partitions))
             if asyncio.iscoroutine(called):
                 await called
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            # What the listener awaited was cancelled, not the coordination.
+            log.exception("The listener %r of group %s failed in %s", listener, self.group_id, method)
         except Exception:
             log.exception("The listener %r of group %s failed in %s", listener, self.group_id, method)
 
@@ -305,6 +325,8 @@ class CooperativeCoordinator(Coordinator):
         if self._was_overtaken():
             return
         super().reset_generation()
+        # By a commit, too: what was sent in a generation that is over is not taken for overtaken here.
+        GroupCoordinator.request_rejoin(self)
         if self._lasting is not None and self._owned:
             self._lost = True
             self._lasting.withhold(self._owned)
@@ -312,11 +334,11 @@ class CooperativeCoordinator(Coordinator):
     async def _give_up_what_was_lost(self) -> None:
         if not self._lost:
             return
-        self._lost = False
         owned = self._owned
         log.warning("Lost %s: fallen out of group %s", sorted(owned), self.group_id)
         await self._tell("on_partitions_lost", owned)
         self._keep(frozenset())
+        self._lost = False  # now only: a commit within the listener is refused, and says "lost" once more
         if self._lasting is not None:
             self._lasting.confirm()
 

@@ -1,0 +1,125 @@
+"""How the coordinator of a cooperative consumer falls out of its group, without a broker."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.abc import ConsumerRebalanceListener
+
+from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator
+from kafka_assignors.aio._partitions import LastingState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+A, B = (TopicPartition("t", number) for number in range(2))
+
+
+class Listener(ConsumerRebalanceListener):
+    """Notes what it hears, and does something then."""
+
+    def __init__(self) -> None:
+        self.lost: list[set[TopicPartition]] = []
+        self.does: Callable[[], Any] = lambda: None
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        """Do nothing."""
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        """Do nothing."""
+
+    async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        self.lost.append(lost)
+        await self.does()
+
+
+def in_generation_5(
+    test: Callable[[CooperativeCoordinator, Listener], Coroutine[Any, Any, None]],
+) -> None:
+    async def run() -> None:
+        state, listener = LastingState(), Listener()
+        state.subscribe({"t"}, listener=listener)
+        state.assign_from_subscribed({A, B})
+        cluster = SimpleNamespace(
+            add_listener=lambda _: None, partitions_for_topic=lambda _: {0, 1}, topics=lambda _: {"t"}
+        )
+        coordinator = CooperativeCoordinator(
+            SimpleNamespace(_records={}), SimpleNamespace(cluster=cluster), state, enable_auto_commit=False
+        )
+        coordinator._coordination_task.cancel()
+        coordinator.generation, coordinator.member_id = 5, "m"
+        try:
+            await test(coordinator, listener)
+        finally:
+            assert coordinator._pulse is not None
+            coordinator._pulse.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_commit_refused_while_lost_is_told_makes_nothing_lost_once_more() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        async def commit_that_is_refused() -> None:
+            coordinator.reset_generation()
+
+        listener.does = commit_that_is_refused
+        coordinator.reset_generation()
+        await coordinator._give_up_what_was_lost()
+        coordinator._subscription.assign_from_subscribed({A})
+        await coordinator._give_up_what_was_lost()
+        assert listener.lost == [{A, B}]
+        assert coordinator._owned == {A}
+
+    in_generation_5(test)
+
+
+def test_who_falls_out_by_a_commit_asks_to_join_again() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+        token = _SENT_IN.set((5, False))
+        coordinator.reset_generation()
+        _SENT_IN.reset(token)
+        assert coordinator._rejoin_needed_fut.done()
+        assert coordinator._lost
+
+    in_generation_5(test)
+
+
+def test_a_heartbeat_task_that_is_cancelled_as_it_leaves_ends_nothing_else() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        leaving = asyncio.get_running_loop().create_task(asyncio.sleep(3600))
+        coordinator._heartbeat_task = leaving
+        await asyncio.sleep(0)
+        await coordinator._stop_heartbeat_task()
+        assert leaving.cancelled()
+        assert coordinator._heartbeat_task is None
+
+    in_generation_5(test)
+
+
+def test_what_a_listener_awaits_may_be_cancelled() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        async def await_what_is_cancelled() -> None:
+            raise asyncio.CancelledError
+
+        listener.does = await_what_is_cancelled
+        await coordinator._tell("on_partitions_lost", {A})
+        assert listener.lost == [{A}]
+
+    in_generation_5(test)
+
+
+def test_a_listener_is_cancelled_with_the_coordination() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        listener.does = lambda: asyncio.sleep(3600)
+        telling = asyncio.get_running_loop().create_task(coordinator._tell("on_partitions_lost", {A}))
+        await asyncio.sleep(0)
+        telling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await telling
+
+    in_generation_5(test)
