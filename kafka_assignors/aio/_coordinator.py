@@ -143,6 +143,18 @@ class Coordinator(GroupCoordinator):
         if not task.cancelled() and (error := task.exception()) is not None:
             raise error
 
+    async def _push_error_to_user(self, error: BaseException) -> None:
+        """As aiokafka's; heartbeats that ended with the error begin anew once the application heard of it.
+
+        It may have mended what was wrong, such as a permission. aiokafka raises the error for ever.
+        """
+        await super()._push_error_to_user(error)
+        task = self._heartbeat_task
+        if task is not None and task.done() and not task.cancelled() and task.exception() is error:
+            self._heartbeat_task = None
+            if not self._closing.done():
+                self._start_heartbeat_task()
+
     def reset_generation(self) -> None:
         """As aiokafka's; a static member goes on by its member id, so that it hears whether it is fenced.
 

@@ -52,6 +52,7 @@ RELIED_ON: Final = {
         "GroupCoordinator._coordination_routine",
         "GroupCoordinator._GroupCoordinator__coordination_routine",
         "GroupCoordinator._send_req",
+        "GroupCoordinator._push_error_to_user",
         "GroupCoordinator._on_join_prepare",
         "GroupCoordinator._do_rejoin_group",
         "GroupCoordinator._perform_assignment",

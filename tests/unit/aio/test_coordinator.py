@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
+from aiokafka.errors import GroupAuthorizationFailedError
 
 from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator
 from kafka_assignors.aio._partitions import LastingState
@@ -42,6 +43,7 @@ def in_generation_5(
 ) -> None:
     async def run() -> None:
         state, listener = LastingState(), Listener()
+        state.register_fetch_waiters(set())  # as a fetcher does
         state.subscribe({"t"}, listener=listener)
         state.assign_from_subscribed({A, B})
         cluster = SimpleNamespace(
@@ -97,6 +99,25 @@ def test_a_heartbeat_task_that_is_cancelled_as_it_leaves_ends_nothing_else() -> 
         await coordinator._stop_heartbeat_task()
         assert leaving.cancelled()
         assert coordinator._heartbeat_task is None
+
+    in_generation_5(test)
+
+
+def test_heartbeats_that_ended_with_an_error_begin_anew_when_it_was_heard_of() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        async def fail() -> None:
+            raise error
+
+        error = GroupAuthorizationFailedError("group")
+        failed = coordinator._heartbeat_task = asyncio.get_running_loop().create_task(fail())
+        await asyncio.wait([failed])
+        pushing = asyncio.get_running_loop().create_task(coordinator._push_error_to_user(error))
+        await asyncio.sleep(0)
+        assert coordinator._heartbeat_task is failed
+        coordinator._error_consumed_fut.set_result(None)  # as a poll does, which raises it
+        await pushing
+        assert coordinator._heartbeat_task is not failed
+        await coordinator._stop_heartbeat_task()
 
     in_generation_5(test)
 
