@@ -84,8 +84,10 @@ class Search:
             yield self
         elif self.depth:
             # Shallower ones are a search of their own, which is done by then: they come first.
-            shallow = sum(1 for _ in replace(self, depth=self.depth - 1)._all())  # noqa: SLF001 - its own
-            whole = sum(1 for _ in self._all())
+            shallow, whole = (
+                sum(1 for _ in replace(self, depth=depth).schedules())
+                for depth in (self.depth - 1, self.depth)
+            )
             for first in range(shallow, whole, DEEP_PART):
                 yield replace(self, first=first, whole=whole, most=min(DEEP_PART, whole - first))
         for done in range(0, self.count, PART):

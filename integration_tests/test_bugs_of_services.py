@@ -395,16 +395,24 @@ def test_a_frozen_member_is_named_with_its_session_timeout(
     )
 
 
-def test_a_listener_that_takes_long_is_named(
-    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
-) -> None:
-    group = consumer_group(topic, client=services.listens_too_long, members=1)
-    with Load(kafka_cluster, topic, rate=50) as load:
+def joined_under_load(
+    service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup
+) -> ConsumerGroup:
+    """A group of one that another has joined while records came."""
+    group = consumer_group(topic, client=service, members=1)
+    with Load(kafka, topic, rate=50) as load:
         group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
         group.join("m2")
         group.wait_stable()
         load.stop()
     group.wait_consumed(load)
+    return group
+
+
+def test_a_listener_that_takes_long_is_named(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = joined_under_load(services.listens_too_long, kafka_cluster, topic, consumer_group)
     said = message(partial(group.timeline.assert_paused_at_most, ALLOWED_MS, by="records"))
     assert says("listens_too_long", said)
 
@@ -412,13 +420,7 @@ def test_a_listener_that_takes_long_is_named(
 def test_a_listener_that_leaves_it_to_a_thread_stops_nobody(
     kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic, client=services.tidies_up_behind, members=1)
-    with Load(kafka_cluster, topic, rate=50) as load:
-        group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
-        group.join("m2")
-        group.wait_stable()
-        load.stop()
-    group.wait_consumed(load)
+    group = joined_under_load(services.tidies_up_behind, kafka_cluster, topic, consumer_group)
     group.timeline.assert_paused_at_most(ALLOWED_MS, by="records")
 
 
