@@ -166,7 +166,7 @@ def searches(scale: float) -> list[Search]:
         drawn(250_000, MIXED),
         drawn(150_000, ("unaided",)),
         *(drawn(20_000, strategy=strategy) for strategy in ("range", "roundrobin", "sticky", "random")),
-        *(drawn(20_000, MIXED, strategy) for strategy in ("range", "sticky")),
+        *(drawn(20_000, MIXED, strategy) for strategy in ("range", "roundrobin", "sticky", "random")),
         *([Search(depth=5)] if scale >= 1 else []),
     ]
 
@@ -234,11 +234,16 @@ _HEAD: Final = """# Schedules
 `python -m benchmarks.schedules --scale {scale:g}`
 
 Drawn ones have up to {length} steps, and the seeds from {seed:,} on. *All* are those of three members and
-three partitions, each step amid an exchange of requests or after a period of polls, up to so many steps
-after the first join. At every instant no partition has two owners by what applications were told, but for
-members that the coordinator has removed or left behind; after the last step the group comes to rest with
-one owner for each partition. *By others*: how often a leader of another client gave a partition a second
-owner. *unaided* is kafka-python's consumer whose joins our assignors cannot complete. *Most*: to settle.
+three partitions of two topics, up to so many steps after the first join. A step is a join, a leave, a crash,
+a changed subscription, a lost answer, a freeze, a hang or a cut and its end, or a move of the coordinator.
+Each comes 2 ms (amid an exchange of requests) or 1,101 ms (more than a period of polls) after the one before.
+Those members are dynamic and alike: polls of 100 ms, 900 ms of work. Their topics do not grow. Schedules
+are counted, not states: two that lead to the same state count twice.
+
+At every instant no partition has two owners by what applications were told, but for members that the
+coordinator has removed or left behind; after the last step the group comes to rest with one owner for each
+partition. *By others*: how often a leader of another client gave a partition a second owner. *unaided* is
+kafka-python's consumer whose joins our assignors cannot complete. *Most*: to settle.
 
 | strategy | members | schedules | generations | broken | by others | most s | most generations | minutes |
 |---|---|---|---|---|---|---|---|---|"""

@@ -92,8 +92,9 @@ def run(schedule: Schedule) -> Told:
     kafka-python without our help that fell out of the group unheard. No member whose joins our assignors
     complete refuses one generation's assignment more than `REFUSALS` times. When the last step is over and
     all members run again: each partition that somebody subscribes to gets its one owner, and the group comes
-    to rest, within `SETTLING_MS` and `ROUNDS` generations. What a leader of another client does is counted;
-    it breaks nothing.
+    to rest, within `SETTLING_MS` and `ROUNDS` generations. "All members run again" includes that members of
+    kafka-python without our help poll for 100 ms and do not work between two polls from then on: with shorter
+    polls they may forget each join. What a leader of another client does is counted; it breaks nothing.
 
     Raises:
         BrokenError: One of them does not hold.
