@@ -79,7 +79,10 @@ class _Place:
 
     @contextlib.contextmanager
     def locked(self, name: str, *, alone: bool) -> Iterator[None]:
-        """Hold a lock, with others or alone, and wait for it."""
+        """Hold a lock, with others or alone, and wait for it.
+
+        filelock's is held alone only; the one of its that readers share is a database.
+        """
         with (self.folder / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
             yield
