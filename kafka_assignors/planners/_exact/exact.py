@@ -29,6 +29,7 @@ from kafka_assignors._model.arrays import (
     IntArray,
     all_same,
     before_in_run,
+    chosen_of,
     clipped,
     distinct,
     nonzero,
@@ -184,6 +185,18 @@ class _Flow:
         self.open(self.arcs.only(chosen))
         self.carried = carried
 
+    def leave_out_shut(self) -> None:
+        """Go on without the arcs that `settle` has shut, if they are most: often all but a few thousand."""
+        self.tick()
+        chosen = np.flatnonzero((self.high > 0) | (self.settled > 0))
+        if 2 * chosen.size > self.arcs.size:
+            return
+        self.arcs = Arcs(cells=self.arcs.cells[chosen], nodes=self.arcs.nodes[chosen])
+        self.carried, self.settled, self.high = (
+            chosen_of(each, chosen) for each in (self.carried, self.settled, self.high)
+        )
+        self.stays_on = self.arc_of_owned()
+
     def in_blocks(self) -> None:
         """Best balance; then in its blocks racks; then moves."""
         has_owners = bool((self.group.owner != NOBODY).any())
@@ -242,9 +255,11 @@ class _Flow:
             if last != enough:
                 self.in_skew(enough, least, most)
         self.settle()
+        self.leave_out_shut()
         if self.contraction.rack_of is not None:
             self.send(self.local())
             self.settle()
+            self.leave_out_shut()
         self.level()
 
     def least_skew(self, skew: int, budget: int, least: IntArray, most: IntArray) -> int:
