@@ -191,7 +191,7 @@ class _Flow:
         chosen = np.flatnonzero((self.high > 0) | (self.settled > 0))
         if 2 * chosen.size > self.arcs.size:
             return
-        self.arcs = Arcs(cells=self.arcs.cells[chosen], nodes=self.arcs.nodes[chosen])
+        self.arcs = self.arcs.at(chosen)
         self.carried, self.settled, self.high = (
             chosen_of(each, chosen) for each in (self.carried, self.settled, self.high)
         )
