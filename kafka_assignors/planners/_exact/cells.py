@@ -51,6 +51,14 @@ class Arcs:
         """E, the number of arcs."""
         return self.cells.size if self.table is None else int(np.count_nonzero(self.table))
 
+    def starts(self, cells: int) -> IntArray:
+        """(A + 1,) the arcs of cell a, one of so many, are starts[a]..starts[a + 1] - 1."""
+        if self.table is None:
+            return self.cells.searchsorted(np.arange(cells + 1))
+        starts: IntArray = np.zeros(cells + 1, dtype=np.int64)
+        self.table.sum(axis=1).cumsum(out=starts[1:])
+        return starts
+
     def at(self, places: IntArray) -> "Arcs":
         """Some of the arcs, by their places."""
         return Arcs(listed=(self.cells[places], self.nodes[places]))
@@ -58,6 +66,30 @@ class Arcs:
     def only(self, chosen: BoolArray) -> "Arcs":
         """Some of the arcs."""
         return self if chosen.all() else Arcs(listed=(self.cells[chosen], self.nodes[chosen]))
+
+    def inside(self, cell_block: IntArray, node_block: IntArray) -> "Arcs":
+        """Those of the arcs whose ends are in one block."""
+        if self.table is not None:
+            return Arcs(table=self.table & (cell_block[:, np.newaxis] == node_block))
+        return self.only(cell_block[self.cells] == node_block[self.nodes])
+
+    def cells_of(self, nodes: BoolArray, cells: int) -> BoolArray:
+        """(A,) which cells have an arc to one of some nodes."""
+        if self.table is not None:
+            having: BoolArray = np.logical_or.reduce(self.table & nodes, axis=1)
+            return having
+        found = np.zeros(cells, dtype=np.bool_)
+        found[self.cells[nodes[self.nodes]]] = True
+        return found
+
+    def nodes_of(self, cells: BoolArray, nodes: int) -> BoolArray:
+        """(V,) which nodes have an arc from one of some cells."""
+        if self.table is not None:
+            having: BoolArray = np.logical_or.reduce(self.table[cells], axis=0)
+            return having
+        found = np.zeros(nodes, dtype=np.bool_)
+        found[self.nodes[cells[self.cells]]] = True
+        return found
 
     def split_cells(self, parent: IntArray) -> "Arcs":
         """The arcs after each cell fell into parts, of which part i is of cell parent[i]."""
