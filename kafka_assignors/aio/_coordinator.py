@@ -49,6 +49,9 @@ _OVERTAKEN: Final = (
     errors.UnknownMemberIdError,
 )
 
+_SENT_IN: ContextVar[tuple[int, bool] | None] = ContextVar("sent_in", default=None)
+"""The generation in which a commit was sent, and whether the consumer was joining."""
+
 FENCED_INSTANCE_ID: Final = 82
 """Kafka's error code, which aiokafka does not know."""
 
@@ -156,19 +159,38 @@ class Coordinator(GroupCoordinator):
                 self._start_heartbeat_task()
 
     def reset_generation(self) -> None:
-        """As aiokafka's; a static member goes on by its member id, so that it hears whether it is fenced.
+        """As aiokafka's, but for a commit that a rebalance overtook, which proves nothing.
 
-        Who joins without a member id takes an instance id from whoever has it: two consumers with one would
-        throw each other out for ever.
+        A static member goes on by its member id, so that it hears whether it is fenced. Who joins without one
+        takes an instance id from whoever has it: two consumers with one would throw each other out for ever.
         """
+        if self._was_overtaken():
+            return
         known_as = self.member_id
         super().reset_generation()
+        # By a commit, too: what was sent in a generation that is over is not taken for overtaken here.
+        super().request_rejoin()
         if self._group_instance_id is not None and not self.joining and not self._closing.done():
             self.member_id = known_as
 
+    def request_rejoin(self) -> None:
+        """As aiokafka's, but for a commit that a rebalance overtook."""
+        if not self._was_overtaken():
+            super().request_rejoin()
 
-_SENT_IN: ContextVar[tuple[int, bool] | None] = ContextVar("sent_in", default=None)
-"""The generation in which a commit was sent, and whether the consumer was joining."""
+    def _was_overtaken(self) -> bool:
+        """Whether the present commit's failure says no more than that a rebalance came in between."""
+        sent_in = _SENT_IN.get()
+        return sent_in is not None and (self.joining or sent_in != (self.generation, False))
+
+    async def _do_commit_offsets(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        token = _SENT_IN.set((self.generation, self.joining))
+        try:
+            await super()._do_commit_offsets(assignment, offsets)
+        finally:
+            _SENT_IN.reset(token)
 
 
 class CooperativeCoordinator(Coordinator):
@@ -337,8 +359,6 @@ class CooperativeCoordinator(Coordinator):
         if self._was_overtaken():
             return
         super().reset_generation()
-        # By a commit, too: what was sent in a generation that is over is not taken for overtaken here.
-        GroupCoordinator.request_rejoin(self)
         if self._lasting is not None and self._owned:
             self._lost = True
             self._lasting.withhold(self._owned)
@@ -376,30 +396,11 @@ class CooperativeCoordinator(Coordinator):
             self._lasting.confirm()
         return heard
 
-    def request_rejoin(self) -> None:
-        """As aiokafka's, but for a commit that a rebalance overtook."""
-        if not self._was_overtaken():
-            super().request_rejoin()
-
     # Commits ---------------------------------------------------------------------------------------------
 
     def sends_again(self, error: Exception) -> bool:
         """Whether a commit that failed with this will be sent once more, as a rebalance came in between."""
         return isinstance(error, _OVERTAKEN) and self.generation >= 0
-
-    def _was_overtaken(self) -> bool:
-        """Whether the present commit's failure says no more than that a rebalance came in between."""
-        sent_in = _SENT_IN.get()
-        return sent_in is not None and (self.joining or sent_in != (self.generation, False))
-
-    async def _do_commit_offsets(
-        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
-    ) -> None:
-        token = _SENT_IN.set((self.generation, self.joining))
-        try:
-            await super()._do_commit_offsets(assignment, offsets)
-        finally:
-            _SENT_IN.reset(token)
 
     async def commit_offsets(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
-from aiokafka.errors import GroupAuthorizationFailedError
+from aiokafka.consumer.subscription_state import SubscriptionState
+from aiokafka.errors import (
+    CommitFailedError,
+    GroupAuthorizationFailedError,
+    IllegalGenerationError,
+    KafkaError,
+    UnknownMemberIdError,
+)
+from aiokafka.structs import OffsetAndMetadata
 
-from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator
+from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator, Coordinator
 from kafka_assignors.aio._partitions import LastingState
 
 if TYPE_CHECKING:
@@ -38,27 +47,59 @@ class Listener(ConsumerRebalanceListener):
         await self.does()
 
 
+class Client:
+    """An AIOKafkaClient whose broker answers as a test says.
+
+    Attributes:
+        answers: What to answer to a request, by the name of its type.
+        sent: The requests, in order.
+    """
+
+    def __init__(self) -> None:
+        self.cluster = SimpleNamespace(
+            add_listener=lambda _: None, partitions_for_topic=lambda _: {0, 1}, topics=lambda _: {"t"}
+        )
+        self.answers: dict[str, Callable[[Any], Coroutine[Any, Any, Any]]] = {}
+        self.sent: list[Any] = []
+        self._conns: Any = defaultdict(lambda: SimpleNamespace(_request_timeout=40))
+
+    async def ready(self, node: int, *, group: int) -> bool:
+        del node, group
+        return True
+
+    async def send(self, node: int, request: Any, *, group: int) -> Any:
+        del node, group
+        self.sent.append(request)
+        return await self.answers[type(request).__name__](request)
+
+
+def refused(error: type[KafkaError]) -> Any:
+    """The answer to a commit of A."""
+    return SimpleNamespace(topics=[(A.topic, [(A.partition, error.errno)])])
+
+
 def in_generation_5(
-    test: Callable[[CooperativeCoordinator, Listener], Coroutine[Any, Any, None]],
+    test: Callable[[Any, Listener], Coroutine[Any, Any, None]], *, eager: bool = False
 ) -> None:
     async def run() -> None:
-        state, listener = LastingState(), Listener()
+        state = SubscriptionState() if eager else LastingState()
+        listener, client = Listener(), Client()
         state.register_fetch_waiters(set())  # as a fetcher does
         state.subscribe({"t"}, listener=listener)
         state.assign_from_subscribed({A, B})
-        cluster = SimpleNamespace(
-            add_listener=lambda _: None, partitions_for_topic=lambda _: {0, 1}, topics=lambda _: {"t"}
-        )
-        coordinator = CooperativeCoordinator(
-            SimpleNamespace(_records={}), SimpleNamespace(cluster=cluster), state, enable_auto_commit=False
-        )
+        coordinator: Any
+        if eager:
+            coordinator = Coordinator(client, state, enable_auto_commit=False)
+        else:
+            fetcher = SimpleNamespace(_records={})
+            coordinator = CooperativeCoordinator(fetcher, client, state, enable_auto_commit=False)
         coordinator._coordination_task.cancel()
-        coordinator.generation, coordinator.member_id = 5, "m"
+        coordinator.generation, coordinator.member_id, coordinator.coordinator_id = 5, "m", 0
         try:
             await test(coordinator, listener)
         finally:
-            assert coordinator._pulse is not None
-            coordinator._pulse.cancel()
+            if not eager:
+                coordinator._pulse.cancel()
 
     asyncio.run(run())
 
@@ -144,3 +185,26 @@ def test_a_listener_is_cancelled_with_the_coordination() -> None:
             await telling
 
     in_generation_5(test)
+
+
+@pytest.mark.parametrize("error", [IllegalGenerationError, UnknownMemberIdError])
+def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_no_generation(error: Any) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        async def join_and_refuse(_: Any) -> Any:
+            coordinator.generation = 6
+            return refused(error)
+
+        coordinator._client.answers["OffsetCommitRequest"] = join_and_refuse
+        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
+        assert (coordinator.generation, coordinator.member_id) == (6, "m")
+        assert not coordinator._rejoin_needed_fut.done()
+        # One that no join came between does.
+        coordinator._client.answers["OffsetCommitRequest"] = lambda _: asyncio.sleep(0, refused(error))
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
+        assert (coordinator.generation, coordinator.member_id) == (-1, "")
+        assert coordinator._rejoin_needed_fut.done()
+
+    in_generation_5(test, eager=True)
