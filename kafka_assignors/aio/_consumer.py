@@ -77,22 +77,6 @@ class CooperativeConsumer(AIOKafkaConsumer):
             return CooperativeCoordinator(self._fetcher, client, subscription, **settings)
         return Coordinator(client, subscription, **settings)
 
-    async def getone(self, *partitions: TopicPartition) -> Any:
-        """As AIOKafkaConsumer's."""
-        self._look()
-        return await super().getone(*partitions)
-
-    async def getmany(
-        self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
-    ) -> Any:
-        """As AIOKafkaConsumer's."""
-        self._look()
-        return await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
-
-    def _look(self) -> None:
-        if isinstance(self._coordinator, CooperativeCoordinator):
-            self._coordinator.look()
-
     async def position(self, partition: TopicPartition) -> Any:
         """As AIOKafkaConsumer's."""
         position = await super().position(partition)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
 from kafka_assignors.aio._strategies import lead
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -50,7 +51,7 @@ _OVERTAKEN: Final = (
 )
 
 _SENT_IN: ContextVar[tuple[int, bool] | None] = ContextVar("sent_in", default=None)
-"""The generation in which a commit was sent, and whether the consumer was joining."""
+"""The generation in which a commit or heartbeat was sent, and whether the consumer was joining."""
 
 FENCED_INSTANCE_ID: Final = 82
 """Kafka's error code, which aiokafka does not know."""
@@ -159,7 +160,7 @@ class Coordinator(GroupCoordinator):
                 self._start_heartbeat_task()
 
     def reset_generation(self) -> None:
-        """As aiokafka's, but for a commit that a rebalance overtook, which proves nothing.
+        """As aiokafka's, but for a commit or heartbeat that a rebalance overtook, which proves nothing.
 
         A static member goes on by its member id, so that it hears whether it is fenced. Who joins without one
         takes an instance id from whoever has it: two consumers with one would throw each other out for ever.
@@ -174,21 +175,30 @@ class Coordinator(GroupCoordinator):
             self.member_id = known_as
 
     def request_rejoin(self) -> None:
-        """As aiokafka's, but for a commit that a rebalance overtook."""
+        """As aiokafka's, but for a commit or heartbeat that a rebalance overtook."""
         if not self._was_overtaken():
             super().request_rejoin()
 
     def _was_overtaken(self) -> bool:
-        """Whether the present commit's failure says no more than that a rebalance came in between."""
+        """Whether the failure of what is sent says no more than that a rebalance came in between."""
         sent_in = _SENT_IN.get()
         return sent_in is not None and (self.joining or sent_in != (self.generation, False))
 
     async def _do_commit_offsets(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> None:
+        with self._sending():
+            await super()._do_commit_offsets(assignment, offsets)
+
+    async def _do_heartbeat(self) -> Any:
+        with self._sending():
+            return await super()._do_heartbeat()
+
+    @contextlib.contextmanager
+    def _sending(self) -> Iterator[None]:
         token = _SENT_IN.set((self.generation, self.joining))
         try:
-            await super()._do_commit_offsets(assignment, offsets)
+            yield
         finally:
             _SENT_IN.reset(token)
 
@@ -211,11 +221,9 @@ class CooperativeCoordinator(Coordinator):
         self._not_joining.set()
         self._committing: set[asyncio.Future[None]] = set()
         self._listening: asyncio.Task[None] | None = None
-        self._ran = time.monotonic()
+        self._certain_until = -math.inf
         self._lost = False
         super().__init__(client, subscription, **settings)
-        self._pulse: asyncio.TimerHandle | None = None
-        self._keep_looking()
 
     @property
     def _lasting(self) -> LastingAssignment | None:
@@ -229,8 +237,6 @@ class CooperativeCoordinator(Coordinator):
     async def close(self) -> None:
         """As aiokafka's."""
         self._stop_listening()
-        if self._pulse is not None:
-            self._pulse.cancel()
         await super().close()
         self._stop_listening()  # a rebalance may have ended meanwhile
 
@@ -254,7 +260,23 @@ class CooperativeCoordinator(Coordinator):
         self._stop_listening()  # its heartbeats would speak of the generation before
         await self._give_up_what_was_lost()
         self._not_joining.clear()
-        return await super()._do_rejoin_group(subscription)
+        beating = asyncio.create_task(self._beat())
+        try:
+            return await super()._do_rejoin_group(subscription)
+        finally:
+            beating.cancel()
+            await asyncio.wait([beating])
+
+    async def _beat(self) -> None:
+        """Send heartbeats while a join is on, so as to know whether the partitions are still its own."""
+        while True:
+            await asyncio.sleep(self._heartbeat_interval_ms / 1000)
+            if self.generation < 0 or self._heartbeat_task is not None:
+                continue
+            # What is wrong with the coordinator or the permissions, the join hears, too.
+            with contextlib.suppress(errors.KafkaError):
+                await self.ensure_coordinator_known()
+                await self._do_heartbeat()
 
     def _joined(self) -> None:
         super()._joined()
@@ -282,6 +304,7 @@ class CooperativeCoordinator(Coordinator):
         self._subscription.assign_from_subscribed(new)
         strategy.on_assignment(assignment)
         lasting = self._subscription.lasting
+        lasting.confirm(self._certain_until)
         await self._stop_commit_offsets_refresh_task()
         self.start_commit_offsets_refresh_task(lasting)
         self._fetcher._notify(self._fetcher._wait_consume_future)  # noqa: SLF001 - so that it looks at them
@@ -371,30 +394,30 @@ class CooperativeCoordinator(Coordinator):
         await self._tell("on_partitions_lost", owned)
         self._keep(frozenset())
         self._lost = False  # now only: a commit within the listener is refused, and says "lost" once more
-        if self._lasting is not None:
-            self._lasting.confirm()
-
-    def look(self) -> None:
-        """Doubt what it has if this process did not run for longer than its session.
-
-        Others may have its partitions then, and it hears so from the coordinator only.
-        """
-        now = time.monotonic()
-        lasting = self._lasting
-        if lasting is not None and now - self._ran > self._session_timeout_ms / 1000:
-            lasting.doubt()
-        self._ran = now
-
-    def _keep_looking(self) -> None:
-        self.look()
-        often = self._session_timeout_ms / 4000
-        self._pulse = asyncio.get_running_loop().call_later(often, self._keep_looking)
 
     async def _do_heartbeat(self) -> Any:
+        sent = time.monotonic()
         heard = await super()._do_heartbeat()
-        if heard and self._lasting is not None:
-            self._lasting.confirm()
+        if heard:
+            self._is_member(sent)
         return heard
+
+    async def _send_req(self, request: Any) -> Any:
+        sent = time.monotonic()
+        answer = await super()._send_req(request)
+        if isinstance(request, SyncGroupRequest) and answer.error_code == 0:
+            self._is_member(sent)
+        return answer
+
+    def _is_member(self, sent: float) -> None:
+        """The coordinator took this for a member when it had a request that was sent at this time.
+
+        Its session ends no sooner than the session timeout after that. When the answer came is no measure: a
+        process that was frozen finds old ones when it runs again.
+        """
+        self._certain_until = max(self._certain_until, sent + self._session_timeout_ms / 1000)
+        if self._lasting is not None:
+            self._lasting.confirm(self._certain_until)
 
     # Commits ---------------------------------------------------------------------------------------------
 

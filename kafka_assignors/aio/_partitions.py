@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -71,16 +72,13 @@ class State(TopicPartitionState):
 
 
 class LastingAssignment(Assignment):
-    """An assignment whose partitions change; those that stay keep state, records and fetches.
-
-    Attributes:
-        doubted: Pending while it is not certain that any of the partitions is still this consumer's.
-    """
+    """An assignment whose partitions change; those that stay keep state, records and fetches."""
 
     def __init__(self) -> None:
         self._topic_partitions: frozenset[TopicPartition]
         super().__init__(set())
-        self.doubted: asyncio.Future[None] | None = None
+        self._certain_until = -math.inf
+        self._doubted: asyncio.Future[None] | None = None
 
     def change(self, partitions: Iterable[TopicPartition]) -> None:
         """Have these partitions. Those that are new are withheld."""
@@ -105,16 +103,21 @@ class LastingAssignment(Assignment):
         for one in self._topic_partitions.intersection(partitions):
             self._tp_state[one].release()
 
-    def doubt(self) -> None:
-        """Neither fetch nor deliver any."""
-        if self.doubted is None:
-            self.doubted = asyncio.get_running_loop().create_future()
+    @property
+    def doubted(self) -> asyncio.Future[None] | None:
+        """Pending while the consumer may have fallen out of its group unheard; None if it cannot have."""
+        if time.monotonic() < self._certain_until:
+            return None
+        if self._doubted is None:
+            self._doubted = asyncio.get_running_loop().create_future()
+        return self._doubted
 
-    def confirm(self) -> None:
-        """End of the doubt."""
-        if self.doubted is not None:
-            self.doubted.set_result(None)
-            self.doubted = None
+    def confirm(self, until: float) -> None:
+        """Until this time, of `time.monotonic`, no other consumer can have the partitions."""
+        self._certain_until = max(self._certain_until, until)
+        if self._doubted is not None and time.monotonic() < self._certain_until:
+            self._doubted.set_result(None)
+            self._doubted = None
 
     def was_mine(self, partition: TopicPartition) -> bool:
         """Whether a partition is or has been assigned."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,15 @@ from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.errors import (
     CommitFailedError,
     GroupAuthorizationFailedError,
+    GroupLoadInProgressError,
     IllegalGenerationError,
     KafkaError,
+    RebalanceInProgressError,
     UnknownMemberIdError,
 )
 from aiokafka.structs import OffsetAndMetadata
 
+from kafka_assignors.aio import _coordinator, _partitions
 from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator, Coordinator
 from kafka_assignors.aio._partitions import LastingState
 
@@ -95,11 +99,7 @@ def in_generation_5(
             coordinator = CooperativeCoordinator(fetcher, client, state, enable_auto_commit=False)
         coordinator._coordination_task.cancel()
         coordinator.generation, coordinator.member_id, coordinator.coordinator_id = 5, "m", 0
-        try:
-            await test(coordinator, listener)
-        finally:
-            if not eager:
-                coordinator._pulse.cancel()
+        await test(coordinator, listener)
 
     asyncio.run(run())
 
@@ -208,3 +208,85 @@ def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_no_genera
         assert coordinator._rejoin_needed_fut.done()
 
     in_generation_5(test, eager=True)
+
+
+@dataclass
+class Clock:
+    """A clock that a test turns; the event loop has its own."""
+
+    now: float = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def rules(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in (_coordinator, _partitions):
+            monkeypatch.setattr(module, "time", self)
+
+
+@pytest.mark.parametrize("error", [0, RebalanceInProgressError.errno])
+def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
+    error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    clock.rules(monkeypatch)
+
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        async def answer_4_s_later(_: Any) -> Any:
+            clock.now += 4
+            return SimpleNamespace(error_code=error)
+
+        lasting = coordinator._lasting
+        assert lasting is not None
+        coordinator._client.answers["HeartbeatRequest"] = answer_4_s_later
+        assert lasting.doubted is not None
+        await coordinator._do_heartbeat()
+        assert lasting.doubted is None
+        clock.now += 5.9  # 9.9 s after it was sent
+        assert lasting.doubted is None
+        clock.now += 0.1
+        assert lasting.doubted is not None
+        # Frozen for a session while the answer was on its way: it is too old to prove anything.
+        clock.now -= 4
+        coordinator._session_timeout_ms = 4000
+        await coordinator._do_heartbeat()
+        assert lasting.doubted is not None
+
+    in_generation_5(test)
+
+
+@pytest.mark.parametrize("error", [RebalanceInProgressError, IllegalGenerationError])
+def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
+    error: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    clock.rules(monkeypatch)
+
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        beats, joined = asyncio.Queue[int](), asyncio.Event()
+
+        async def beat(request: Any) -> Any:
+            beats.put_nowait(request._generation_id)
+            return SimpleNamespace(error_code=error.errno)
+
+        async def join(_: Any) -> Any:
+            await joined.wait()
+            return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+
+        coordinator._heartbeat_interval_ms = 1
+        coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
+        coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
+        lasting = coordinator._lasting
+        assert lasting is not None
+        coordinator._is_member(clock.now)
+        clock.now += 9
+        joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+        assert [await beats.get(), await beats.get()] == [5, 5]
+        clock.now += 9
+        # The coordinator has made the next generation already if it does not know this one.
+        assert (lasting.doubted is None) == (error is RebalanceInProgressError)
+        assert (coordinator.joining, coordinator.generation, coordinator._lost) == (True, 5, False)
+        joined.set()
+        assert not await joining
+
+    in_generation_5(test)
