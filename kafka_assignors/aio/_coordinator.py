@@ -16,6 +16,7 @@ from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.coordinator.protocol import ConsumerProtocol
 from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
 
+from kafka_assignors.aio._partitions import LastingAssignment
 from kafka_assignors.aio._strategies import lead
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
-    from kafka_assignors.aio._partitions import LastingAssignment, LastingState
+    from kafka_assignors.aio._partitions import LastingState
 
 log = logging.getLogger(__name__)
 
@@ -434,32 +435,79 @@ class CooperativeCoordinator(Coordinator):
             CommitFailedError: The consumer has fallen out of its group, or partitions were revoked
                 meanwhile; the others' offsets are committed nevertheless.
         """
-        done = asyncio.get_running_loop().create_future()
-        self._committing.add(done)
-        try:
-            await self._commit(assignment, offsets)
-        finally:
-            self._committing.discard(done)
-            done.set_result(None)
+        if not isinstance(assignment, LastingAssignment):  # assigned by hand
+            await super().commit_offsets(assignment, offsets)
+            return
+        with self._in_flight():
+            await self._commit(assignment, _Offsets(assignment, offsets))
 
-    async def _commit(self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        revoked: set[TopicPartition] = set()
+    async def _commit(self, assignment: LastingAssignment, asked: _Offsets) -> None:
         while True:
             if self.syncing:  # it would be refused
                 await self._not_joining.wait()
             sent_in = self.generation, self.joining
             try:
-                await super().commit_offsets(assignment, offsets)
+                await super().commit_offsets(assignment, asked)
                 break
             except errors.CommitFailedError:
                 fell_out = self.generation < 0 and not self.joining
                 if fell_out or not (self.joining or sent_in != (self.generation, False)):
                     raise
             await self._not_joining.wait()
-            revoked |= {one for one in offsets if one not in assignment.tps}
-            offsets = {one: offset for one, offset in offsets.items() if one in assignment.tps}
-        if revoked:
+        if revoked := asked.keys() - asked.sent:
             raise revoked_meanwhile(revoked)
+
+    async def _do_commit_offsets(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        if isinstance(offsets, _Offsets):
+            offsets = offsets.still_mine()
+        if offsets and self._lost:  # without a member id a broker may take them: the group may be empty
+            raise errors.UnknownMemberIdError(self.group_id)
+        await super()._do_commit_offsets(assignment, offsets)
+
+    @contextlib.contextmanager
+    def _in_flight(self) -> Iterator[None]:
+        """Around a commit, which is waited for before partitions are revoked."""
+        done = asyncio.get_running_loop().create_future()
+        self._committing.add(done)
+        try:
+            yield
+        finally:
+            self._committing.discard(done)
+            done.set_result(None)
+
+
+class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
+    """Offsets of a commit, which may be tried again when some of the partitions have gone.
+
+    A partition that has gone and come back may have been committed by another consumer in between.
+
+    Args:
+        assignment: The consumer's.
+        offsets: What is asked for.
+
+    Attributes:
+        sent: The partitions of the last try.
+    """
+
+    def __init__(
+        self, assignment: LastingAssignment, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        super().__init__(offsets)
+        self._assignment = assignment
+        self._states = {one: assignment.state_value(one) for one in offsets}
+        self.sent: Collection[TopicPartition] = ()
+
+    def still_mine(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Those of partitions that have been the consumer's all the time."""
+        mine = {
+            one: offset
+            for one, offset in self.items()
+            if one in self._assignment.tps and self._assignment.state_value(one) is self._states[one]
+        }
+        self.sent = mine.keys()
+        return mine
 
 
 def revoked_meanwhile(partitions: Collection[TopicPartition]) -> errors.CommitFailedError:

@@ -290,3 +290,53 @@ def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
         assert not await joining
 
     in_generation_5(test)
+
+
+def committed(request: Any) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(topic, number): offset
+        for topic, partitions in request._topics
+        for number, offset, _ in partitions
+    }
+
+
+def answered(request: Any, error: int = 0) -> Any:
+    """The answer to a commit."""
+    topics: dict[str, list[tuple[int, int]]] = {}
+    for one in committed(request):
+        topics.setdefault(one.topic, []).append((one.partition, error))
+    return SimpleNamespace(topics=list(topics.items()))
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_commit_that_is_tried_again_is_of_what_stayed_only(comes_back: bool) -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        asked: list[dict[TopicPartition, int]] = []
+
+        async def commit(request: Any) -> Any:
+            asked.append(committed(request))
+            if len(asked) > 1:
+                return answered(request)
+            coordinator._subscription.assign_from_subscribed({A})
+            if comes_back:
+                coordinator._subscription.assign_from_subscribed({A, B})
+            return answered(request, GroupLoadInProgressError.errno)
+
+        coordinator._client.answers["OffsetCommitRequest"] = commit
+        coordinator._retry_backoff_ms = 1
+        offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
+        with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
+            await coordinator.commit_offsets(coordinator._lasting, offsets)
+        assert asked == [{A: 7, B: 9}, {A: 7}]
+
+    in_generation_5(test)
+
+
+def test_who_has_fallen_out_commits_nothing_as_a_member_of_no_generation() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        coordinator.reset_generation()
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+        assert coordinator._client.sent == []
+
+    in_generation_5(test)
