@@ -464,7 +464,8 @@ class CooperativeCoordinator(Coordinator):
             offsets = offsets.still_mine()
         if offsets and self._lost:  # without a member id a broker may take them: the group may be empty
             raise errors.UnknownMemberIdError(self.group_id)
-        await super()._do_commit_offsets(assignment, offsets)
+        with self._in_flight():  # whoever asked may be cancelled, and the request goes on
+            await super()._do_commit_offsets(assignment, offsets)
 
     @contextlib.contextmanager
     def _in_flight(self) -> Iterator[None]:

@@ -340,3 +340,30 @@ def test_who_has_fallen_out_commits_nothing_as_a_member_of_no_generation() -> No
         assert coordinator._client.sent == []
 
     in_generation_5(test)
+
+
+def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_revoked() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        sent, answers = asyncio.Event(), asyncio.Event()
+
+        async def commit(request: Any) -> Any:
+            sent.set()
+            await answers.wait()
+            return answered(request)
+
+        coordinator._client.answers["OffsetCommitRequest"] = commit
+        committing = asyncio.create_task(
+            coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+        )
+        await sent.wait()
+        committing.cancel()
+        await asyncio.wait([committing])
+        assert committing.cancelled()
+        revoking = asyncio.create_task(coordinator._revoke({A}))
+        await asyncio.sleep(0.01)
+        assert not revoking.done()
+        answers.set()
+        await revoking
+        assert coordinator._committing == set()
+
+    in_generation_5(test)
