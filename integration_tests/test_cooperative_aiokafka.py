@@ -121,6 +121,35 @@ def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_broker:
         run(scenario())
 
 
+@pytest.mark.parametrize("cooperative", [True, False], ids=["cooperative", "eager"])
+def test_consumers_stop_at_once_while_others_are_slow_to_join(
+    cooperative: bool, proxied_broker: Cluster
+) -> None:
+    topic = create_topic(proxied_broker, 6)
+    listed = [CooperativeStickyAssignor] if cooperative else [CooperativeStickyAssignor, RangeAssignor]
+
+    async def scenario() -> None:
+        members = Members.on(proxied_broker, topic, proxied=True)
+
+        def made(name: str) -> Member:
+            return members.member(name, partition_assignment_strategy=listed, rebalance_timeout_ms=60_000)
+
+        a, slow, late = made("a"), made("slow"), made("late")
+        async with reading(a, slow):
+            await members.settled({"a": 3, "slow": 3})
+            cut = proxied_broker.network.half_open(client="slow")
+            starting = asyncio.create_task(late.consumer.start())
+            await until(lambda: a.joining and late.joining, "both to join")
+            starting.cancel()
+            for member in (a, late):
+                await asyncio.wait_for(member.__aexit__(), 20)
+            cut.heal()
+            # They have left: nobody waits for their sessions to end, of 30 s.
+            await asyncio.wait_for(members.settled({"slow": 6}), 20)
+
+    run(scenario())
+
+
 def slow_planner(gate: threading.Event) -> Any:
     def plan(group: Any) -> Any:
         gate.wait(60)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiokafka import errors
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.coordinator.protocol import ConsumerProtocol
-from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
+from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from kafka_assignors.aio._partitions import LastingAssignment
 from kafka_assignors.aio._strategies import lead
@@ -87,7 +87,8 @@ class Coordinator(GroupCoordinator):
         super().__init__(*args, **settings)
 
     async def _perform_assignment(self, response: Any) -> Any:
-        return await lead(self, response, super()._perform_assignment)
+        planning = asyncio.ensure_future(lead(self, response, super()._perform_assignment))
+        return await self._unless_closing(planning) or {}  # SyncGroup is not sent while it closes
 
     async def _send_req(self, request: Any) -> Any:
         if not isinstance(request, JoinGroupRequest | SyncGroupRequest):
@@ -95,10 +96,34 @@ class Coordinator(GroupCoordinator):
         # aiokafka asks once for each strategy, with one more each time (PR 1168). Only the last counts.
         if isinstance(request, JoinGroupRequest) and len(request._group_protocols) < len(self._assignors):  # noqa: SLF001
             return SimpleNamespace(error_code=0)
-        answer = await self._send_join(request)
+        answer = await self._unless_closing(asyncio.ensure_future(self._send_join(request)))
+        if answer is None:
+            raise errors.KafkaError(f"{type(request).__name__} is not waited for: the consumer is stopped")
         self._fenced = answer.error_code == FENCED_INSTANCE_ID
         self.syncing = isinstance(request, JoinGroupRequest) and answer.error_code == 0
         return answer
+
+    async def _unless_closing(self, task: asyncio.Future[Any]) -> Any:
+        """What a task gives; None, and the task ended, if the consumer is stopped before that.
+
+        A join takes as long as its slowest member, and nobody needs it any more.
+        """
+        try:
+            await asyncio.wait([task, self._closing], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+        return None if task.cancelled() else task.result()
+
+    async def _maybe_leave_group(self) -> None:
+        """As aiokafka's, and before the first generation: others would wait for a session timeout."""
+        if self.generation < 0 and self.member_id and self._group_instance_id is None:
+            try:
+                await self._send_req(LeaveGroupRequest(self.group_id, self.member_id))
+            except errors.KafkaError as error:
+                log.warning("LeaveGroup was not answered: %s", error)
+        await super()._maybe_leave_group()
 
     async def _send_join(self, request: Any) -> Any:
         """As `_send_req`, on a connection of its own."""

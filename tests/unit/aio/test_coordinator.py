@@ -21,6 +21,7 @@ from aiokafka.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
+from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 
 from kafka_assignors.aio import _coordinator, _partitions
@@ -367,3 +368,30 @@ def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_revoked(
         assert coordinator._committing == set()
 
     in_generation_5(test)
+
+
+@pytest.mark.parametrize("generation", [-1, 5])
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(eager: bool, generation: int) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        asked = asyncio.Event()
+
+        async def join(_: Any) -> Any:
+            asked.set()
+            await asyncio.sleep(3600)
+
+        coordinator.generation = generation
+        coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
+        coordinator._client.answers |= {
+            "JoinGroupRequest": join,
+            "LeaveGroupRequest": lambda _: asyncio.sleep(0, SimpleNamespace(error_code=0)),
+        }
+        joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+        coordinator._coordination_task = joining
+        await asked.wait()
+        await asyncio.wait_for(coordinator.close(), 5)
+        assert joining.done()
+        (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
+        assert left._member_id == "m"
+
+    in_generation_5(test, eager=eager)
