@@ -135,7 +135,7 @@ def lead_beside_the_loop(coordinator: Any) -> None:
 async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable[Any]]) -> Any:
     """What `GroupCoordinator._perform_assignment` does, with members' bytes and beside the event loop.
 
-    Heartbeats, which aiokafka stops for a join, go on meanwhile.
+    Heartbeats, which aiokafka stops for a join, go on meanwhile, and end with a plan that fails.
 
     Args:
         coordinator: aiokafka's, which leads its group.
@@ -156,6 +156,10 @@ async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable
     coordinator._start_heartbeat_task()  # noqa: SLF001
     try:
         return await _planned(coordinator, strategy, members)
+    except Exception:
+        # The application hears of it when it polls. If it does not, the group goes on with another leader.
+        await coordinator._stop_heartbeat_task()  # noqa: SLF001
+        raise
     finally:
         del vars(coordinator)[LEADING_SINCE]
 

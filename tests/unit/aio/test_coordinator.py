@@ -23,14 +23,17 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from kafka_assignors.aio import _coordinator, _partitions
+from kafka_assignors import StickyAssignor
+from kafka_assignors.aio import _coordinator, _partitions, strategies
 from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator, Coordinator
 from kafka_assignors.aio._partitions import LastingState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+SUBSCRIPTION = ConsumerProtocolSubscription(topics=["t"], version=0).encode()
 A, B = (TopicPartition("t", number) for number in range(2))
 
 
@@ -62,11 +65,21 @@ class Client:
 
     def __init__(self) -> None:
         self.cluster = SimpleNamespace(
-            add_listener=lambda _: None, partitions_for_topic=lambda _: {0, 1}, topics=lambda _: {"t"}
+            add_listener=lambda _: None,
+            partitions_for_topic=lambda _: {0, 1},
+            topics=lambda _: {"t"},
+            brokers=list,
+            _partitions={"t": {0: None, 1: None}},
         )
         self.answers: dict[str, Callable[[Any], Coroutine[Any, Any, Any]]] = {}
         self.sent: list[Any] = []
         self._conns: Any = defaultdict(lambda: SimpleNamespace(_request_timeout=40))
+
+    def set_topics(self, topics: Any) -> None:
+        """Do nothing."""
+
+    async def _maybe_wait_metadata(self) -> None:
+        """Have it."""
 
     async def ready(self, node: int, *, group: int) -> bool:
         del node, group
@@ -393,5 +406,22 @@ def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(eager: bool, gene
         assert joining.done()
         (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
         assert left._member_id == "m"
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_leader_whose_plan_failed_sends_no_more_heartbeats(eager: bool) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        class Failing(StickyAssignor):
+            def assign(self, *_: Any, **__: Any) -> Any:
+                assert coordinator._heartbeat_task is not None
+                raise ZeroDivisionError
+
+        coordinator._assignors = strategies(Failing)
+        response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
+        with pytest.raises(ZeroDivisionError):
+            await coordinator._perform_assignment(response)
+        assert coordinator._heartbeat_task is None
 
     in_generation_5(test, eager=eager)
