@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -425,3 +427,22 @@ def test_a_leader_whose_plan_failed_sends_no_more_heartbeats(eager: bool) -> Non
         assert coordinator._heartbeat_task is None
 
     in_generation_5(test, eager=eager)
+
+
+def test_a_leader_plans_though_the_loops_own_threads_are_busy() -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        done = threading.Event()
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        busy = loop.run_in_executor(None, done.wait)
+        coordinator._assignors = strategies(StickyAssignor)
+        response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
+        try:
+            planned = await asyncio.wait_for(coordinator._perform_assignment(response), 20)
+        finally:
+            done.set()
+            await busy
+            await coordinator._stop_heartbeat_task()
+        assert planned.keys() == {"m"}
+
+    in_generation_5(test)
