@@ -269,7 +269,7 @@ class CooperativeCoordinator(Coordinator):
     # A rebalance -----------------------------------------------------------------------------------------
 
     async def _on_join_prepare(self, previous_assignment: Any) -> None:
-        """Commit, and revoke partitions of topics that are not subscribed to any more. Nothing else stops."""
+        """Commit. Nothing stops."""
         self._group_subscription = None
         if self.generation < 0:
             return
@@ -278,16 +278,19 @@ class CooperativeCoordinator(Coordinator):
                 await self._maybe_do_last_autocommit(previous_assignment)
             except errors.KafkaError as error:
                 log.warning("Committing before the join failed: %s", error)
-        topics = self._subscription.topics
-        await self._revoke({one for one in self._owned if one.topic not in topics})
 
     async def _do_rejoin_group(self, subscription: Any) -> Any:
-        # For each attempt: aiokafka prepares once for many, and a member may fall out between two.
         self._stop_listening()  # its heartbeats would speak of the generation before
-        await self._give_up_what_was_lost()
-        self._not_joining.clear()
         beating = asyncio.create_task(self._beat())
         try:
+            # For each attempt: aiokafka prepares once for many, and between two a member may fall out, or
+            # subscribe to other topics.
+            await self._give_up_what_was_lost()
+            await self._revoke(self._owned - self._subscribed(self._owned))
+            await self._give_up_what_was_lost()  # within the listener
+            if not subscription.active:
+                return False
+            self._not_joining.clear()
             return await super()._do_rejoin_group(subscription)
         finally:
             beating.cancel()
@@ -319,14 +322,16 @@ class CooperativeCoordinator(Coordinator):
             raise errors.KafkaError(f"the group chose {protocol!r}, which is no strategy of this consumer")
         assignment = ConsumerProtocol.ASSIGNMENT.decode(member_assignment_bytes)
         given = frozenset(assignment.partitions())
-        new = frozenset(one for one in given if one.topic in self._subscription.topics)
+        new = self._subscribed(given)
         if new < given:
             log.error("Leaving out partitions of topics without a subscription: %s", sorted(given - new))
-        owned = self._owned
-        revoked, added = owned - new, new - owned
+        revoked = self._owned - new
         await self._revoke(revoked)
-        if not self._subscription.partitions_auto_assigned():
-            return  # unsubscribed by the listener
+        # The listener may have changed the subscription, and the consumer may have fallen out meanwhile.
+        if not self._subscription.partitions_auto_assigned() or self.generation != generation:
+            return
+        new = self._subscribed(given)
+        added = new - self._owned
         self._subscription.assign_from_subscribed(new)
         strategy.on_assignment(assignment)
         lasting = self._subscription.lasting
@@ -341,6 +346,10 @@ class CooperativeCoordinator(Coordinator):
         await self._tell("on_partitions_assigned", added)
         if self.generation == generation:
             lasting.release(added)
+
+    def _subscribed(self, partitions: Collection[TopicPartition]) -> frozenset[TopicPartition]:
+        topics = self._subscription.topics
+        return frozenset(one for one in partitions if one.topic in topics)
 
     async def _listen(self, generation: int) -> None:
         """Send heartbeats sooner than due, so as to hear of a second round; see `LISTENING`."""

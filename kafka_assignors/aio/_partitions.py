@@ -12,6 +12,7 @@ import contextlib
 import logging
 import math
 import time
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka.consumer.subscription_state import (
@@ -33,11 +34,21 @@ GONE: Final = -1
 """The position of a partition that was given up: no fetch in flight has it, so no answer fits."""
 
 
+class Why(Enum):
+    """Why a partition is withheld."""
+
+    CHANGES_HANDS = auto()
+    """It is revoked or lost, or its listener does not know of it yet."""
+    UNSUBSCRIBED = auto()
+    """Its topic is not subscribed to any more."""
+
+
 class State(TopicPartitionState):
     """A partition's state, which can be withheld: neither fetched nor delivered, whatever was paused."""
 
     def __init__(self, assignment: Assignment) -> None:
         super().__init__(assignment)
+        self._why: set[Why] = set()
         self._withheld: asyncio.Future[None] | None = None
 
     @property
@@ -59,14 +70,16 @@ class State(TopicPartitionState):
         """What the fetcher waits for while it is not to be fetched."""
         return self._closed or self._resume_fut
 
-    def withhold(self) -> None:
+    def withhold(self, why: Why) -> None:
         """Neither fetch nor deliver it from now on."""
+        self._why.add(why)
         if self._withheld is None:
             self._withheld = asyncio.get_running_loop().create_future()
 
-    def release(self) -> None:
-        """Fetch and deliver it, unless it is paused."""
-        if self._withheld is not None:
+    def release(self, why: Why) -> None:
+        """Fetch and deliver it, unless there is another reason not to, or it is paused."""
+        self._why.discard(why)
+        if self._withheld is not None and not self._why:
             self._withheld.set_result(None)
             self._withheld = None
 
@@ -90,18 +103,27 @@ class LastingAssignment(Assignment):
             state.update_committed(OffsetAndMetadata(GONE, ""))
         for one in new - self._topic_partitions:
             state = self._tp_state[one] = State(self)
-            state.withhold()
+            state.withhold(Why.CHANGES_HANDS)
         self._topic_partitions = new
 
     def withhold(self, partitions: Iterable[TopicPartition]) -> None:
         """Neither fetch nor deliver these from now on."""
         for one in partitions:
-            self._tp_state[one].withhold()
+            self._tp_state[one].withhold(Why.CHANGES_HANDS)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         """Fetch and deliver these again, as far as they are still assigned."""
         for one in self._topic_partitions.intersection(partitions):
-            self._tp_state[one].release()
+            self._tp_state[one].release(Why.CHANGES_HANDS)
+
+    def subscribe(self, topics: Collection[str]) -> None:
+        """Fetch and deliver partitions of these topics only, also before the others are revoked."""
+        for one in self._topic_partitions:
+            state = self._tp_state[one]
+            if one.topic in topics:
+                state.release(Why.UNSUBSCRIBED)
+            else:
+                state.withhold(Why.UNSUBSCRIBED)
 
     @property
     def doubted(self) -> asyncio.Future[None] | None:
@@ -159,6 +181,8 @@ class LastingState(SubscriptionState):
             return
         before = self._subscription
         kept = before.hand_down() if isinstance(before, LastingSubscription) else None
+        if kept is not None:
+            kept.subscribe(subscription.topics)
         super()._change_subscription(LastingSubscription(subscription.topics, kept))
 
     def _assigned_state(self, tp: TopicPartition) -> Any:

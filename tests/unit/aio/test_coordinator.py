@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.consumer.subscription_state import SubscriptionState
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import (
     CommitFailedError,
     GroupAuthorizationFailedError,
@@ -44,13 +46,17 @@ class Listener(ConsumerRebalanceListener):
 
     def __init__(self) -> None:
         self.lost: list[set[TopicPartition]] = []
+        self.revoked: list[set[TopicPartition]] = []
+        self.assigned: list[set[TopicPartition]] = []
         self.does: Callable[[], Any] = lambda: None
+        self.does_when_revoked: Callable[[], Any] = lambda: None
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        """Do nothing."""
+        self.assigned.append(assigned)
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        """Do nothing."""
+        self.revoked.append(revoked)
+        self.does_when_revoked()
 
     async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
         self.lost.append(lost)
@@ -111,7 +117,7 @@ def in_generation_5(
         if eager:
             coordinator = Coordinator(client, state, enable_auto_commit=False)
         else:
-            fetcher = SimpleNamespace(_records={})
+            fetcher = SimpleNamespace(_records={}, _notify=lambda _: None, _wait_consume_future=None)
             coordinator = CooperativeCoordinator(fetcher, client, state, enable_auto_commit=False)
         coordinator._coordination_task.cancel()
         coordinator.generation, coordinator.member_id, coordinator.coordinator_id = 5, "m", 0
@@ -444,5 +450,87 @@ def test_a_leader_plans_though_the_loops_own_threads_are_busy() -> None:
             await busy
             await coordinator._stop_heartbeat_task()
         assert planned.keys() == {"m"}
+
+    in_generation_5(test)
+
+
+def assignment(*partitions: TopicPartition) -> bytes:
+    """What a SyncGroup gives, as bytes."""
+    of_topics: dict[str, list[int]] = {}
+    for one in partitions:
+        of_topics.setdefault(one.topic, []).append(one.partition)
+    raw: bytes = ConsumerProtocolMemberAssignment(0, list(of_topics.items()), b"").encode()
+    return raw
+
+
+STRATEGY = SimpleNamespace(name="s", metadata=lambda _: b"", on_assignment=lambda _: None)
+
+
+async def ended(coordinator: CooperativeCoordinator) -> None:
+    coordinator._stop_listening()
+    await coordinator._stop_heartbeat_task()
+    await coordinator._stop_commit_offsets_refresh_task()
+
+
+def test_who_falls_out_while_a_listener_runs_is_given_nothing_and_loses_what_it_had() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        coordinator._assignors = [STRATEGY]
+        coordinator.generation = 6
+        listener.does_when_revoked = coordinator.reset_generation
+        new = TopicPartition("t", 7)
+        await coordinator._on_join_complete(6, "m", "s", assignment(A, new))
+        await coordinator._give_up_what_was_lost()
+        assert (listener.revoked, listener.assigned, listener.lost) == ([{B}], [], [{A}])
+        assert coordinator._owned == frozenset()
+        await ended(coordinator)
+
+    in_generation_5(test)
+
+
+def test_topics_that_are_unsubscribed_are_not_delivered_and_are_revoked_before_the_next_join() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        state = coordinator._subscription
+        joining = asyncio.Event()
+
+        async def join(_: Any) -> Any:
+            joining.set()
+            return await answer
+
+        answer = asyncio.get_running_loop().create_future()
+        coordinator._retry_backoff_ms = 1
+        coordinator._assignors = [STRATEGY]
+        coordinator._client.answers["JoinGroupRequest"] = join
+        coordinator._is_member(time.monotonic())
+        lasting = coordinator._lasting
+        assert lasting is not None
+        lasting.release({A, B})
+        first = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
+        await joining.wait()
+        state.subscribe({"u"}, listener=listener)
+        assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
+        state.subscribe({"t", "u"}, listener=listener)
+        assert [lasting.state_value(one).paused for one in (A, B)] == [False, False]
+        state.subscribe({"u"}, listener=listener)
+        answer.set_result(SimpleNamespace(error_code=GroupLoadInProgressError.errno))
+        assert not await first
+        assert listener.revoked == []
+        assert not await coordinator._do_rejoin_group(state.subscription)
+        assert listener.revoked == [{A, B}]
+
+    in_generation_5(test)
+
+
+def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what_it_left() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        def subscribe() -> None:
+            coordinator._subscription.subscribe({"u"}, listener=listener)
+
+        coordinator._assignors = [STRATEGY]
+        coordinator._subscription.subscribe({"t", "u"}, listener=listener)
+        listener.does_when_revoked = subscribe
+        new = [TopicPartition(topic, 7) for topic in "tu"]
+        await coordinator._on_join_complete(5, "m", "s", assignment(A, *new))
+        assert (listener.revoked, listener.assigned) == ([{B}], [{new[1]}])
+        await ended(coordinator)
 
     in_generation_5(test)
