@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import errors
 from aiokafka.consumer.group_coordinator import GroupCoordinator
-from aiokafka.coordinator.protocol import ConsumerProtocol
+from aiokafka.coordinator.protocol import ConsumerProtocol, ConsumerProtocolMemberAssignment
 from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from kafka_assignors.aio._partitions import LastingAssignment
@@ -79,6 +79,7 @@ class Coordinator(GroupCoordinator):
 
     member_id: str
     _heartbeat_task: asyncio.Task[None] | None
+    _commit_refresh_task: asyncio.Task[None] | None
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.joining = False
@@ -156,22 +157,53 @@ class Coordinator(GroupCoordinator):
         finally:
             self._joined()
 
+    async def _on_join_complete(
+        self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
+    ) -> None:
+        _, assignment = self._given(protocol, member_assignment_bytes)
+        await super()._on_join_complete(generation, member_id, protocol, assignment.encode())
+
+    def _given(self, protocol: str, assignment_bytes: bytes) -> tuple[Any, Any]:
+        """The strategy that the group chose, and what its leader has assigned to this member.
+
+        Topics that are not subscribed to are left out: aiokafka's coordination would end with them.
+
+        Raises:
+            KafkaError: It is no strategy of this consumer, or the assignment cannot be read. The application
+                hears it where it polls, and the consumer joins again then.
+        """
+        strategy = self._lookup_assignor(protocol)
+        if strategy is None:
+            raise self._refused(f"chose {protocol!r}, which is no strategy of this consumer")
+        try:
+            assignment = ConsumerProtocol.ASSIGNMENT.decode(assignment_bytes)
+            given = frozenset(assignment.partitions())
+        except Exception as error:  # whatever a leader may send
+            start = bytes(assignment_bytes[:64])
+            raise self._refused(f"has a leader whose assignment cannot be read: {start!r}") from error
+        topics = self._subscription.topics
+        if unknown := sorted((one for one in given if one.topic not in topics), key=str):
+            log.error("Leaving out partitions of topics without a subscription: %s", unknown)
+        known = [(topic, numbers) for topic, numbers in assignment.assignment if topic in topics]
+        return strategy, ConsumerProtocolMemberAssignment(assignment.version, known, assignment.user_data)
+
+    def _refused(self, what: str) -> errors.KafkaError:
+        self.request_rejoin()
+        return errors.KafkaError(f"group {self.group_id} {what} (generation {self.generation})")
+
     def _joined(self) -> None:
         """No request is on its way any more."""
         self.joining = self.syncing = False
 
     async def _stop_heartbeat_task(self) -> None:
-        """As aiokafka's; a heartbeat task that is cancelled while it leaves the group ends nobody else.
-
-        aiokafka awaits the task itself. Its cancellation is raised there, and ends the coordination.
-        """
+        """As aiokafka's; a heartbeat task that is cancelled while it leaves the group ends nobody else."""
         task, self._heartbeat_task = self._heartbeat_task, None
-        if task is None or task.done():
-            return
-        task.cancel()
-        await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()) is not None:
-            raise error
+        await _stop(task)
+
+    async def _stop_commit_offsets_refresh_task(self) -> None:
+        """As aiokafka's; one that is cancelled before it ran ends nobody else."""
+        task, self._commit_refresh_task = self._commit_refresh_task, None
+        await _stop(task)
 
     async def _push_error_to_user(self, error: BaseException) -> None:
         """As aiokafka's; heartbeats that ended with the error begin anew once the application heard of it.
@@ -227,6 +259,19 @@ class Coordinator(GroupCoordinator):
             yield
         finally:
             _SENT_IN.reset(token)
+
+
+async def _stop(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task, and wait for its end.
+
+    aiokafka awaits the task itself. Its cancellation is raised there, and ends the coordination.
+    """
+    if task is None or task.done():
+        return
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled() and (error := task.exception()) is not None:
+        raise error
 
 
 class CooperativeCoordinator(Coordinator):
@@ -315,16 +360,11 @@ class CooperativeCoordinator(Coordinator):
         self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
     ) -> None:
         del member_id
+        strategy, assignment = self._given(protocol, member_assignment_bytes)
         self._joined()
         self._start_heartbeat_task()  # listeners may take their time
-        strategy = self._lookup_assignor(protocol)
-        if strategy is None:
-            raise errors.KafkaError(f"the group chose {protocol!r}, which is no strategy of this consumer")
-        assignment = ConsumerProtocol.ASSIGNMENT.decode(member_assignment_bytes)
         given = frozenset(assignment.partitions())
         new = self._subscribed(given)
-        if new < given:
-            log.error("Leaving out partitions of topics without a subscription: %s", sorted(given - new))
         revoked = self._owned - new
         await self._revoke(revoked)
         # The listener may have changed the subscription, and the consumer may have fallen out meanwhile.

@@ -210,7 +210,7 @@ def test_a_listener_is_cancelled_with_the_coordination() -> None:
 
 
 @pytest.mark.parametrize("error", [IllegalGenerationError, UnknownMemberIdError])
-def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_no_generation(error: Any) -> None:
+def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_nothing(error: Any) -> None:
     async def test(coordinator: Coordinator, _: Listener) -> None:
         async def join_and_refuse(_: Any) -> Any:
             coordinator.generation = 6
@@ -466,8 +466,9 @@ def assignment(*partitions: TopicPartition) -> bytes:
 STRATEGY = SimpleNamespace(name="s", metadata=lambda _: b"", on_assignment=lambda _: None)
 
 
-async def ended(coordinator: CooperativeCoordinator) -> None:
-    coordinator._stop_listening()
+async def ended(coordinator: Coordinator) -> None:
+    if isinstance(coordinator, CooperativeCoordinator):
+        coordinator._stop_listening()
     await coordinator._stop_heartbeat_task()
     await coordinator._stop_commit_offsets_refresh_task()
 
@@ -487,7 +488,7 @@ def test_who_falls_out_while_a_listener_runs_is_given_nothing_and_loses_what_it_
     in_generation_5(test)
 
 
-def test_topics_that_are_unsubscribed_are_not_delivered_and_are_revoked_before_the_next_join() -> None:
+def test_unsubscribed_topics_are_not_delivered_and_are_revoked_before_the_next_join() -> None:
     async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
         state = coordinator._subscription
         joining = asyncio.Event()
@@ -534,3 +535,46 @@ def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what_it_le
         await ended(coordinator)
 
     in_generation_5(test)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\0", id="cut off"),
+        pytest.param(bytes(2) + b"\xff" * 8, id="null"),
+        pytest.param(bytes(5) + b"\1\0\1t" + b"\xff" * 4 + bytes(4), id="no list of partitions"),
+        pytest.param(bytes(5) + b"\1\0\1\xff" + bytes(8), id="no text"),
+        pytest.param(bytes(2) + b"\x7f\xff\xff\xff", id="two thousand million"),
+    ],
+)
+def test_an_assignment_that_cannot_be_read_is_an_error_and_it_joins_again(given: bytes, eager: bool) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        coordinator._assignors = [STRATEGY]
+        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+        with pytest.raises(KafkaError) as caught:
+            await coordinator._on_join_complete(5, "m", "s", given)
+        assert (
+            str(caught.value)
+            == "KafkaError: group aiokafka-default-group has a leader whose assignment cannot be read:"
+            f" {given!r} (generation 5)"
+        )
+        assert coordinator._rejoin_needed_fut.done()
+        # Who does not hear it, as it does not poll, is expelled.
+        assert coordinator._heartbeat_task is None
+        assert coordinator._subscription.assigned_partitions() == {A, B}
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_partitions_of_topics_without_a_subscription_are_left_out(eager: bool) -> None:
+    async def test(coordinator: Coordinator, listener: Listener) -> None:
+        coordinator._assignors = [STRATEGY]
+        await coordinator._on_join_complete(5, "m", "s", assignment(A, TopicPartition("u", 0)))
+        assert coordinator._subscription.assigned_partitions() == {A}
+        assert listener.assigned == [{A} if eager else set()]
+        await ended(coordinator)
+
+    in_generation_5(test, eager=eager)
