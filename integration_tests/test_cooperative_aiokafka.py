@@ -150,6 +150,27 @@ def test_consumers_stop_at_once_while_others_are_slow_to_join(
     run(scenario())
 
 
+def test_a_consumer_that_is_cancelled_while_it_starts_leaves_nothing_behind(proxied_broker: Cluster) -> None:
+    topic = create_topic(proxied_broker, 2)
+
+    async def scenario() -> None:
+        members = Members.on(proxied_broker, topic, proxied=True)
+        a, late = members.member("a"), members.member("late")
+        async with reading(a):
+            await members.settled({"a": 2})
+            cut = proxied_broker.network.half_open(client="a")
+            entering = asyncio.create_task(late.consumer.__aenter__())
+            await until(lambda: late.joining, "it to join")
+            entering.cancel()
+            await asyncio.wait([entering])
+            assert entering.cancelled()
+            assert late.consumer._closed
+            cut.heal()
+            await members.settled({"a": 2})
+
+    run(scenario())  # finds tasks that are left
+
+
 def slow_planner(gate: threading.Event) -> Any:
     def plan(group: Any) -> Any:
         gate.wait(60)

@@ -61,7 +61,11 @@ class CooperativeConsumer(AIOKafkaConsumer):
             self.subscribe(list(topics))
 
     async def __aenter__(self) -> Self:
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:  # nobody else stops it
+            await self.stop()
+            raise
         return self
 
     async def start(self) -> None:
