@@ -51,6 +51,11 @@ def revoked_in_vain(group: ConsumerGroup) -> dict[str, list[str]]:
     return found
 
 
+EAGER_AND_COOPERATIVE = [
+    pytest.param([CooperativeStickyAssignor, RangeAssignor], id="eager"),
+    pytest.param([CooperativeStickyAssignor], id="cooperative"),
+]
+
 # In processes of their own
 
 
@@ -121,12 +126,11 @@ def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_broker:
         run(scenario())
 
 
-@pytest.mark.parametrize("cooperative", [True, False], ids=["cooperative", "eager"])
+@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
 def test_consumers_stop_at_once_while_others_are_slow_to_join(
-    cooperative: bool, proxied_broker: Cluster
+    listed: list[Any], proxied_broker: Cluster
 ) -> None:
     topic = create_topic(proxied_broker, 6)
-    listed = [CooperativeStickyAssignor] if cooperative else [CooperativeStickyAssignor, RangeAssignor]
 
     async def scenario() -> None:
         members = Members.on(proxied_broker, topic, proxied=True)
@@ -327,6 +331,35 @@ def test_a_batch_of_which_a_partition_has_gone_is_committed_but_for_that(
                 assert a.generation == generation
                 with pytest.raises(IllegalStateError, match="is not assigned"):
                     await a.consumer.commit({partition(topic, 17): 1})
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
+    listed: list[Any], topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a, b = (members.member(name, partition_assignment_strategy=listed) for name in "ab")
+        async with a:
+            await members.settled({"a": 6})
+            partitions = [partition(topic, number) for number in range(6)]
+            waiting = {one: asyncio.create_task(a.consumer.getone(one)) for one in partitions}
+            async with b:
+                b.starts_to_read()
+                await members.settled({"a": 3, "b": 3})
+                gone = set(partitions) - a.consumer.assignment()
+                await until(lambda: all(waiting[one].done() for one in gone), "who waits to hear")
+                for one in gone:
+                    with pytest.raises(IllegalStateError, match=r"Partitions \[.* are not assigned"):
+                        waiting[one].result()
+                    with pytest.raises(IllegalStateError):
+                        await a.consumer.getone(one)
+                    assert await a.consumer.getmany(one, timeout_ms=10) == {}
+                with Load(kafka_cluster, topic, rate=200):
+                    for one in a.consumer.assignment():
+                        assert (await waiting[one]).partition == one.partition
 
     run(scenario())
 

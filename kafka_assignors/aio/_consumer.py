@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +12,7 @@ from aiokafka.errors import IllegalStateError
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, Coordinator, revoked_meanwhile
-from kafka_assignors.aio._partitions import GONE, LastingState
+from kafka_assignors.aio._partitions import GONE, LastingState, State
 from kafka_assignors.aio._strategies import Strategy, strategies
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 
@@ -55,8 +56,7 @@ class CooperativeConsumer(AIOKafkaConsumer):
         chosen = _chosen(partition_assignment_strategy)
         super().__init__(partition_assignment_strategy=chosen, **settings)
         self._cooperative = self._group_id is not None and all(map(_is_cooperative, chosen))
-        if self._cooperative:
-            self._subscription = LastingState()
+        self._subscription = LastingState() if self._cooperative else State()
         if topics:
             self.subscribe(list(topics))
 
@@ -80,6 +80,27 @@ class CooperativeConsumer(AIOKafkaConsumer):
         if self._cooperative:
             return CooperativeCoordinator(self._fetcher, client, subscription, **settings)
         return Coordinator(client, subscription, **settings)
+
+    async def getone(self, *partitions: TopicPartition) -> Any:
+        """As AIOKafkaConsumer's, which waits for ever for a partition that is taken away.
+
+        Raises:
+            IllegalStateError: One of the partitions is not assigned, or not any more.
+        """
+        if not partitions:
+            return await super().getone()
+        getting = asyncio.ensure_future(super().getone(*partitions))
+        try:
+            while not getting.done():
+                if gone := [one for one in partitions if not self._subscription.is_assigned(one)]:
+                    raise IllegalStateError(f"Partitions {gone} are not assigned")
+                with self._subscription.changes() as changed:
+                    await asyncio.wait([getting, *changed], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not getting.done():
+                getting.cancel()
+                await asyncio.wait([getting])
+        return getting.result()
 
     async def position(self, partition: TopicPartition) -> Any:
         """As AIOKafkaConsumer's."""

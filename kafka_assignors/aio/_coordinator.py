@@ -431,6 +431,7 @@ class CooperativeCoordinator(Coordinator):
         for one in lasting.tps.difference(partitions):
             self._fetcher._records.pop(one, None)  # noqa: SLF001 - or it would not fetch them if they return
         lasting.change(partitions)
+        self._subscription._notify_assignment_waiters()  # noqa: SLF001 - for who waits for records of those
 
     async def _tell(self, method: str, partitions: Collection[TopicPartition]) -> None:
         """Call the listener; what it raises is logged, as aiokafka does."""

@@ -43,7 +43,7 @@ class Why(Enum):
     """Its topic is not subscribed to any more."""
 
 
-class State(TopicPartitionState):
+class PartitionState(TopicPartitionState):
     """A partition's state, which can be withheld: neither fetched nor delivered, whatever was paused."""
 
     def __init__(self, assignment: Assignment) -> None:
@@ -102,7 +102,7 @@ class LastingAssignment(Assignment):
             state.seek(GONE)
             state.update_committed(OffsetAndMetadata(GONE, ""))
         for one in new - self._topic_partitions:
-            state = self._tp_state[one] = State(self)
+            state = self._tp_state[one] = PartitionState(self)
             state.withhold(Why.CHANGES_HANDS)
         self._topic_partitions = new
 
@@ -172,7 +172,34 @@ class LastingSubscription(Subscription):
         return assignment
 
 
-class LastingState(SubscriptionState):
+class State(SubscriptionState):
+    """aiokafka's SubscriptionState, for calls that may be cancelled or end as partitions go."""
+
+    @contextlib.contextmanager
+    def fetch_context(self) -> Iterator[None]:
+        """Around a call that waits for records; aiokafka never ends it for one that is cancelled."""
+        self._fetch_count += 1
+        try:
+            yield
+        finally:
+            self._fetch_count -= 1
+            if self._fetch_count == 0:
+                self._last_fetch_ended = time.monotonic()
+
+    @contextlib.contextmanager
+    def changes(self) -> Iterator[list[asyncio.Future[None]]]:
+        """Futures of which one is done when partitions come or go, or the subscription changes."""
+        assigned: asyncio.Future[None] = self.wait_for_assignment()
+        try:
+            yield [assigned, *([] if self._subscription is None else [self._subscription.unsubscribe_future])]
+        finally:
+            if assigned.done():
+                assigned.exception()  # whoever waits for records has it, too
+            else:
+                self._assignment_waiters.remove(assigned)
+
+
+class LastingState(State):
     """aiokafka's SubscriptionState, with subscriptions whose assignment lasts."""
 
     def _change_subscription(self, subscription: Subscription) -> None:
@@ -194,17 +221,6 @@ class LastingState(SubscriptionState):
         """Those that the application has paused."""
         states = {one: self._assigned_state(one) for one in self.assigned_partitions()}
         return {one for one, state in states.items() if getattr(state, "paused_by_user", state.paused)}
-
-    @contextlib.contextmanager
-    def fetch_context(self) -> Iterator[None]:
-        """Around a call that waits for records; aiokafka never ends it for one that is cancelled."""
-        self._fetch_count += 1
-        try:
-            yield
-        finally:
-            self._fetch_count -= 1
-            if self._fetch_count == 0:
-                self._last_fetch_ended = time.monotonic()
 
     @property
     def lasting(self) -> LastingAssignment | None:
