@@ -326,7 +326,7 @@ class CooperativeCoordinator(Coordinator):
 
     async def _do_rejoin_group(self, subscription: Any) -> Any:
         self._stop_listening()  # its heartbeats would speak of the generation before
-        beating = asyncio.create_task(self._beat())
+        meanwhile = [asyncio.create_task(one) for one in (self._beat(), self._autocommit())]
         try:
             # For each attempt: aiokafka prepares once for many, and between two a member may fall out, or
             # subscribe to other topics.
@@ -338,8 +338,9 @@ class CooperativeCoordinator(Coordinator):
             self._not_joining.clear()
             return await super()._do_rejoin_group(subscription)
         finally:
-            beating.cancel()
-            await asyncio.wait([beating])
+            for task in meanwhile:
+                task.cancel()
+            await asyncio.wait(meanwhile)
 
     async def _beat(self) -> None:
         """Send heartbeats while a join is on, so as to know whether the partitions are still its own."""
@@ -351,6 +352,19 @@ class CooperativeCoordinator(Coordinator):
             with contextlib.suppress(errors.KafkaError):
                 await self.ensure_coordinator_known()
                 await self._do_heartbeat()
+
+    async def _autocommit(self) -> None:
+        """Commit what is consumed while a join is on, which takes aiokafka's coordination task."""
+        while (lasting := self._lasting) is not None:
+            if self.syncing:  # it would be refused
+                await self._not_joining.wait()
+            try:
+                due = await self._maybe_do_autocommit(lasting)
+            except errors.KafkaError:  # aiokafka has logged it; the coordination comes upon it after the join
+                return
+            if due is None:
+                return
+            await asyncio.sleep(due)
 
     def _joined(self) -> None:
         super()._joined()

@@ -578,3 +578,34 @@ def test_partitions_of_topics_without_a_subscription_are_left_out(eager: bool) -
         await ended(coordinator)
 
     in_generation_5(test, eager=eager)
+
+
+def test_autocommit_goes_on_while_a_join_is_on() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        commits, joined = asyncio.Queue[dict[TopicPartition, int]](), asyncio.Event()
+
+        async def commit(request: Any) -> Any:
+            commits.put_nowait(committed(request))
+            return answered(request)
+
+        async def join(_: Any) -> Any:
+            await joined.wait()
+            return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+
+        coordinator._enable_auto_commit, coordinator._auto_commit_interval_ms = True, 1
+        coordinator._next_autocommit_deadline = 0
+        coordinator._assignors = [STRATEGY]
+        coordinator._client.answers |= {"OffsetCommitRequest": commit, "JoinGroupRequest": join}
+        state = coordinator._subscription
+        state.seek(A, 7)
+        joining = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
+        assert await asyncio.wait_for(commits.get(), 20) == {A: 7}
+        state.seek(A, 8)
+        while (offsets := await asyncio.wait_for(commits.get(), 20)) == {A: 7}:
+            pass
+        assert offsets == {A: 8}
+        assert coordinator.joining
+        joined.set()
+        assert not await joining
+
+    in_generation_5(test)
