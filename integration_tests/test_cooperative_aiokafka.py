@@ -264,6 +264,22 @@ def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_li
         run(scenario())
 
 
+def test_the_second_round_begins_soon_though_a_listener_takes_its_time(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a = members.member("a")
+        b = members.member("b", heartbeat_interval_ms=60_000, session_timeout_ms=120_000)
+        a.hooks["revoked"] = partial(asyncio.sleep, 1.5)
+        async with reading(a):
+            await members.settled({"a": 6})
+            async with reading(b):
+                await asyncio.wait_for(members.settled({"a": 3, "b": 3}), 20)
+
+    run(scenario())
+
+
 def test_nothing_of_a_staying_partition_comes_twice_and_pauses_and_seeks_stay(
     topic: str, kafka_cluster: Cluster
 ) -> None:

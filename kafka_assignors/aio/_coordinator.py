@@ -35,11 +35,11 @@ A broker answers a connection in order. A commit behind a JoinGroup would wait u
 refused then, and have the consumer join once more (librdkafka issue 4059 is of that kind).
 """
 
-LISTENING: Final = (0.05, 0.1, 0.2, 0.3)
-"""Seconds between heartbeats after a rebalance.
+LISTENING: Final = 0.05
+"""Seconds from a rebalance to the first heartbeat after it; twice as long to the next one, and so on.
 
-A second round begins as soon as somebody has revoked. By the next regular heartbeat a member would hear of
-it a second later; with these it did after 60 to 120 ms (heartbeats 1 s apart, measured).
+A second round begins as soon as somebody has revoked. By the next regular heartbeat a member would hear of it
+late; with these it hears of it at twice the time that the slowest listener took, at the latest.
 """
 
 GRACE: Final = 5.0
@@ -407,7 +407,7 @@ class CooperativeCoordinator(Coordinator):
 
     async def _listen(self, generation: int) -> None:
         """Send heartbeats sooner than due, so as to hear of a second round; see `LISTENING`."""
-        for delay in LISTENING:
+        for delay in sooner_than(self._heartbeat_interval_ms / 1000):
             await asyncio.sleep(delay)
             if generation != self.generation or self.joining or self._rejoin_needed_fut.done():
                 return
@@ -598,6 +598,14 @@ class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
         }
         self.sent = mine.keys()
         return mine
+
+
+def sooner_than(interval: float) -> Iterator[float]:
+    """Seconds between heartbeats after a rebalance, until the regular ones are as good; see `LISTENING`."""
+    delay = LISTENING
+    while delay < interval:
+        yield delay
+        delay *= 2
 
 
 def revoked_meanwhile(partitions: Collection[TopicPartition]) -> errors.CommitFailedError:

@@ -31,7 +31,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors import StickyAssignor
 from kafka_assignors.aio import _coordinator, _partitions, strategies
-from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator, Coordinator
+from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator, Coordinator, sooner_than
 from kafka_assignors.aio._partitions import LastingState
 
 if TYPE_CHECKING:
@@ -609,3 +609,8 @@ def test_autocommit_goes_on_while_a_join_is_on() -> None:
         assert not await joining
 
     in_generation_5(test)
+
+
+def test_heartbeats_after_a_rebalance_come_until_regular_ones_are_as_good() -> None:
+    assert list(sooner_than(3.0)) == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6]
+    assert list(sooner_than(0.05)) == []
