@@ -527,7 +527,7 @@ class CooperativeCoordinator(Coordinator):
         if not isinstance(assignment, LastingAssignment):  # assigned by hand
             await super().commit_offsets(assignment, offsets)
             return
-        with self._in_flight():
+        with self._commit_under_way():
             await self._commit(assignment, _Offsets(assignment, offsets))
 
     async def _commit(self, assignment: LastingAssignment, asked: _Offsets) -> None:
@@ -553,11 +553,11 @@ class CooperativeCoordinator(Coordinator):
             offsets = offsets.still_mine()
         if offsets and self._lost:  # without a member id a broker may take them: the group may be empty
             raise errors.UnknownMemberIdError(self.group_id)
-        with self._in_flight():  # whoever asked may be cancelled, and the request goes on
+        with self._commit_under_way():  # whoever asked may be cancelled, and the request goes on
             await super()._do_commit_offsets(assignment, offsets)
 
     @contextlib.contextmanager
-    def _in_flight(self) -> Iterator[None]:
+    def _commit_under_way(self) -> Iterator[None]:
         """Around a commit, which is waited for before partitions are revoked."""
         done = asyncio.get_running_loop().create_future()
         self._committing.add(done)

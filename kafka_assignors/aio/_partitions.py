@@ -52,13 +52,13 @@ class PartitionState(TopicPartitionState):
         self._withheld: asyncio.Future[None] | None = None
 
     @property
-    def _closed(self) -> asyncio.Future[None] | None:
+    def _shut(self) -> asyncio.Future[None] | None:
         return self._withheld or self._assignment.doubted
 
     @property
     def paused(self) -> bool:
         """Whether it is not to be fetched and delivered, for whatever reason."""
-        return self._closed is not None or bool(self._paused)
+        return self._shut is not None or bool(self._paused)
 
     @property
     def paused_by_user(self) -> bool:
@@ -68,7 +68,7 @@ class PartitionState(TopicPartitionState):
     @property
     def resume_fut(self) -> Any:
         """What the fetcher waits for while it is not to be fetched."""
-        return self._closed or self._resume_fut
+        return self._shut or self._resume_fut
 
     def withhold(self, why: Why) -> None:
         """Neither fetch nor deliver it from now on."""
