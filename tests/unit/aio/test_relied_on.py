@@ -26,6 +26,12 @@ def test_each_release_that_was_tried_is_recorded_with_all_functions() -> None:
     )
 
 
+def test_each_release_that_was_tried_is_tried_by_nox() -> None:
+    noxfile = Path(__file__).parents[3] / "noxfile.py"
+    (tried,) = re.findall(r"^TRIED = (.*)$", noxfile.read_text(encoding="utf-8"), re.MULTILINE)
+    assert ast.literal_eval(tried) == TRIED
+
+
 @pytest.mark.parametrize("version", ["0.12.0", "0.15.0", "1.0", "0.1"])
 def test_a_release_that_was_not_tried_is_refused(version: str) -> None:
     with pytest.raises(
