@@ -245,6 +245,11 @@ class Coordinator(GroupCoordinator):
     async def _do_commit_offsets(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> None:
+        if offsets and self.coordinator_id is None and self._closing.done():
+            # aiokafka looks for the coordinator no more, and would try again for ever.
+            raise errors.KafkaError(
+                f"group {self.group_id}: the coordinator is away, and the consumer is stopped"
+            )
         with self._sending():
             await super()._do_commit_offsets(assignment, offsets)
 

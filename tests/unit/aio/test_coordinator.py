@@ -614,3 +614,16 @@ def test_autocommit_goes_on_while_a_join_is_on() -> None:
 def test_heartbeats_after_a_rebalance_come_until_regular_ones_are_as_good() -> None:
     assert list(sooner_than(3.0)) == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6]
     assert list(sooner_than(0.05)) == []
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_consumer_that_is_stopped_without_a_coordinator_commits_nothing_and_ends(eager: bool) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        coordinator.coordinator_dead()
+        coordinator._retry_backoff_ms = 1
+        coordinator._closing.set_result(None)
+        given = coordinator._subscription.subscription.assignment
+        with pytest.raises(KafkaError, match="the coordinator is away, and the consumer is stopped"):
+            await asyncio.wait_for(coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")}), 5)
+
+    in_generation_5(test, eager=eager)
