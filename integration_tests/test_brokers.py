@@ -199,6 +199,17 @@ def test_when_the_keeper_was_killed_another_is_started(tmp_path: Path) -> None:
         assert answers(second)
 
 
+def test_who_uses_a_kept_cluster_that_has_ended_is_told(tmp_path: Path) -> None:
+    with kept_cluster(1, seconds=600, folder=tmp_path) as kept:
+        assert (kept.wrong(), kept.mend()) == ([], [])
+        os.kill(pid_of_keeper(tmp_path), signal.SIGKILL)
+        wait_for("the broker to follow its keeper", lambda: not answers(kept), PATIENCE)
+        wrong = [f"{server} of the kept cluster does not answer" for server in kept.bootstrap_servers]
+        assert kept.wrong() == wrong
+        with pytest.raises(ClusterUnavailableError, match=f"^not ours to mend: {wrong[0]}$"):
+            kept.mend()
+
+
 def test_a_kept_cluster_that_cannot_start_says_why(tmp_path: Path) -> None:
     with (
         pytest.raises(ClusterUnavailableError, match=r"(?s)did not start:.*did you mean num\.io\.threads"),

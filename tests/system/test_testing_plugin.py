@@ -36,16 +36,23 @@ from kafka_assignors.testing._groups import group
 from kafka_assignors._timelines.events import Assigned
 from kafka_assignors._timelines.timeline import Timeline
 
-class Fake:
+class Fake(cluster.Cluster):
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
     def __str__(self):
         return "fake"
     def __init__(self, asked):
         self.asked = asked
         self.dead = None
         self.how, self.nodes, self.broken = "fake", asked[0], []
+        self.beyond_mending = None
     def death(self):
         return self.dead
+    def wrong(self):
+        return self.broken
     def mend(self):
+        if self.beyond_mending:
+            raise self.beyond_mending
         broken, self.broken = self.broken, []
         return broken
 
@@ -547,6 +554,111 @@ def test_what_a_test_breaks_is_mended_before_the_next_and_named_in_the_end(pytes
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(
         ["mended after *.py::test_breaks: node 2 is down, node 3 is frozen"], consecutive=True
+    )
+
+
+def test_what_a_test_breaks_is_mended_though_its_own_teardown_fails(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        @pytest.fixture
+        def ends_badly():
+            yield
+            raise ValueError("in teardown")
+
+        def test_breaks(kafka_cluster, ends_badly):
+            kafka_cluster.broken = ["node 2 is down"]
+        def test_goes_on(kafka_cluster):
+            assert not kafka_cluster.broken
+        """,
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["mended after *.py::test_breaks: node 2 is down"])
+
+
+BEYOND_MENDING = """
+import pytest
+from kafka_assignors.testing import consumer_group_factory, kafka_cluster_factory
+from kafka_assignors.testing._brokers.cluster import kafka_cluster as started
+
+groups = consumer_group_factory(scope="module")
+others = kafka_cluster_factory(3)
+
+@pytest.fixture(scope="module")
+def group(groups):
+    return groups("orders")
+
+@pytest.fixture(scope="session")
+def mine():
+    with started(3, how=None, bootstrap=None, settings=None) as kafka:
+        yield kafka
+
+@pytest.fixture
+def alias(mine):
+    return mine
+"""
+
+
+def test_a_cluster_that_cannot_be_mended_is_started_anew_with_all_that_is_on_it(
+    pytester: pytest.Pytester,
+) -> None:
+    result = run(
+        pytester,
+        BEYOND_MENDING
+        + """
+seen = []
+
+def test_breaks(kafka_cluster, group, others):
+    seen.extend([kafka_cluster, group, others])
+    kafka_cluster.broken = ["node 2 is down"]
+    kafka_cluster.beyond_mending = OSError("it ended again\\nand said why")
+
+def test_goes_on(kafka_cluster, group, others):
+    assert kafka_cluster is not seen[0]
+    assert (group is not seen[1], group.what[0]) == (True, kafka_cluster)
+    assert others is seen[2]
+""",
+    )
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "2 x fake, 1 node; fake, 3 nodes",
+            "started anew after *::test_breaks: node 2 is down, it ended again",
+        ]
+    )
+    said = result.stdout.str()
+    # What is on it ends before it, and once.
+    assert said.count("[members end]") == 2
+    assert said.index("[members end]") < said.index("[stop]")
+    assert said.count("[stop]") == 3
+
+
+def test_a_cluster_of_a_user_s_own_fixture_is_mended_and_started_anew(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        BEYOND_MENDING
+        + """
+def test_breaks(alias):
+    alias.broken = ["node 2 is down"]
+
+def test_breaks_for_good(alias):
+    assert alias.broken == []
+    alias.beyond_mending = OSError("it ended again")
+
+def test_goes_on(alias):
+    assert alias.beyond_mending is None
+""",
+    )
+    result.assert_outcomes(passed=3)
+    result.stdout.re_match_lines(
+        [
+            r"-+ Kafka -+",
+            r"mended after \S+::test_breaks: node 2 is down",
+            r"started anew after \S+::test_breaks_for_good: it ended again",
+        ],
+        consecutive=True,
     )
 
 

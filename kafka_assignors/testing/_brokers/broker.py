@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal
 
@@ -134,10 +135,15 @@ class Broker(ABC):
         return None if self.running else f"node {self.node_id} is {self._state}"
 
     def mend(self) -> None:
-        """Have it run again, whatever was done to it; does not wait until it answers."""
+        """Have it run again, whatever was done to it; does not wait until it answers.
+
+        Raises:
+            Exception: It can be neither thawed nor started again; whatever its process or container says.
+        """
         if self._state == "frozen" and self._alive():
-            self.thaw()
-        elif not self.running or self.has_died():
+            with contextlib.suppress(Exception):  # it is killed and started then
+                self.thaw()
+        if not self.running or self.has_died():
             self._bring_down(orderly=False)
             self.start(wait=False)
 

@@ -11,7 +11,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Self
 
-from docker.errors import APIError, DockerException, ImageNotFound
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
@@ -91,7 +91,10 @@ class ContainerBroker(Broker):
 
     def log(self) -> str:
         """All that it has logged since it was last started."""
-        logs = self._container.get_logs()
+        try:
+            logs = self._container.get_logs()
+        except NotFound:
+            return "Its container was removed."
         return b"".join(text[before:] for text, before in zip(logs, self._logged, strict=True)).decode(
             errors="replace"
         )
@@ -130,7 +133,10 @@ class ContainerBroker(Broker):
         self._docker.unpause()
 
     def _alive(self) -> bool:
-        self._docker.reload()
+        try:
+            self._docker.reload()
+        except NotFound:
+            return False
         return self._docker.status in {"running", "paused"}
 
 
