@@ -24,6 +24,8 @@ from kafka_assignors._timelines.records import find_deliveries, merged
 if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
 
+__tracebackhide__ = True
+
 _RANGES_SHOWN: Final = 10
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
 

@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     _Fixture = pytest.FixtureDef[Any]
     _Finish = Callable[[], None]
 
+__tracebackhide__ = True
+
 _Made = TypeVar("_Made")
 
 Scope = Literal["session", "package", "module", "class", "function"]

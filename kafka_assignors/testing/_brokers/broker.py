@@ -15,6 +15,8 @@ from kafka_assignors.testing._disturbance import Disturbance
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+__tracebackhide__ = True
+
 _LOG_LINES = 30  # the end of a log that an error shows
 
 State = Literal["down", "running", "frozen"]

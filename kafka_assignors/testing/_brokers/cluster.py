@@ -35,6 +35,8 @@ from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT, START_TIMEOUT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+__tracebackhide__ = True
+
 log = logging.getLogger(__name__)
 
 How = Literal["given", "docker", "embedded"]

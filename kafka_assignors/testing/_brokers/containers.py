@@ -28,6 +28,8 @@ from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+__tracebackhide__ = True
+
 log = logging.getLogger(__name__)
 
 PUBLIC_IMAGE = f"apache/kafka:{KAFKA_VERSION}"

@@ -30,6 +30,8 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+__tracebackhide__ = True
+
 _LOOK_SECONDS: Final = 0.5
 _LOG_LINES: Final = 30
 

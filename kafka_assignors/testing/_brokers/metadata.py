@@ -21,6 +21,8 @@ from kafka.protocol.metadata import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+__tracebackhide__ = True
+
 _ANSWER_SECONDS = 5.0
 _METADATA_VERSION = 9  # brokers from 2.4 on
 _FIND_COORDINATOR_VERSION = 3  # likewise

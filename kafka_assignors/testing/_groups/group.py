@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._groups.stability import BrokersView
     from kafka_assignors.testing._load import Load
 
+__tracebackhide__ = True
+
 _LOOK_SECONDS = 0.05  # between two looks at what sends no word: the brokers, the caller's predicate
 _ANSWER_SECONDS = 1.0  # for members that say where they stand, when the wait is over already
 _SETTLED_SECONDS = 0.2  # a stable group stays stable for so long
@@ -275,7 +277,6 @@ class ConsumerGroup:
         Raises:
             GroupNotStableError: It did not come to hold, or a member ended by itself meanwhile.
         """
-        __tracebackhide__ = True
         deadline = Deadline(self.timeout if timeout is None else timeout)
         with self._changed:
             while not predicate():
@@ -310,7 +311,6 @@ class ConsumerGroup:
             GroupNotStableError: It did not happen, or a member ended by itself. The message says what each
                 member and the coordinator said at last.
         """
-        __tracebackhide__ = True
         deadline = Deadline(self.timeout if timeout is None else timeout)
         stable: tuple[float, StableGroup] | None = None
         while True:
@@ -351,7 +351,6 @@ class ConsumerGroup:
         Raises:
             GroupNotStableError: They have not; the message counts what is missing.
         """
-        __tracebackhide__ = True
         produced = load.produced
         deadline = Deadline(self.timeout if timeout is None else timeout)
         seen = 0
@@ -430,7 +429,6 @@ class ConsumerGroup:
         return {member.member_id: member.name for member in self.members.values()}
 
     def _give_up_if(self, what: str, wrong: Sequence[str], deadline: Deadline) -> None:
-        __tracebackhide__ = True
         members = [*self.members.values()]
         ended = [member.name for member in members if member.ended_by_itself]
         if not ended and not deadline.passed:

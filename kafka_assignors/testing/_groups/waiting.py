@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._groups.member import Member
     from kafka_assignors.testing._groups.stability import BrokersView
 
+__tracebackhide__ = True
+
 _EVENTS_SHOWN = 30
 
 
