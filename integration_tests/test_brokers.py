@@ -33,7 +33,7 @@ from kafka_assignors.testing import (
 )
 from kafka_assignors.testing._brokers import embedded
 from kafka_assignors.testing._brokers.cluster import choose_way
-from kafka_assignors.testing._brokers.jars import kafka_jars
+from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
 from kafka_assignors.testing._brokers.kept import kept_cluster
 from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.listeners import PLAIN
@@ -149,7 +149,7 @@ def test_cached_jars_are_had_without_network() -> None:
         import socket
         def refuse(*_): raise OSError("no network")
         socket.socket.connect = socket.getaddrinfo = refuse
-        from kafka_assignors.testing._brokers.jars import kafka_jars
+        from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
         print(*kafka_jars(), sep="\\n")
     """
     again = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -189,6 +189,14 @@ def test_a_kept_cluster_is_there_for_the_next_user_and_ends_when_nobody_uses_it(
     wait_for("the end of its keeper", lambda: has_ended(keeper), PATIENCE)
     assert not answers(second)
     assert list(tmp_path.glob("*/kept.json")) == []
+
+
+def test_a_cluster_says_its_release(kafka_cluster: Cluster) -> None:
+    given = Cluster(kafka_cluster.bootstrap_servers, 1, "given")
+    assert KAFKA_VERSION.startswith(given.version)
+    assert given.version.count(".") == 1
+    assert kafka_cluster.version in {KAFKA_VERSION, given.version}
+    assert Cluster(["127.0.0.1:1"], 1, "given").version == ""
 
 
 def test_when_the_keeper_was_killed_another_is_started(tmp_path: Path) -> None:

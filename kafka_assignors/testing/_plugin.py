@@ -19,6 +19,8 @@ Others, with other settings and under names of your own, come from `kafka_cluste
     three_brokers = kafka_cluster_factory(3)
     patient_group = consumer_group_factory(cluster="three_brokers", settings={"session_timeout_ms": 45000})
 
+The end of the run says which Kafka tests had: in which way, its image or address, and its release.
+
 The report of a failed test shows what happened in its groups: a chart, all events, and the members' logs;
 pytest-html's report has a picture of each group.
 
@@ -57,6 +59,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
 import sys
 import uuid
@@ -172,15 +175,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say where the cluster comes from."""
+    """Say where the cluster comes from, and its release as far as that is known before it starts."""
+    from kafka_assignors.testing._brokers.jars import KAFKA_VERSION  # noqa: PLC0415 - see above
+
     configured = options(config)
     if configured.bootstrap:
         return f"kafka: {configured.how or 'given'}, {configured.bootstrap}"
     way: str = configured.how or "the first way that there is (docker, embedded)"
+    image = configured.image or (os.environ.get("KAFKA_IMAGE", "") if configured.how != "embedded" else "")
+    parts = ["embedded" if configured.keep else way, image or f"Kafka {KAFKA_VERSION}"]
     if configured.keep:
-        way = f"embedded, kept until unused for {configured.keep:g} s"
-    image = f", {configured.image}" if configured.image else ""
-    return f"kafka: {way}{image}, nodes: {configured.nodes}"
+        parts.append(f"kept until unused for {configured.keep:g} s")
+    return f"kafka: {', '.join(parts)}, nodes: {configured.nodes}"
 
 
 def kafka_cluster_factory(
@@ -234,8 +240,7 @@ def kafka_cluster_factory(
                         **{"security": configured.security, **more},
                     )
                 kafka = stack.enter_context(context)
-            nodes_there = f"{kafka.nodes} node{'s' if kafka.nodes > 1 else ''}"
-            config.stash.setdefault(_TAKEN, []).append(f"{'kept' if keeps else kafka.how}, {nodes_there}")
+            config.stash.setdefault(_TAKEN, []).append(_described(kafka, "kept" if keeps else kafka.how))
             yield kafka
 
     return cluster
@@ -426,6 +431,14 @@ def _mended(cluster: Cluster, finish: _Finish, item: pytest.Item) -> str:
         why, _, _ = str(error).partition("\n")
         return f"started anew after {item.nodeid}: {', '.join([*wrong, why])}"
     return f"mended after {item.nodeid}: {', '.join(wrong)}" if wrong else ""
+
+
+def _described(cluster: Cluster, way: str) -> str:
+    """Which Kafka a cluster is: "docker, apache/kafka:4.3.1, Kafka 4.3.1, 3 nodes"."""
+    version = f"Kafka {cluster.version}" if cluster.version else ""
+    nodes = f"{cluster.nodes} node{'s' if cluster.nodes > 1 else ''}"
+    where = f"at {','.join(cluster.bootstrap_servers)}" if way in {"kept", "given"} else ""
+    return ", ".join(part for part in (way, cluster.image, version, nodes, where) if part)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

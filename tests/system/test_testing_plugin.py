@@ -15,6 +15,7 @@ import pytest
 
 from kafka_assignors.testing import _topics as topics
 from kafka_assignors.testing._brokers import cluster, kept
+from kafka_assignors.testing._brokers.jars import KAFKA_VERSION
 from kafka_assignors.testing._groups import group
 from tests.support import plugin
 
@@ -39,6 +40,7 @@ from kafka_assignors._timelines.timeline import Timeline
 class Fake(cluster.Cluster):
     def __setattr__(self, name, value):
         object.__setattr__(self, name, value)
+    version, image, bootstrap_servers = "4.3.1", "", ["b:1"]
     def __str__(self):
         return "fake"
     def __init__(self, asked):
@@ -190,6 +192,13 @@ def test_a_bad_ini_value_is_a_usage_error(pytester: pytest.Pytester) -> None:
     assert "kafka=vagrant: must be one of" in usage_error(pytester)
 
 
+def test_an_image_in_the_environment_is_in_the_header(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_IMAGE", "mine:4.1")
+    assert "kafka: docker, mine:4.1, nodes: 1" in run(pytester, "def test(): pass", "--kafka=docker").outlines
+
+
 def test_naming_a_cluster_and_insisting_on_another_is_a_usage_error(pytester: pytest.Pytester) -> None:
     assert "names a running cluster" in usage_error(pytester, "--kafka=docker", "--kafka-bootstrap=b:1")
 
@@ -287,8 +296,9 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((), "kafka: the first way that there is (docker, embedded), nodes: 1"),
-        (("--kafka=docker", "--kafka-nodes=3"), "kafka: docker, nodes: 3"),
+        ((), f"kafka: the first way that there is (docker, embedded), Kafka {KAFKA_VERSION}, nodes: 1"),
+        (("--kafka=docker", "--kafka-nodes=3"), f"kafka: docker, Kafka {KAFKA_VERSION}, nodes: 3"),
+        (("--kafka=embedded",), f"kafka: embedded, Kafka {KAFKA_VERSION}, nodes: 1"),
         (("--kafka-bootstrap=b:1",), "kafka: given, b:1"),
         (("--kafka-image=i:1",), "kafka: docker, i:1, nodes: 1"),
     ],
@@ -345,7 +355,13 @@ def test_a_cluster_is_kept_for_the_next_run_if_so_wished(pytester: pytest.Pytest
     )
     result.assert_outcomes(passed=1)
     assert "[use 1 {'seconds': 600.0, 'settings': {'a.b': '1'}}]" in result.stdout.str()
-    result.stdout.fnmatch_lines(["kafka: embedded, kept until unused for 600 s, nodes: 1", "kept, 1 node"])
+    release = f"Kafka {KAFKA_VERSION}"
+    result.stdout.fnmatch_lines(
+        [
+            f"kafka: embedded, {release}, kept until unused for 600 s, nodes: 1",
+            "kept, Kafka 4.3.1, 1 node, at b:1",
+        ]
+    )
 
 
 @pytest.mark.usefixtures("with_kept")
@@ -624,7 +640,7 @@ def test_goes_on(kafka_cluster, group, others):
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(
         [
-            "2 x fake, 1 node; fake, 3 nodes",
+            "2 x fake, Kafka 4.3.1, 1 node; fake, Kafka 4.3.1, 3 nodes",
             "started anew after *::test_breaks: node 2 is down, it ended again",
         ]
     )
@@ -664,7 +680,9 @@ def test_goes_on(alias):
 
 def test_the_summary_says_which_kafka_was_taken(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test(kafka_cluster): pass")
-    result.stdout.re_match_lines([r"-+ Kafka -+", "fake, 1 node"], consecutive=True)
+    result.stdout.re_match_lines([r"-+ Kafka -+", r"fake, Kafka 4\.3\.1, 1 node"], consecutive=True)
+    image = run(pytester, "def test(kafka_cluster): pass", "--kafka-image=mine:4.3")
+    image.stdout.fnmatch_lines(["fake, mine:4.3, Kafka 4.3.1, 1 node"])
     without = run(pytester, "def test(): pass")
     without.stdout.no_re_match_line(r"-+ Kafka -+")
 
@@ -953,7 +971,7 @@ def test_the_distribution_brings_options_and_fixtures(
     pytester.makepyfile("def test(kafka_cluster): print(kafka_cluster.asked)")
     result = pytester.runpytest_subprocess("-s", "--kafka=embedded", "--kafka-nodes=3")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["kafka: embedded, nodes: 3", "plugins:*kafka-assignors-*"])
+    result.stdout.fnmatch_lines(["kafka: embedded, *nodes: 3", "plugins:*kafka-assignors-*"])
     assert "(3, 'embedded', None, None)" in result.stdout.str()
 
 

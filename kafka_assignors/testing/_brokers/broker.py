@@ -33,7 +33,10 @@ class Broker(ABC):
         addresses: Where its listeners are, ``host:port`` by the names in
             `kafka_assignors.testing._brokers.listeners`.
         peers: All nodes of its cluster, itself included.
+        image: The image of its container; empty without one.
     """
+
+    image = ""
 
     def __init__(self, node_id: int, addresses: Mapping[str, str]) -> None:
         self.node_id = node_id

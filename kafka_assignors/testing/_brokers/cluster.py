@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +28,7 @@ from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnav
 from kafka_assignors.testing._brokers.known_settings import check_known
 from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.listeners import PROXIED
-from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer
+from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer, version_by
 from kafka_assignors.testing._brokers.network import Network
 from kafka_assignors.testing._brokers.users import create_user
 from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT, START_TIMEOUT, wait_until
@@ -40,6 +41,8 @@ __tracebackhide__ = True
 log = logging.getLogger(__name__)
 
 How = Literal["given", "docker", "embedded"]
+
+_VERSION = re.compile(r"Kafka version: (\S+)")  # in a broker's log
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,25 @@ class Cluster:
             raise ClusterUnavailableError(f"cannot be mended: {'; '.join(failed)}")
         self.wait_complete(timeout)
         return wrong
+
+    @property
+    def version(self) -> str:
+        """The release of Kafka that runs, "4.3.1"; empty where no broker says it.
+
+        Of a given cluster it is "4.3", by the requests that its brokers know.
+        """
+        if self.brokers:
+            found = _VERSION.search(self.brokers[0].log())
+            return "" if found is None else found[1]
+        for server in self.bootstrap_servers:
+            with contextlib.suppress(OSError):
+                return version_by(server)
+        return ""
+
+    @property
+    def image(self) -> str:
+        """The container image of its brokers; empty where there are no containers."""
+        return self.brokers[0].image if self.brokers else ""
 
     @property
     def access(self) -> Access:

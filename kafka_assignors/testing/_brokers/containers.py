@@ -65,6 +65,7 @@ class ContainerBroker(Broker):
         self, image: str, node_id: int, layout: Layout, ports: Mapping[str, int], network: Network
     ) -> None:
         super().__init__(node_id, {})  # the engine's host is known when the container runs
+        self.image = image
         self._layout = layout
         self._ports = ports
         self._container = DockerContainer(image, network=network, network_aliases=[_host(node_id)])

@@ -76,6 +76,11 @@ def kept_cluster(
 class _KeptCluster(Cluster):
     """A cluster that is kept: others use it, too, and its brokers are the keeper's, not ours to start."""
 
+    @property
+    def version(self) -> str:
+        """The release that is kept."""
+        return KAFKA_VERSION
+
     def wrong(self) -> list[str]:
         """Which brokers do not answer: who finds one has another cluster started, and so has its keeper."""
         return [f"{server} of the kept cluster does not answer" for server in _silent(self.bootstrap_servers)]
