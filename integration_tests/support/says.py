@@ -39,7 +39,8 @@ SAYS: Final[Mapping[str, str]] = {
         r" that came first"
     ),
     "trusts_each_record": (
-        r"m1 ended by itself; the first that it had polled and not processed: \S+-0 offset \d+\b"
+        r"\S+-0 offset \d+ ended m\d at [\d.]+ s, then m\d at [\d.]+ s, then m\d at [\d.]+ s: each had polled"
+        r" it, and had not processed it"
     ),
     "makes_a_consumer_for_each_batch": (
         r"stormy subscribed \d+ times, from [\d.]+ s to [\d.]+ s; generations \d+ to \d+ followed"

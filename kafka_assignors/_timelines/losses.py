@@ -108,6 +108,37 @@ def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartitio
     return found
 
 
+Record = tuple[TopicPartition, int]
+"""A partition and an offset in it."""
+
+
+def ended_in_turn(
+    timeline: "TimelineFacts", ended: Sequence[str]
+) -> Mapping[Record, list[tuple[float, str]]]:
+    """Records at which several members ended by themselves, one after the other: when, and who.
+
+    Args:
+        timeline: What happened.
+        ended: The members that ended by themselves.
+    """
+    at: dict[Record, list[tuple[float, str]]] = defaultdict(list)
+    for member in ended:
+        time = min((one.time for one in timeline.of(Exited, member=member)), default=timeline.end)
+        for record in left_undone(timeline, member).items():
+            at[record].append((time, member))
+    return {record: sorted(deaths) for record, deaths in sorted(at.items()) if len(deaths) > 1}
+
+
+def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
+    """Whether a record at which members ended has not been processed since: whoever gets it may end, too."""
+    suspects = {record for member in ended for record in left_undone(timeline, member).items()}
+    done = timeline.handled
+    return any(
+        not any(one.first <= offset <= one.last for one in done.get(partition, ()))
+        for partition, offset in suspects
+    )
+
+
 class _Again(NamedTuple):
     """Records of one member that another got again, or itself; first at `time`."""
 

@@ -6,7 +6,7 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed
-from kafka_assignors._timelines.losses import left_undone
+from kafka_assignors._timelines.losses import ended_in_turn, left_undone, may_end_others
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, history, joined, records, start, told
 
@@ -774,3 +774,21 @@ def test_what_a_member_had_polled_and_not_processed_is_left_undone() -> None:
     )
     assert left_undone(timeline, "a") == {P0: 7}
     assert left_undone(timeline, "b") == {}
+
+
+def test_a_record_at_which_members_ended_is_named_and_may_end_others_until_one_processes_it() -> None:
+    past = [
+        records(1, "a", (P1, 0, 4), (P0, 0, 9)),
+        processed(2, "a", (P0, 0, 6)),
+        event(3, "a", "exited", status=1),
+        # It has processed what the first one had not, but for the record at which that ended.
+        records(4, "b", (P1, 0, 4), (P0, 7, 9)),
+        processed(5, "b", (P1, 0, 4)),
+        event(6, "b", "exited", status=1),
+    ]
+    timeline = Timeline(past)
+    assert ended_in_turn(timeline, ["a", "b"]) == {(P0, 7): [(3, "a"), (6, "b")]}
+    assert ended_in_turn(timeline, ["a"]) == {}
+    assert may_end_others(timeline, ["a", "b"])
+    assert not may_end_others(Timeline([*past, processed(7, "c", (P0, 7, 9))]), ["a", "b"])
+    assert not may_end_others(timeline, [])
