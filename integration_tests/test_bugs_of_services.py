@@ -470,6 +470,41 @@ def test_a_wait_in_vain_says_what_took_the_time(
     )
 
 
+# Commits that are refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "service",
+    [services.commits_last, services.commits_last_with_librdkafka],
+    ids=["kafka-python", "librdkafka"],
+)
+def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
+    service: Service, kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=service, members=1, settings=QUICK)
+    with Load(kafka_cluster, topic, rate=200) as load:
+        group.wait_for(lambda: is_amid_a_batch(group.timeline), what="m1 amid a batch")
+        group.members["m1"].freeze()
+        produced = load.stop()
+    m2 = group.join("m2")
+    stable = group.wait_stable(members=[m2])
+    group.wait_for(lambda: is_through(group.timeline, "m2", produced), what="m2 to have read all")
+    group.members["m1"].thaw()
+    group.wait_for(lambda: group.timeline.of(CommitFailed, member="m1"), what="m1 to commit")
+    said = message(group.timeline.assert_no_duplicates)
+    assert re.search(
+        r"\S+-\d: \d+: m1 had processed offsets? [\d., ]+ and had (committed nothing|not committed them .*)"
+        r" when m2 got them at [\d.]+ s; its commit at [\d.]+ s, as of generation 1, failed: .*;"
+        rf" the group was in generation {stable.generation} by then",
+        said,
+    )
+    assert re.search(
+        r"m1, which had polled offsets? [\d., ]+ at [\d.]+ s, processed them at [\d.]+ s, when m2 had"
+        r" processed them",
+        said,
+    )
+
+
 # Commits ----------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,8 @@ SAYS: Final[Mapping[str, str]] = {
         r"m1 had processed offsets 0\.\.\d+ and had committed nothing when m2 got them at [\d.]+ s"
     ),
     "commits_where_it_cannot": (
-        r"; its commit at [\d.]+ s failed: RuntimeError: Cannot block on net\.run\(\) from the IO thread"
+        r"; its commit at [\d.]+ s, as of generation \d+, failed: RuntimeError: Cannot block on net\.run\(\)"
+        r" from the IO thread"
     ),
     "keeps_its_cache": (
         r"\S+-\d: m1 held its cache when the partition was revoked at [\d.]+ s, and never let go of it"

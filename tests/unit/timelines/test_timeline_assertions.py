@@ -617,6 +617,29 @@ def test_who_had_not_committed_what_another_consumed_again_is_named() -> None:
     assert "   2.500 a          commit_failed t-0: 36 CommitFailedError: not a member" in said
 
 
+def test_a_commit_that_is_refused_when_others_have_the_partition_is_named_with_generations() -> None:
+    timeline = Timeline(
+        [
+            *told(0, 3, {"a": "0"}),
+            records(1, "a", (P0, 0, 9)),
+            processed(1.5, "a", (P0, 0, 4)),
+            *told(2.5, 4, {"b": "0"}),
+            records(3, "b", (P0, 0, 9)),
+            processed(4, "b", (P0, 0, 9)),
+            processed(5, "a", (P0, 5, 9)),
+            CommitFailed(6, "a", positions={P0: 10}, text="IllegalGenerationError"),
+        ]
+    )
+    said = message(timeline.assert_no_duplicates)
+    assert said.splitlines()[1] == (
+        "  t-0: 10: a had processed offsets 0..4 and had committed nothing when b got them at 4.000 s;"
+        " its commit at 6.000 s, as of generation 3, failed: IllegalGenerationError;"
+        " the group was in generation 4 by then;"
+        " and a, which had polled offsets 5..9 at 1.000 s, processed them at 5.000 s,"
+        " when b had processed them"
+    )
+
+
 def test_one_that_goes_back_consumes_twice_by_itself_or_behind_a_commit() -> None:
     rewound = Timeline([records(0, "a", (P0, 0, 9)), records(2, "a", (P0, 5, 9))])
     assert "t-0: 5: a consumed offsets 5..9 twice, again at 2.000 s" in message(rewound.assert_no_duplicates)
