@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
+__tracebackhide__ = True
+
 log = logging.getLogger(__name__)
 
 KAFKA_VERSION = "4.3.1"
