@@ -52,12 +52,22 @@ def _add_elect(verbs: Any) -> None:
 
 def _add_explain(verbs: Any) -> None:
     parser = add_command(
-        verbs, "explain", "show who has what in a group, why, and what is wrong", "group:explain_group"
+        verbs,
+        "explain",
+        "show who has what in a group, why, and what is wrong",
+        "group_explain:explain_group",
     )
     parser.add_argument("group", metavar="GROUP")
     add_client(parser, required=True)
     add_json(parser)
     parser.add_argument("--check", action="store_true", help="exit with 1 if there is an error or a warning")
+    parser.add_argument(
+        "--observe",
+        type=float,
+        default=5.0,
+        metavar="SECONDS",
+        help="how long to look at a group that is in a rebalance (default: 5)",
+    )
 
 
 def _add_what_if(verbs: Any) -> None:

@@ -6,7 +6,7 @@ All is worked out from the record that its coordinator keeps of it, and from wha
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._groups.account import GroupAccount, MemberAccount, PlannedMove
@@ -29,7 +29,7 @@ from kafka_assignors.assignors._membership import by_topic
 from kafka_assignors.planners import plan_range, plan_round_robin
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._model.plan import Plan
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 RECORD_LIMIT: Final = 1_048_588
 """`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
+
+
+CONSUMERS: Final = "consumer"
+"""The protocol type of groups whose members are consumers; others may send each other anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,7 @@ def explain(
     committed: Collection[str] = (),
     record_limit: int = RECORD_LIMIT,
 ) -> Explanation:
-    """Explain a group of the classic protocol.
+    """Explain a group of the classic protocol; of one of no consumers, who is in it.
 
     Args:
         group_id: Its id.
@@ -69,11 +73,15 @@ def explain(
         committed: The topics of which it has committed offsets.
         record_limit: How large its record may be.
     """
-    names = _names(value.members)
+    names = member_names(
+        (member.member_id, member.group_instance_id, member.client_id, member.client_host)
+        for member in value.members
+    )
     accounts = [_account(member, names[member.member_id], value) for member in value.members]
     accounts.sort(key=lambda account: (account.client_id, account.member_id))
-    group = _group(accounts, topics, value.generation)
+    group = group_now(accounts, topics, value.generation)
     best = best_plan(group)
+    consumers = value.protocol_type == CONSUMERS
     size = batch_size(group_metadata_key(group_id), encode_group_metadata(value))
     group_account = GroupAccount(
         group_id=group_id,
@@ -87,18 +95,19 @@ def explain(
         record_bytes=size,
         record_limit=record_limit,
     )
-    return Explanation(account=group_account, problems=find_problems(group_account, topics, committed))
+    problems = find_problems(group_account, topics, committed) if consumers else ()
+    return Explanation(account=group_account, problems=problems)
 
 
-def _names(members: Sequence[MemberMetadata]) -> dict[str, str]:
-    """The shortest name of each member that is nobody else's."""
+def member_names(members: Iterable[tuple[str, str | None, str, str]]) -> dict[str, str]:
+    """By member id, the shortest name of each member that is nobody else's.
+
+    Args:
+        members: The id, instance id, client id and host of each.
+    """
     choices = {
-        member.member_id: (
-            member.group_instance_id or member.client_id,
-            f"{member.client_id}{member.client_host}",
-            member.member_id,
-        )
-        for member in members
+        member_id: (instance_id or client_id, f"{client_id}{host}", member_id)
+        for member_id, instance_id, client_id, host in members
     }
     counts = Counter(name for names in choices.values() for name in names)
     return {
@@ -109,13 +118,15 @@ def _names(members: Sequence[MemberMetadata]) -> dict[str, str]:
 
 def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> MemberAccount:
     subscription = assigned = layout = unreadable = None
+    if value.protocol_type != CONSUMERS:
+        member = replace(member, subscription=b"", assignment=b"")
     try:
         subscription = decode_subscription(member.subscription)
         decode_prior_assignment(value.protocol, subscription.user_data)  # fails if that cannot be read
         if value.protocol == "sticky" and subscription.user_data:
             layout = layout_of(subscription.user_data)
     except RecordError as error:
-        unreadable = str(error)
+        unreadable = str(error) if value.protocol_type == CONSUMERS else None
     try:
         assigned = decode_assignment(member.assignment)
     except RecordError as error:
@@ -142,7 +153,7 @@ def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> Me
     )
 
 
-def _group(
+def group_now(
     accounts: Sequence[MemberAccount], topics: Mapping[str, Collection[int]], generation: int
 ) -> Group:
     """The group as a leader would see it if all joined again now."""
