@@ -33,13 +33,17 @@ Kind = Literal[
     "behind",
     "offsets",
     "no commit",
+    "lag",
+    "not described",
 ]
 """What can be wrong."""
 
 SHARED: Final = frozenset({"broadcast", "share"})
 """Strategies, and types of groups, that give a partition to several members."""
 
-_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
+ORDER: Final[Mapping[str, int]] = {"error": 0, "warning": 1, "note": 2}
+"""Severities, the worst first."""
+
 _NEAR: Final = 0.7  # of the limit of a record
 _MANY: Final = 3  # members, from which on eager rebalances are worth a word
 _NAMED: Final = 5
@@ -90,7 +94,7 @@ def find_problems(
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Problems, the worst first."""
-    return tuple(sorted(problems, key=lambda problem: _ORDER[problem.severity]))
+    return tuple(sorted(problems, key=lambda problem: ORDER[problem.severity]))
 
 
 def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
