@@ -17,7 +17,7 @@ from integration_tests.support.waiting import wait_for
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer
 from kafka_assignors.assignors import RangeAssignor
-from kafka_assignors.testing import ConsumerGroup, create_topic
+from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -281,6 +281,23 @@ def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: s
         [f"{topic}-0", "a", "4", "10", "6"],
         [f"{topic}-2", "a", "no", "commit", "30", "-"],
     ]
+
+
+def test_partitions_that_nobody_has_are_said(kafka_cluster: Cluster, group_id: str) -> None:
+    topic = create_topic(kafka_cluster, 2)
+    settings = {"session_timeout_ms": 120_000, "metadata_max_age_ms": 600_000}
+    with ConsumerGroup(kafka_cluster, topic, [RangeAssignor], group_id=group_id, timeout=240) as group:
+        group.join("a", settings=settings)
+        group.wait_stable()
+        grow_topic(kafka_cluster, topic, 4)  # of which the leader hears in ten minutes
+        found = explained(kafka_cluster, group_id)
+        checked = run_command(kafka_cluster, "group", "explain", group_id, "--check")
+    assert [problem["text"] for problem in found["problems"] if problem["kind"] == "no owner"] == [
+        f"nobody has {topic}-2, {topic}-3"
+    ]
+    owners = [one["owner"] for one in found["lag"]["partitions"]]
+    assert owners[2:] == [None, None]
+    assert checked.returncode == 1
 
 
 def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id: str) -> None:

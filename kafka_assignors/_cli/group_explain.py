@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.epochs import EpochExplanation
     from kafka_assignors._groups.lag import GroupLag
+    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.problems import Problem
     from kafka_assignors.coordinator._epochs import LiveEpochGroup
     from kafka_assignors.coordinator._live import LiveGroup, NotedChange
@@ -37,13 +38,16 @@ if TYPE_CHECKING:
 ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
 
 
-def explain_group(*, client: ClusterClient, group: str, observe: float, check: bool) -> Answer:
+def explain_group(
+    *, client: ClusterClient, group: str, observe: float, leader_client: Client | None, check: bool
+) -> Answer:
     """Who has what in a group, why, and what is wrong; with `check` the status 1 if something is.
 
     Args:
         client: The cluster.
         group: The group.
         observe: For how many seconds to look at a group that is in a rebalance.
+        leader_client: The client that leads the group; None to guess.
         check: Whether an error or a warning makes the status 1.
     """
     with open_admin(client) as admin:
@@ -59,6 +63,7 @@ def explain_group(*, client: ClusterClient, group: str, observe: float, check: b
             live.partition_ids,
             committed={topic for topic, _ in live.committed},
             record_limit=live.record_limit,
+            leader_client=leader_client,
         )
         lag = read_lag(admin, found.account, live.topics, live.committed)
     joining = live.joining

@@ -15,6 +15,9 @@ RESTARTED: Final = (
 )
 """What a rolling restart is simulated with."""
 
+LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
+"""Clients whose rules are known; assignors of this library go by Java's."""
+
 _EPILOG: Final = """\
 exit status: 0 done; 1 the cluster did not say, or --check and something is wrong; 2 a wrong command line, or
 no such group; 130 after Ctrl-C, 143 after SIGTERM. More: docs/coordinator.md"""
@@ -61,6 +64,12 @@ def _add_explain(verbs: Any) -> None:
     add_client(parser, required=True)
     add_json(parser)
     parser.add_argument("--check", action="store_true", help="exit with 1 if there is an error or a warning")
+    parser.add_argument(
+        "--leader-client",
+        choices=LEADERS,
+        metavar="CLIENT",
+        help=f"the client that leads it, one of {', '.join(LEADERS)} (default: guessed by what it sent)",
+    )
     _add_observe(parser, "a group that is")
 
 

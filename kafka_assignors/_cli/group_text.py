@@ -19,6 +19,7 @@ from kafka_assignors._cli.group_parts import (
 from kafka_assignors._cli.output import count
 from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.advice import reason_words
+from kafka_assignors._groups.explanation import STICKY
 from kafka_assignors._groups.reasons import HAND_OVER
 
 if TYPE_CHECKING:
@@ -27,8 +28,17 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.joining import Joining
     from kafka_assignors._groups.lag import GroupLag
+    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.problems import Problem
     from kafka_assignors.coordinator._live import LiveGroup, NotedChange
+
+CLIENT_NAMES: Final[Mapping[Client, str]] = {
+    "java": "Java (or this library)",
+    "librdkafka": "librdkafka",
+    "kafka-python": "kafka-python's own class",
+    "aiokafka": "aiokafka's own class",
+}
+"""What to call clients that lead."""
 
 _NAMED: Final = 10
 
@@ -166,8 +176,41 @@ def _members(found: GroupAccount, lag: GroupLag, *, subscriptions: bool) -> Iter
 def _would_move(found: GroupAccount, names: Mapping[str, str]) -> Iterator[str]:
     if found.strategy not in {"range", "roundrobin", "sticky", "cooperative-sticky"}:
         return
-    if not found.would_move:
-        yield "in a rebalance now nothing would move"
+    known = {client: moves for client, moves in found.predictions.items() if moves is not None}
+    client = found.leader_client
+    if len(known) == len(found.predictions) and len({*known.values()}) <= 1:
+        by = ""  # all clients would do the same
+    elif client is None:
+        yield from wrapped(
+            "in a rebalance now so many partitions would move, by the client that leads, which is not known"
+            f" (--leader-client): {_by_client(found)}"
+        )
         return
-    yield f"in a rebalance now {count(len(found.would_move), 'partition')} would move:"
-    yield from moves_lines(found.would_move, names)
+    else:
+        yield from wrapped(
+            f"its leader is taken for {CLIENT_NAMES[client]}, by what it sent; by the client that leads, so"
+            f" many partitions would move now: {_by_client(found)}"
+        )
+        if client not in known:
+            return
+        by = f", by {CLIENT_NAMES[client]}"
+    if not found.would_move:
+        yield f"in a rebalance now nothing would move{by}"
+    else:
+        yield f"in a rebalance now {count(len(found.would_move), 'partition')} would move{by}:"
+        yield from moves_lines(found.would_move, names)
+    if found.would_move and found.strategy in STICKY:
+        yield from wrapped(
+            "as the assignors of this library plan it; other clients balance as well, and may move others",
+            2,
+        )
+    if found.strategy == "range" and any(account.rack for account in found.members):
+        yield "  members name racks, which are left out of account"
+
+
+def _by_client(found: GroupAccount) -> str:
+    """How many would move by each client that could lead."""
+    return ", ".join(
+        f"{CLIENT_NAMES[client]} {'is not known' if moves is None else len(moves) or 'none'}"
+        for client, moves in found.predictions.items()
+    )

@@ -100,6 +100,8 @@ def explain_epochs(
         loads={one.member_id: len(one.assignment) for one in accounts},
         best_loads=tuple(sorted(int(load) for load in best_plan(planned).loads)),
         would_move=_pending(group.members),
+        leader_client=None,
+        predictions={},
         record_bytes=0,
         record_limit=RECORD_LIMIT,
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._groups.account import GroupAccount, MemberAccount, PlannedMove
 from kafka_assignors._groups.best import best_plan
+from kafka_assignors._groups.prediction import CLIENTS, Joined, guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.claims_of import claims_of
@@ -26,11 +27,11 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.user_data import layout_of
 from kafka_assignors.assignors._membership import by_topic
-from kafka_assignors.planners import plan_range, plan_round_robin
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._model.plan import Plan
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 RECORD_LIMIT: Final = 1_048_588
 """`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
 
+
+STICKY: Final = frozenset({"sticky", "cooperative-sticky"})
+"""The strategies that go by what members had."""
 
 CONSUMERS: Final = "consumer"
 """The protocol type of groups whose members are consumers; others may send each other anything."""
@@ -63,6 +67,7 @@ def explain(
     *,
     committed: Collection[str] = (),
     record_limit: int = RECORD_LIMIT,
+    leader_client: Client | None = None,
 ) -> Explanation:
     """Explain a group of the classic protocol; of one of no consumers, who is in it.
 
@@ -72,6 +77,7 @@ def explain(
         topics: The partition ids of each topic that exists.
         committed: The topics of which it has committed offsets.
         record_limit: How large its record may be.
+        leader_client: The client that leads it; None to guess.
     """
     names = member_names(
         (member.member_id, member.group_instance_id, member.client_id, member.client_host)
@@ -82,6 +88,10 @@ def explain(
     group = group_now(accounts, topics, value.generation)
     best = best_plan(group)
     consumers = value.protocol_type == CONSUMERS
+    client = leader_client or (guess_client(value) if consumers else None)
+    predictions = _predictions(value, accounts, topics)
+    taken = predictions.get(client or "java")
+    would_move = _moves(group, best) if value.protocol in STICKY else taken or ()
     size = batch_size(group_metadata_key(group_id), encode_group_metadata(value))
     group_account = GroupAccount(
         group_id=group_id,
@@ -91,7 +101,9 @@ def explain(
         members=tuple(accounts),
         loads={account.member_id: len(account.assignment) for account in accounts},
         best_loads=tuple(sorted(int(load) for load in best.loads)),
-        would_move=_moves(group, _own_plan(value.protocol, group, best)),
+        would_move=would_move,
+        leader_client=client,
+        predictions=predictions,
         record_bytes=size,
         record_limit=record_limit,
     )
@@ -173,30 +185,50 @@ def group_now(
     )
 
 
-def _own_plan(strategy: str | None, group: Group, best: Plan) -> Plan | None:
-    """What the group's own strategy would plan; None of one that is not known."""
-    if strategy in {"sticky", "cooperative-sticky"}:
-        return best
-    if strategy == "range":
-        return plan_range(group)
-    return plan_round_robin(group) if strategy == "roundrobin" else None
+def _predictions(
+    value: GroupMetadataValue, accounts: Sequence[MemberAccount], topics: Mapping[str, Collection[int]]
+) -> dict[Client, tuple[PlannedMove, ...] | None]:
+    """What would move by each client that could lead; nothing of strategies in which they do not differ."""
+    if value.protocol not in {"range", "roundrobin"}:
+        return {}
+    by_id = {account.member_id: account for account in accounts}
+    members = [
+        Joined(member.member_id, member.group_instance_id, by_id[member.member_id].topics)
+        for member in value.members
+    ]
+    before = {one: account.member_id for account in accounts for one in account.assignment}
+    found: dict[Client, tuple[PlannedMove, ...] | None] = {}
+    for client in CLIENTS:
+        owners = predict(value.protocol, members, topics, client)
+        found[client] = None if owners is None else _moved(before, owners)
+    return found
 
 
-def _moves(group: Group, plan: Plan | None) -> tuple[PlannedMove, ...]:
-    if plan is None:
-        return ()
+def _moves(group: Group, plan: Plan) -> tuple[PlannedMove, ...]:
     before = {
         (topic, partition): member.member_id
         for member in group.members
         for topic, ids in member.claims.items()
         for partition in ids
     }
+    return _moved(
+        before,
+        {
+            (topic, partition): member
+            for member, assigned in plan.assignments().items()
+            for topic, ids in assigned.items()
+            for partition in ids
+        },
+    )
+
+
+def _moved(
+    before: Mapping[tuple[str, int], str], owners: Mapping[tuple[str, int], str]
+) -> tuple[PlannedMove, ...]:
     return tuple(
-        PlannedMove(topic=topic, partition=partition, source=before.get((topic, partition)), target=member)
-        for member, assigned in plan.assignments().items()
-        for topic, ids in sorted(assigned.items())
-        for partition in sorted(ids)
-        if before.get((topic, partition)) != member
+        PlannedMove(topic=one[0], partition=one[1], source=before.get(one), target=member)
+        for one, member in sorted(owners.items())
+        if before.get(one) != member
     )
 
 

@@ -127,6 +127,15 @@ def read_fleet(
     return tuple(sorted((one for one in summaries if one is not None), key=lambda one: one.badness))
 
 
+def read_summary(admin: Admin, group_id: str) -> GroupSummary | None:
+    """One group as among all of a cluster; None if there is none of this id.
+
+    Raises:
+        ClusterError: The cluster does not say.
+    """
+    return next(iter(read_fleet(admin, wanted=group_id.__eq__)), None)
+
+
 def _offsets(committed: dict[Partition, int] | Refused | None) -> dict[Partition, int]:
     return committed if isinstance(committed, dict) else {}
 
