@@ -24,6 +24,7 @@ from kafka_assignors.placement import (
     place_striped,
 )
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
+from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.testing import Cluster, Load
 from kafka_assignors.testing._brokers.waiting import wait_until
 
@@ -198,7 +199,7 @@ def test_replicas_are_moved_as_planned_under_load(three_brokers: Cluster, admin:
         assert after == with_ids(done["after"][topic])
         produced = load.stop()
     assert sum(produced.values()) > 0
-    sizes = live.read_sizes(admin, {topic: after})
+    sizes = read_logs(admin, {topic: after}, RACKS).largest({topic: after})
     assert all(size > 0 for size in sizes.values())
     wait_until(lambda: led_by_others(admin, topic, after), PATIENCE, "the preferred leaders to lead")
     again = command(three_brokers, "reassign", topic, "--execute")

@@ -15,10 +15,12 @@ from kafka_assignors._cli.placement_cluster import (
     open_cluster,
     read_placements,
 )
-from kafka_assignors._cli.placement_text import move_lines
+from kafka_assignors._cli.placement_text import are, fenced_lines, move_lines
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.progress import progress_bar
-from kafka_assignors.placement._cluster import reassign as moving, topics as live
+from kafka_assignors.placement._cluster import reassign as moving
+from kafka_assignors.placement._cluster.logs import read_logs
+from kafka_assignors.placement._cluster.topics import FENCED_WAYS_OUT
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
@@ -35,6 +37,7 @@ def reassign(
     file: Path | None,
     output: Path | None,
     rollback: Path | None,
+    allow_fenced: bool,
     execute: bool,
     cancel: bool,
     at_once: int,
@@ -54,6 +57,9 @@ def reassign(
         return 0
     target = None if file is None else read_placements(file)
     with open_cluster(where, [*(target or topics)]) as cluster:
+        fenced = {} if allow_fenced else cluster.down
+        if allow_fenced:
+            cluster = cluster._replace(racks=cluster.all_racks, down={})  # noqa: PLW2901 - the same, seen so
         plan: Moves
         if target is None:
             plan = _plan(cluster, goal)
@@ -64,10 +70,17 @@ def reassign(
             if path is not None:
                 path.write_text(f"{format_reassignment(written)}\n", encoding="utf-8")
         if not as_json:
-            show(joined(move_lines(plan, plan if isinstance(plan, MovePlan) else None)))
+            show(
+                joined(
+                    [
+                        *move_lines(plan, plan if isinstance(plan, MovePlan) else None),
+                        *fenced_lines(plan, fenced),
+                    ]
+                )
+            )
         done = 0
         if execute and cluster.admin is not None:
-            done = _execute(cluster.admin, target, at_once)
+            done = _execute(cluster.admin, target, at_once, allow_fenced=allow_fenced)
     answer = Answer(
         lambda: {
             "executed": execute,
@@ -82,7 +95,9 @@ def reassign(
 
 
 def _sizes(cluster: OpenedCluster) -> dict[tuple[str, int], int] | None:
-    return None if cluster.admin is None else live.read_sizes(cluster.admin, cluster.topics)
+    if cluster.admin is None:
+        return None
+    return read_logs(cluster.admin, cluster.topics, cluster.racks).largest(cluster.topics)
 
 
 def _given(cluster: OpenedCluster, target: Topics) -> Moves:
@@ -93,7 +108,8 @@ def _given(cluster: OpenedCluster, target: Topics) -> Moves:
         if missing := sorted(placement.keys() - present.keys()):
             raise PlacementError(f"{topic}-{missing[0]} does not exist: the topic has no such partition")
         try:
-            check_placement(placement, [*cluster.racks, *holders(present)], mixed=True)
+            known = [*cluster.racks, *cluster.down, *holders(present)]
+            check_placement(placement, known, mixed=True)
         except PlacementError as error:
             raise PlacementError(f"topic {topic}: {error}") from error
     brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
@@ -101,6 +117,8 @@ def _given(cluster: OpenedCluster, target: Topics) -> Moves:
 
 
 def _plan(cluster: OpenedCluster, goal: WantedReplicas) -> MovePlan:
+    if fenced := cluster.down.keys() & {*(goal.to_brokers or ())}:
+        raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {FENCED_WAYS_OUT}")
     return plan_moves(
         cluster.topics,
         cluster.racks,
@@ -111,7 +129,7 @@ def _plan(cluster: OpenedCluster, goal: WantedReplicas) -> MovePlan:
     )
 
 
-def _execute(admin: Admin, target: Topics, at_once: int) -> int:
+def _execute(admin: Admin, target: Topics, at_once: int, *, allow_fenced: bool) -> int:
     """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
     bar = progress_bar()
     task = bar.add_task("partitions", total=None, visible=False)
@@ -125,7 +143,7 @@ def _execute(admin: Admin, target: Topics, at_once: int) -> int:
 
     try:
         with bar:
-            return moving.reassign(admin, target, at_once=at_once, watch=watch)
+            return moving.reassign(admin, target, at_once=at_once, watch=watch, allow_fenced=allow_fenced)
     except KeyboardInterrupt:
         bar.console.print("what is under way goes on in the cluster; the same command goes on with the rest")
         raise

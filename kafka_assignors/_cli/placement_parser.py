@@ -83,6 +83,11 @@ def _add_create(verbs: Any) -> None:
         metavar="NAME=VALUE",
         help="a setting of the topic; repeatable",
     )
+    parser.add_argument(
+        "--allow-fenced",
+        action="store_true",
+        help="let fenced brokers have replicas, if the others are too few or --replica-assignment says so",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the placement and create nothing")
 
 
@@ -99,7 +104,11 @@ def _add_draws(parser: argparse.ArgumentParser) -> None:
 
 def _add_describe(verbs: Any) -> None:
     parser = _add_verb(
-        verbs, "describe", "show where replicas are, and how good that is", "placement:describe"
+        verbs,
+        "describe",
+        "show where replicas are, how good that is, and what is not in order",
+        "placement:describe",
+        check=_check_describe,
     )
     _add_topics(parser)
     parser.add_argument(
@@ -111,6 +120,11 @@ def _add_describe(verbs: Any) -> None:
     )
     parser.add_argument("--partitions", action="store_true", help="list all partitions, however many")
     parser.add_argument("--draw", type=Path, metavar="FILE", help="draw brokers by rack: .png, .svg, .pdf")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="exit with 1 if a broker is not up, or a partition is offline or lacks an in-sync replica",
+    )
 
 
 def _add_infer(verbs: Any) -> None:
@@ -170,6 +184,11 @@ def _add_reassign(verbs: Any) -> None:
     parser.add_argument(
         "--rollback", type=Path, metavar="FILE", help="write the placements as they are, in the same format"
     )
+    parser.add_argument(
+        "--allow-fenced",
+        action="store_true",
+        help="count fenced brokers as up: they keep replicas and get new ones, once they are started",
+    )
     parser.add_argument("--execute", action="store_true", help="do it; else it is only shown")
     parser.add_argument("--cancel", action="store_true", help="break off what is under way in these topics")
     parser.add_argument(
@@ -190,6 +209,12 @@ def _check_where(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         parser.error("--command-config and --execute need --bootstrap-servers")
     if options.placements is None and options.brokers is not None:
         parser.error("--brokers goes with --placements: a running cluster knows its own")
+
+
+def _check_describe(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    _check_where(parser, options)
+    if options.check and options.bootstrap_servers is None:
+        parser.error("--check needs --bootstrap-servers: files do not say what is up")
 
 
 def _check_create(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

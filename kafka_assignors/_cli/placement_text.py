@@ -1,6 +1,6 @@
 """How placements, what is inferred of them, and moves look on a terminal."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, table
@@ -8,6 +8,7 @@ from kafka_assignors._common.words import first_of
 from kafka_assignors.placement._inference.infer import Fit, Inference, Step
 
 if TYPE_CHECKING:
+    from kafka_assignors.placement._cluster.health import Health
     from kafka_assignors.placement._placement import Placement
     from kafka_assignors.placement._planning.moves import Move, MovePlan, Moves
     from kafka_assignors.placement._quality import Quality
@@ -15,8 +16,20 @@ if TYPE_CHECKING:
 SHOWN: Final = 40
 """Up to how many partitions, or moves, are listed without being asked for."""
 
-_NAMED: Final = 5  # partitions in one line
+_NAMED: Final = 3  # partitions in one line
 _SURE: Final = 1e-3
+_MOST_IDS: Final = 10
+_KINDS: Final = {
+    "offline": "offline (no leader)",
+    "under_replicated": "under-replicated",
+    "under_min_isr": "under min.insync.replicas",
+    "led_by_others": "not led by the preferred leader",
+    "reassigned": "being reassigned",
+}
+_WHY_DOWN: Final = {
+    "fenced": ": it has died, has been stopped, or is still starting",
+    "gone": ": the cluster knows no such broker",
+}
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _KIBI: Final = 1024
 
@@ -28,8 +41,8 @@ def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:
             yield f"{topic}-{partition}: {_ids(replicas)}"
 
 
-def quality_lines(quality: "Quality") -> Iterator[str]:
-    """How good placements are."""
+def quality_lines(quality: "Quality", states: Mapping[int, str] = {}) -> Iterator[str]:
+    """How good placements are; with the states of the brokers, where they are known."""
     yield (
         f"{count(quality.partitions, 'partition')}, {count(quality.replicas, 'replica')} on "
         f"{count(sum(load.known for load in quality.brokers), 'broker')}: replicas differ by "
@@ -37,7 +50,14 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
     )
     yield ""
     racked, sized = bool(quality.racks), any(load.size for load in quality.brokers)
-    head = ["broker", *(["rack"] if racked else []), "replicas", "leaders", *(["size"] if sized else [])]
+    head = [
+        "broker",
+        *(["rack"] if racked else []),
+        *(["state"] if states else []),
+        "replicas",
+        "leaders",
+        *(["size"] if sized else []),
+    ]
     yield from table(
         [
             head,
@@ -45,6 +65,7 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
                 [
                     str(load.broker),
                     *([load.rack or "-"] if racked else []),
+                    *([states[load.broker]] if states else []),
                     str(load.replicas),
                     str(load.leaders),
                     *([size(load.size)] if sized else []),
@@ -55,7 +76,7 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
     )
     for load in quality.brokers:
         if not load.known:
-            yield f"broker {load.broker} is not up"
+            yield f"broker {load.broker} is not up{_WHY_DOWN.get(states.get(load.broker, ''), '')}"
     if not racked:
         return
     yield ""
@@ -79,8 +100,29 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
         yield f"{count(partitions, 'partition')} on {count(racks, 'rack')}"
     for rack in quality.racks:
         if rack.offline:
-            names = [f"{topic}-{partition}" for topic, partition in rack.offline]
-            yield f"only on {rack.rack}: {first_of(names, _NAMED)}"
+            yield f"only on {rack.rack}: {named(rack.offline)}"
+
+
+def health_lines(health: "Health") -> Iterator[str]:
+    """How brokers and partitions of a running cluster are."""
+    for broker, why in health.silent.items():
+        yield f"broker {broker} does not answer: {why}"
+    rows = [
+        [_KINDS[kind], str(len(partitions)), named(partitions)]
+        for kind, partitions in health.partitions.items()
+    ]
+    yield from table([["partitions", "", ""], *rows], left=(0, 2))
+
+
+def are(brokers: Collection[int]) -> str:
+    """Some brokers and the verb: "broker 3 is", "brokers 3, 4 are"."""
+    ids = first_of(sorted(brokers), _MOST_IDS)
+    return f"broker {ids} is" if len(brokers) == 1 else f"brokers {ids} are"
+
+
+def named(partitions: Sequence[tuple[str, int]]) -> str:
+    """The first of some partitions, and how many more there are."""
+    return first_of([f"{topic}-{partition}" for topic, partition in partitions], _NAMED)
 
 
 def inference_lines(topic: str, found: Inference) -> Iterator[str]:
@@ -151,6 +193,19 @@ def move_lines(plan: "Moves", proved: "MovePlan | None") -> Iterator[str]:
         leader_best = most if proved.leaders_best else ", not proved to be the best possible"
     yield f"replicas on a broker: {min(replicas)} to {max(replicas)}{most}"
     yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}{leader_best}"
+
+
+def fenced_lines(plan: "Moves", fenced: Collection[int]) -> Iterator[str]:
+    """What a plan has to do with fenced brokers."""
+    for broker in sorted(fenced):
+        gets = sum(move.target == broker for move in plan.moves)
+        gives = sum(move.source == broker for move in plan.moves)
+        if gets:
+            yield f"broker {broker} is fenced and would get {count(gets, 'replica')}:"
+            yield "  start it, or --execute with --allow-fenced"
+        elif gives:
+            yield f"broker {broker} is fenced and would lose {count(gives, 'replica')}:"
+            yield "  if it comes back, start it first, or say --allow-fenced"
 
 
 def size(number: int) -> str:

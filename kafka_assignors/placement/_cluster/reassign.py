@@ -15,7 +15,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.admin import ElectionType
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
-from kafka_assignors.placement._cluster.topics import read_brokers, read_topics, wait_described
+from kafka_assignors.placement._cluster.topics import check_up, read_brokers, read_topics, wait_described
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def reassign(
     *,
     at_once: int = AT_ONCE,
     watch: Callable[[Progress], None] | None = None,
+    allow_fenced: bool = False,
 ) -> int:
     """Move replicas until topics are placed like this, and let preferred leaders lead.
 
@@ -57,13 +58,14 @@ def reassign(
         targets: The placements to reach; partitions that are not named stay as they are.
         at_once: How many partitions to reassign at once.
         watch: Gets the progress whenever it changes.
+        allow_fenced: Whether to begin moves onto fenced brokers: they are done once those are started.
 
     Returns:
         How many partitions were reassigned.
 
     Raises:
-        PlacementError: A topic, a partition or a broker does not exist, or another reassignment of a
-            partition is under way. Nothing was begun.
+        PlacementError: A topic, a partition or a broker does not exist, a broker is fenced, or another
+            reassignment of a partition is under way. Nothing was begun.
         ClusterError: The cluster refused a partition. No more were begun; those under way are done by it.
     """
     wanted = {
@@ -73,7 +75,9 @@ def reassign(
     }
     present = _read(admin, wanted)
     running = under_way(admin, wanted)
-    _check(admin, wanted, present, running)
+    _check(wanted, present, running)
+    new = _new_replicas(wanted, present, running)
+    check_up(new, read_brokers(admin), allow_fenced=allow_fenced)
     waiting = [tp for tp, replicas in sorted(wanted.items()) if tp not in running and present[tp] != replicas]
     total = len(waiting) + len(running)
     said: Progress | None = None
@@ -127,25 +131,31 @@ def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[Top
     }
 
 
+def _new_replicas(
+    wanted: Mapping[TopicPartition, list[int]],
+    present: Mapping[TopicPartition, list[int]],
+    running: Mapping[TopicPartition, list[int]],
+) -> dict[str, dict[int, list[int]]]:
+    """By topic and partition, the brokers that get a replica; those that are getting it already left out."""
+    new: dict[str, dict[int, list[int]]] = {}
+    for tp, replicas in wanted.items():
+        if tp not in running:
+            added = [broker for broker in replicas if broker not in present[tp]]
+            new.setdefault(tp.topic, {})[tp.partition] = added
+    return new
+
+
 def _check(
-    admin: Admin,
     wanted: Mapping[TopicPartition, list[int]],
     present: Mapping[TopicPartition, list[int]],
     running: Mapping[TopicPartition, list[int]],
 ) -> None:
-    brokers = read_brokers(admin).up
     for tp, replicas in sorted(wanted.items()):
         name = f"{tp.topic}-{tp.partition}"
         if tp not in present:
             raise PlacementError(f"{name} does not exist: the topic has no such partition")
         if not replicas or len({*replicas}) < len(replicas):
             raise PlacementError(f"{name} is to have replicas {replicas}: brokers must differ")
-        for broker in replicas:
-            if broker not in brokers and broker not in present[tp] and tp not in running:
-                raise PlacementError(
-                    f"{name} is to have a replica on broker {broker}, which is not up:"
-                    f" there are {', '.join(map(str, sorted(brokers)))}"
-                )
         if tp in running and running[tp] != replicas:
             raise PlacementError(
                 f"{name} is on its way to {running[tp]} and is to be on {replicas}:"
