@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import uuid
@@ -82,6 +83,43 @@ def test_a_dead_broker_gets_no_replicas_without_consent(without_3: Cluster, tmp_
     with Admin(without_3.bootstrap_servers) as admin:
         assert admin.ask(lambda client: client.list_partition_reassignments()) == {}
     delete_topic(without_3, topic)
+
+
+def test_a_move_that_waits_for_a_fenced_broker_says_so_and_goes_on_with_it(
+    disturbed_brokers: Cluster, tmp_path: Path
+) -> None:
+    topic = f"placed-{uuid.uuid4().hex[:8]}"
+    wanted = tmp_path / "wanted.json"
+    wanted.write_text(format_reassignment({topic: {0: [1, 3], 1: [2, 3]}}), encoding="utf-8")
+    servers = ",".join(disturbed_brokers.bootstrap_servers)
+    options = ("--file", str(wanted), "--execute", "--allow-fenced", "--stalled-after", "2")
+    with Admin(disturbed_brokers.bootstrap_servers) as admin:
+        topics.create_topic(admin, topic, {0: [1, 2], 1: [2, 1]})
+    with missed(disturbed_brokers, 3):
+        moved = subprocess.Popen(
+            [COMMAND, "placement", "reassign", *options, "--bootstrap-servers", servers],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert moved.stderr is not None
+        said = [moved.stderr.readline() for _ in range(4)]
+        verified = placement(disturbed_brokers, "reassign", topic, "--verify", "--json")
+    _, more = moved.communicate(timeout=PATIENCE)
+    assert moved.returncode == 0, more
+    why, way_out = f"broker 3 is fenced: {topic}-0, {topic}-1 cannot go on", "start it, or break off with"
+    assert said == [
+        "0 of 2 partitions done, 2 under way\n",
+        "no progress for 2 s; 0 of 2 partitions done, 2 under way:\n",
+        f"  {why}\n",
+        f"    {way_out} --cancel\n",
+    ]
+    assert verified.returncode == 1, verified.stderr
+    found = json.loads(verified.stdout)
+    assert found["under_way"] == [[topic, 0], [topic, 1]]
+    assert found["waits_for"] == [{"why": why, "way_out": f"{way_out} --cancel"}]
+    delete_topic(disturbed_brokers, topic)
 
 
 def test_fenced_brokers_are_taken_if_the_others_are_too_few(without_3: Cluster) -> None:

@@ -10,6 +10,7 @@ from kafka_assignors._cli.arguments import (
     add_command,
     add_commands,
     add_json,
+    data_size,
     positive,
     whole,
 )
@@ -190,9 +191,37 @@ def _add_reassign(verbs: Any) -> None:
         help="count fenced brokers as up: they keep replicas and get new ones, once they are started",
     )
     parser.add_argument("--execute", action="store_true", help="do it; else it is only shown")
-    parser.add_argument("--cancel", action="store_true", help="break off what is under way in these topics")
-    parser.add_argument(
+    pace = parser.add_argument_group("how gently")
+    pace.add_argument(
+        "--throttle",
+        type=data_size,
+        metavar="BYTES",
+        help="per second, what each broker may send and may get for it: 10MiB; removed in the end",
+    )
+    pace.add_argument(
+        "--no-throttle", action="store_true", help="as fast as brokers can; to be said from 1 GiB on"
+    )
+    pace.add_argument(
         "--at-once", type=positive, default=10, metavar="N", help="partitions to move at once (default: 10)"
+    )
+    pace.add_argument(
+        "--stalled-after",
+        type=positive,
+        default=30,
+        metavar="SECONDS",
+        help="say why, if there was no progress for so long (default: 30)",
+    )
+    begun = parser.add_argument_group("what is under way in these topics")
+    begun.add_argument(
+        "--verify",
+        action="store_true",
+        help="show it and why it waits (status 1); if there is none, remove a killed run's throttle",
+    )
+    begun.add_argument("--cancel", action="store_true", help="break it off; also a killed run's throttle")
+    begun.add_argument(
+        "--remove-throttles",
+        action="store_true",
+        help="with --verify or --cancel: remove replication throttles, whoever set them",
     )
 
 
@@ -238,10 +267,18 @@ def _check_reassign(parser: argparse.ArgumentParser, options: argparse.Namespace
     planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
     if options.file is not None and (planned or options.topics):
         parser.error("--file says what is to be where: leave out topics and the options of planning")
-    if options.cancel and (planned or options.file or options.execute or options.output or options.rollback):
-        parser.error("--cancel goes with topics only")
-    if options.cancel and options.bootstrap_servers is None:
-        parser.error("--cancel needs --bootstrap-servers")
+    moves = planned or options.file or options.execute or options.output or options.rollback
+    for name in ("cancel", "verify"):
+        if getattr(options, name) and (moves or options.throttle):
+            parser.error(f"--{name} goes with topics only")
+        if getattr(options, name) and options.bootstrap_servers is None:
+            parser.error(f"--{name} needs --bootstrap-servers")
+    if options.cancel and options.verify:
+        parser.error("say --cancel or --verify, one of them")
+    if options.remove_throttles and not (options.cancel or options.verify):
+        parser.error("--remove-throttles goes with --verify or --cancel")
+    if options.throttle is not None and options.no_throttle:
+        parser.error("say --throttle or --no-throttle, one of them")
 
 
 def _ids(text: str) -> list[int]:

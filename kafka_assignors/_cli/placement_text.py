@@ -4,13 +4,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, table
-from kafka_assignors._common.words import first_of
+from kafka_assignors._common.words import first_of, size
 from kafka_assignors.placement._inference.infer import Fit, Inference, Step
 
 if TYPE_CHECKING:
     from kafka_assignors.placement._cluster.health import Health
+    from kafka_assignors.placement._cluster.throttle import Throttles
     from kafka_assignors.placement._placement import Placement
     from kafka_assignors.placement._planning.moves import Move, MovePlan, Moves
+    from kafka_assignors.placement._planning.volume import Volume
     from kafka_assignors.placement._quality import Quality
 
 SHOWN: Final = 40
@@ -30,8 +32,6 @@ _WHY_DOWN: Final = {
     "fenced": ": it has died, has been stopped, or is still starting",
     "gone": ": the cluster knows no such broker",
 }
-_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_KIBI: Final = 1024
 
 
 def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:
@@ -208,12 +208,42 @@ def fenced_lines(plan: "Moves", fenced: Collection[int]) -> Iterator[str]:
             yield "  if it comes back, start it first, or say --allow-fenced"
 
 
-def size(number: int) -> str:
-    """Bytes for people."""
-    value, unit = float(number), 0
-    while value >= _KIBI and unit < len(_UNITS) - 1:
-        value, unit = value / _KIBI, unit + 1
-    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{number} B"
+def throttle_lines(throttles: "Throttles") -> Iterator[str]:
+    """Which replication quotas there are."""
+    for broker, rates in throttles.rates.items():
+        for name, rate in rates.items():
+            yield f"broker {broker} has {name}={rate}"
+    for topic, lists in throttles.replicas.items():
+        for name, entries in lists.items():
+            if entries:
+                yield f"topic {topic} has {name}={first_of(entries, _NAMED, ',')}"
+
+
+def volume_lines(volume: "Volume", rate: int | None, *, unsaid: bool) -> Iterator[str]:
+    """How long copying takes at this rate; without one, whether that has to be said.
+
+    Args:
+        volume: What is copied.
+        rate: Bytes per second of a broker, each way.
+        unsaid: Whether so much must not be copied before somebody has said how fast.
+    """
+    if rate is not None and volume.total:
+        broker, does, most = volume.most
+        yield (
+            f"at {size(rate)}/s about {duration(volume.seconds(rate))}:"
+            f" broker {broker} {does} {size(most)}, the most"
+        )
+    elif unsaid:
+        yield f"so much needs --throttle or --no-throttle: {size(volume.total)}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people."""
+    whole = max(1, round(seconds))
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if whole >= 2 * length:
+            return f"{whole / length:.0f} {unit}"
+    return f"{whole} s"
 
 
 def _ids(brokers: Iterable[int]) -> str:

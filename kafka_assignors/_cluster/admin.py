@@ -92,8 +92,16 @@ class Admin:
                 if not passing or deadline.passed:
                     raise
             time.sleep(LOOK_SECONDS)
-            self._client.close()
-            self._client = self._connect()
+            self.reconnect()
+
+    def reconnect(self) -> None:
+        """Begin anew: after Ctrl-C in the midst of a request.
+
+        Raises:
+            ClusterError: No broker answers.
+        """
+        self._client.close()
+        self._client = self._connect()
 
     def _connect(self) -> KafkaAdminClient:
         try:
