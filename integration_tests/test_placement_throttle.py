@@ -195,7 +195,7 @@ def test_a_signal_leaves_neither_a_throttle_nor_copying(
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 2]}}
 
 
-@pytest.mark.parametrize("then", ["--cancel", "--execute"])
+@pytest.mark.parametrize("then", ["--cancel", "--execute", "--verify"])
 def test_what_a_killed_run_leaves_is_removed_by_the_next(
     three_brokers: Cluster, admin: Admin, topic: str, wanted: str, then: str
 ) -> None:
@@ -208,12 +208,14 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(
     assert "1 partition under way, 1 new replica not in sync" in shown.stdout
     assert "throttled to 1.0 KiB/s" in shown.stdout
     expect_throttled(admin, topic, 1024)
-    ended = run(three_brokers, *((topic, then) if then == "--cancel" else ("--file", wanted, then)))
+    if then == "--verify":
+        moving.cancel(admin, {topic: {0: [1, 2]}})
+    ended = run(three_brokers, *(("--file", wanted, then) if then == "--execute" else (topic, then)))
     assert ended.returncode == 0, ended.stderr
     assert "removed what an earlier run left: its throttle on brokers 1, 2, 3\n" in ended.stderr
     expect_as_before(admin, topic)
     assert under_way(admin) == set()
-    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 2] if then == "--cancel" else [1, 3]}}
+    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3] if then == "--execute" else [1, 2]}}
 
 
 def test_a_killed_run_is_gone_on_with_at_another_rate(

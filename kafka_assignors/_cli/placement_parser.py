@@ -22,8 +22,9 @@ _EPILOG: Final = """\
 the cluster is a running one, --bootstrap-servers, or what files say: --placements (Kafka's reassignment
 JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute.
 
-exit status: 0 done; 1 the cluster did not do it, or no generator fits; 2 a wrong command line, a file that
-cannot be used, or a placement that cannot be; 130 after Ctrl-C, 143 after SIGTERM. More: docs/placement.md"""
+exit status: 0 done; 1 the cluster did not do it, no generator fits, something is not in order
+(`describe --check`), or is under way (`reassign --verify`); 2 a wrong command line, a file that cannot be
+used, or a placement that cannot be; 130 after Ctrl-C, 143 after SIGTERM. More: docs/placement.md"""
 
 
 def add_placement(commands: Any) -> None:

@@ -30,7 +30,7 @@ _KINDS: Final = {
 }
 _WHY_DOWN: Final = {
     "fenced": ": it has died, has been stopped, or is still starting",
-    "gone": ": the cluster knows no such broker",
+    "gone": ": the cluster does not know it",
 }
 
 

@@ -100,8 +100,8 @@ class Admin:
         Raises:
             ClusterError: No broker answers.
         """
-        self._client.close()
-        self._client = self._connect()
+        before, self._client = self._client, self._connect()
+        before.close()
 
     def _connect(self) -> KafkaAdminClient:
         try:

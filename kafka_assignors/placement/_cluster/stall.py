@@ -110,7 +110,7 @@ def reasons(situation: Situation, *, stalled: bool) -> list[Reason]:
         elif broker in situation.brokers.down:
             key = f"broker {broker} is fenced", "start it, or break off with --cancel"
         elif broker not in situation.brokers.up:
-            key = f"broker {broker} is gone", "break off with --cancel"
+            key = f"broker {broker} is gone", "start it if it still exists, or break off with --cancel"
         elif broker in situation.logs.silent:
             key = f"broker {broker} does not answer", "see whether it runs, or break off with --cancel"
         else:

@@ -33,6 +33,7 @@ _RATES: Final = (LEADER_RATE, FOLLOWER_RATE)
 _REPLICAS: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 _ALL: Final = "*"
 _PATIENCE_SECONDS: Final = 3.0
+_TRY_AGAIN: Final = "`reassign --verify` tries again to remove the throttle"
 _OWN: Final = "DYNAMIC_BROKER_CONFIG"  # not the one that all brokers have by default
 
 
@@ -130,8 +131,8 @@ def throttled(
             _set(admin, throttle, copies)
             yield
         except BaseException:
-            admin.reconnect()
             try:
+                admin.reconnect()
                 give_up()
             except (ClusterError, KafkaError) as error:
                 throttle.warn(f"what is under way goes on: {error}")
@@ -250,7 +251,10 @@ def _put_back(admin: Admin, journal: ThrottleJournal) -> list[str]:
 
 
 def _remove_replicas(admin: Admin, topic: str, lists: Mapping[str, tuple[bool, Sequence[str]]]) -> list[str]:
-    now = _describe(admin, ConfigResourceType.TOPIC, [topic], _REPLICAS).get(topic, {})
+    try:
+        now = _describe(admin, ConfigResourceType.TOPIC, [topic], _REPLICAS).get(topic, {})
+    except (ClusterError, KafkaError) as error:
+        return [f"topic {topic} does not say what is throttled: {error}: {_TRY_AGAIN}"]
     changes: dict[str, tuple[str, str | None]] = {}
     for name, (was_set, ours) in lists.items():
         if name not in now:
@@ -267,7 +271,7 @@ def _try(
         if changes:
             _alter(admin, kind, name, changes)
     except (ClusterError, KafkaError) as error:
-        return [f"{error}: `reassign --verify` tries again to remove the throttle"]
+        return [f"{error}: {_TRY_AGAIN}"]
     return []
 
 

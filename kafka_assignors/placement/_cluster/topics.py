@@ -82,7 +82,7 @@ def check_up(topics: Mapping[str, Placement], brokers: Brokers, *, allow_fenced:
                     raise PlacementError(f"{name}, which is fenced: {FENCED_WAYS_OUT}")
                 if broker not in brokers.up and broker not in brokers.down:
                     there = ", ".join(map(str, sorted({*brokers.up, *brokers.down})))
-                    raise PlacementError(f"{name}, which does not exist: there are {there}")
+                    raise PlacementError(f"{name}, which is not up or does not exist: there are {there}")
 
 
 def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:

@@ -63,7 +63,10 @@ def throttles(**rates: int) -> Throttles:
         ),
         (
             situation(up=(1, 2)),
-            Reason("broker 3 is gone: orders-0 cannot go on", "break off with --cancel"),
+            Reason(
+                "broker 3 is gone: orders-0 cannot go on",
+                "start it if it still exists, or break off with --cancel",
+            ),
         ),
         (
             situation(silent=(3,)),
