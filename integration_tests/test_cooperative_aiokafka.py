@@ -397,6 +397,7 @@ def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
             await until(lambda: bool(b.kinds("lost")), "b to hear")
             await members.settled({"a": 3, "b": 3})
             assert b.kinds("lost") == [before]
+            await until(lambda: "assigned" in count, "the listener to hear")
             # Nothing came between the loss and the next assignment.
             assert count["lost"] == count["assigned"]
             read = b.count
