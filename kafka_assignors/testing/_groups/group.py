@@ -35,7 +35,7 @@ from kafka_assignors._timelines.events import (
     StateReported,
     name_of,
 )
-from kafka_assignors._timelines.losses import may_end_others
+from kafka_assignors._timelines.losses import may_end_others, what_counts
 from kafka_assignors._timelines.records import handled_by
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._brokers.access import Access
@@ -401,6 +401,7 @@ class ConsumerGroup:
             seen += len(events)
             if timeline is not None:
                 processing = timeline.processing
+                word, counts = what_counts(timeline)
                 missing = {one: {*offsets} for one, offsets in timeline.missing(produced).items()}
             else:
                 for event in handled_by(events, processing):
@@ -410,7 +411,6 @@ class ConsumerGroup:
             missing = {partition: offsets for partition, offsets in missing.items() if offsets}
             if not missing and not doomed:
                 return
-            word = "processed" if processing else "consumed"
             wrong = [
                 f"{name_of(partition)}: {len(offsets)} of {produced[partition]} missing,"
                 f" the first is {min(offsets)}"
@@ -418,7 +418,7 @@ class ConsumerGroup:
             ]
             if deadline.passed:
                 wrong += self._log_ends(missing)
-            doomed = self._give_up_if(f"all records to be {word}", wrong, deadline)
+            doomed = self._give_up_if(f"all records to be {word} ({counts})", wrong, deadline)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
 
