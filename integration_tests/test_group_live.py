@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
 
 PATIENCE = 60.0  # seconds
+
+PAGE = Path(__file__).parents[1] / "docs" / "coordinator.md"
+JSON_FIELDS = PAGE.read_text(encoding="utf-8").split("### As JSON\n")[1].split("\n### ")[0]
+UNSAID = {"claims", "claimed_generation", "layout", "leads", "unreadable", "version"}
+"""Fields of members of classic groups that are as in `MemberAccount`."""
 
 
 @pytest.fixture
@@ -274,6 +280,8 @@ def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: s
     assert [problem["text"] for problem in found["problems"] if problem["kind"] == "no commit"] == [
         f"the group has no commit of {topic}-2, where there are records"
     ]
+    told = {*found, *owner, *found["lag"], *found["lag"]["partitions"][0]}
+    assert [name for name in sorted(told - UNSAID) if f"`{name}`" not in JSON_FIELDS] == []
     lines = out.stdout.splitlines()
     place = lines.index("lag: 6 records in 4 partitions, 1 of which has records and no commit")
     assert [line.split() for line in lines[place + 1 : place + 4]] == [

@@ -275,6 +275,8 @@ def _look(admin: Admin, group_id: str, observe: float) -> tuple[Look, ...]:
                     " KIP-848's (group.protocol=consumer)"
                 )
             raise NoSuchGroupError(f"the cluster has no group {group_id!r}")
+        if group.state == "Dead":  # what brokers before 4.0 say of groups of other protocols, and of none
+            raise OtherProtocolError(f"the cluster has no group {group_id!r} of the classic protocol")
         looks.append(Look(time.time_ns() // 1_000_000, group))
         if group.state not in REBALANCING or deadline.passed:
             return tuple(looks)
