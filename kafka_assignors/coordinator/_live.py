@@ -242,9 +242,9 @@ def read_group(
         NoSuchGroupError: There is no such group; `OtherProtocolError` if it is not of the classic protocol.
         ClusterError: The group's records cannot be read: the client may not read `__consumer_offsets`, say.
     """
-    coordinator = find_coordinator(admin, group_id)
     try:
-        looks = _look(admin, group_id, observe)
+        looks = _look(admin, group_id, observe)  # has the groups' topic made where there is none yet
+        coordinator = find_coordinator(admin, group_id)
         noted = _read_records(admin, group_id, coordinator.partition, records, watch)
         committed = committed_offsets(admin, [group_id])[group_id]
         return LiveGroup(
