@@ -274,7 +274,7 @@ def test_much_is_not_copied_before_a_word_on_its_rate(
     servers = ",".join(admin.settings["bootstrap_servers"])
     moves = ["placement", "reassign", "--file", wanted, "--bootstrap-servers", servers]
     assert main(moves) == 0
-    assert "so much needs --throttle or --no-throttle: 3.4 MiB\n" in capsys.readouterr().out
+    assert "wants --throttle or --no-throttle: 3.4 MiB would be copied\n" in capsys.readouterr().out
     assert main([*moves, "--execute"]) == 2
     assert "3.4 MiB would be copied as fast as brokers can" in capsys.readouterr().err
     assert under_way(admin) == set()

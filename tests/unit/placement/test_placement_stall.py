@@ -38,7 +38,7 @@ def situation(
         states={TP: PartitionState(replicas=(1, 3, 2), in_sync=frozenset(in_sync), leader=leader)},
         brokers=Brokers(dict.fromkeys(up), dict.fromkeys(down)),
         logs=Logs(
-            {key: size for key, size in sizes.items() if key[2] not in silent}, dict.fromkeys(silent, "")
+            {key: size for key, size in sizes.items() if key[2] not in silent}, dict.fromkeys(silent, ""), {}
         ),
         throttles=throttles,
     )
