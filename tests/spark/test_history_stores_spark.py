@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from tests.support.azure_store import AzureStore
     from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
@@ -55,7 +56,7 @@ SLOW_DOWN = "503 Service Unavailable (SlowDown): the store is busy or not availa
 
 @pytest.fixture(autouse=True)
 def _no_store_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
+    for name in [name for name in os.environ if name.startswith(("AWS_", "AZURE_"))]:
         monkeypatch.delenv(name)
 
 
@@ -166,6 +167,47 @@ def test_in_an_object_store_there_is_the_same(
 ) -> None:
     home = f"{object_store.bucket()}/a bö"
     found = history(spark, f"s3://{home}", f"s3a://{home}", object_store.options, dump)
+    assert_is_the_same(found, of_folder)
+
+
+def test_in_azures_store_there_is_the_same(
+    spark: SparkSession, azure_store: AzureStore, dump: Path, of_folder: Any
+) -> None:
+    home = f"{azure_store.container()}/a bö"
+    found = history(spark, f"abfss://{home}", f"abfs://{home}", azure_store.options, dump)
+    assert_is_the_same(found, of_folder)
+
+
+def test_of_two_writers_at_once_in_azures_store_one_is_told(
+    spark: SparkSession, azure_store: AzureStore
+) -> None:
+    made = Archive.create(f"abfss://{azure_store.container()}/a", azure_store.options)
+    made.belongs_to("c", 1)
+    late = opened(made)
+    add(spark, made, [generation(1, 0, "a")])
+    with pytest.raises(ConflictError):
+        add(spark, late, [generation(1, 0, "a")])
+    assert offsets(opened(made).read(spark)) == [0]
+
+
+def test_a_container_that_there_is_not_and_a_wrong_key_are_named(azure_store: AzureStore) -> None:
+    home, options = f"abfss://{azure_store.container()}/a", azure_store.options
+    missing = home.replace("box-", "no-box-")
+    with pytest.raises(StoreError) as refused:
+        Archive(missing, options)
+    assert str(refused.value) == (
+        f"cannot list {missing}: 404 Not Found (ContainerNotFound): there is no such bucket or container"
+    )
+    wrong = options | {"AZURE_STORAGE_ACCOUNT_KEY": "bm8="}
+    with pytest.raises(StoreError) as refused:
+        Archive(home, wrong)
+    assert str(refused.value) == (
+        f"cannot read {home}/archive.json: 403 Forbidden: the store does not allow it: check the credentials"
+        " and what they may do"
+    )
+
+
+def assert_is_the_same(found: Any, of_folder: Any) -> None:
     assert found.keys() == of_folder.keys()
     for name in found:
         assert found[name] == of_folder[name], name
@@ -343,6 +385,29 @@ def test_a_commit_whose_answer_is_lost_is_there_once(
     assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
 
 
+def test_data_that_comes_after_its_writer_gave_up_and_asked_again_is_there_once(
+    spark: SparkSession, object_store: ObjectStore, archive: Archive
+) -> None:
+    late = Fault(method="PUT|POST", path=r"\.parquet$", times=1, hold=True)
+    with object_store.failing(late) as struck:
+        add(spark, opened(archive, {"timeout": "5s"}), [generation(3, 2, "a")])
+        assert struck.count() == 1
+    found = opened(archive)
+    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
+
+
+def test_a_commit_that_comes_after_its_writer_gave_up_is_an_error_and_there_once(
+    spark: SparkSession, object_store: ObjectStore, archive: Archive
+) -> None:
+    late = Fault(method="PUT", path=COMMIT, times=1, hold=True)
+    refused = pytest.raises(StoreError, match=r"cannot commit to .*/records: operation timed out$")
+    with object_store.failing(late), refused:  # nobody knows what became of it: it is not asked for again
+        add(spark, opened(archive, {"timeout": "5s"}), [generation(3, 2, "a")])
+    wait_until(lambda: [] if opened(archive).version > archive.version else ["it"], 60, "a late commit")
+    found = opened(archive)
+    assert (offsets(found.read(spark)), found.frontier()) == ([0, 1, 2], {0: 3})
+
+
 DATA = r"records/source=topic/day=2026-01-01/\S+\.parquet$"
 COMMIT = r"records/_delta_log/\d+\.json$"
 HELD = {
@@ -377,7 +442,11 @@ add(spark_session("local[1]"), Archive(sys.argv[1]), [generation(3, 2, "a")])
         try:
             struck.wait()
         finally:
+            tasks = below(writer.pid)  # which have a process group of their own, and would write on
             os.killpg(writer.pid, signal.SIGKILL)
+            for task in tasks:
+                with suppress(psutil.NoSuchProcess):
+                    task.kill()
             assert writer.wait() == -signal.SIGKILL
     if HELD[point].done:
         wait_until(

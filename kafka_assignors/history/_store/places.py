@@ -39,6 +39,13 @@ _SCHEMES: Final = {
 _ENVIRONMENT: Final = {"s3": "AWS_", "gs": "GOOGLE_", "abfss": "AZURE_"}
 """What the names of variables begin with that say how to reach a store."""
 
+_ENDPOINTS: Final = {
+    "AWS_ENDPOINT_URL": "AWS_ALLOW_HTTP",
+    "AZURE_STORAGE_ENDPOINT": "AZURE_ALLOW_HTTP",
+    "AZURE_ENDPOINT": "AZURE_ALLOW_HTTP",
+}
+"""Where a store is that is not the provider's, and what lets it be one without TLS."""
+
 _RETRIES: Final = {"max_retries": "1000", "retry_timeout": "60s"}
 """A store that throttles or does not answer is asked again for a minute, and no longer. The client's own ten
 times are over after 2 to 6 s (measured), and S3 takes longer to make room."""
@@ -232,8 +239,9 @@ def _options(kind: str, given: Mapping[str, str]) -> dict[str, str]:
         for name, value in given.items()
     )
     # As the store's own tools have it: whoever writes http:// means it.
-    if options.get("AWS_ENDPOINT_URL", "").startswith("http://"):
-        options.setdefault("AWS_ALLOW_HTTP", "true")
+    for endpoint, allowing in _ENDPOINTS.items():
+        if options.get(endpoint, "").startswith("http://"):
+            options.setdefault(allowing, "true")
     return options
 
 

@@ -118,6 +118,8 @@ def test_a_store_that_is_asked_for_without_tls_is_asked_so() -> None:
     assert allows(AWS_ENDPOINT_URL="http://127.0.0.1:9000", AWS_ALLOW_HTTP="false") == "false"
     assert allows(AWS_ENDPOINT_URL="https://host") is None
     assert allows() is None
+    azure = {"azure_storage_endpoint": "http://127.0.0.1:10000/account"}
+    assert place("abfss://box@account.dfs.core.windows.net", azure).options["AZURE_ALLOW_HTTP"] == "true"
 
 
 def test_credentials_are_not_printed() -> None:

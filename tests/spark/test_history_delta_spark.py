@@ -1,0 +1,98 @@
+"""The archive and its tables, read by Delta's own connector for Spark."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+import pytest
+
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._dump import import_dump
+from kafka_assignors.history._maintenance import maintain, plan_maintenance
+from kafka_assignors.history._metrics import SCHEMAS, write_metrics
+from kafka_assignors.history._schemas import TABLES
+from kafka_assignors.history._store.log import Log
+from kafka_assignors.history._store.places import place
+from kafka_assignors.history._store.reading import frame_of_files
+from kafka_assignors.history._tables.job import make_tables, read_table
+from kafka_assignors.testing._brokers.jars import fetch_jars
+from tests.support.archives import counted
+from tests.support.kinds import ROOT
+from tests.support.small_archives import DAY, add, generation, kip848_dump
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not pyspark.__version__.startswith("4.2."),
+        reason=f"Delta's newest connector is for Spark 4.2, and this is {pyspark.__version__}",
+    ),
+]
+
+READER = """
+import pickle, sys
+from kafka_assignors.history import spark_session
+
+out, jars, *tables = sys.argv[1:]
+spark = spark_session("local[2]", settings={
+    "spark.jars": jars,
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
+})
+rows = {table: spark.read.format("delta").load(table).toArrow().to_pylist() for table in tables}
+open(out, "wb").write(pickle.dumps(rows))
+"""
+
+
+def jars_beside_spark() -> list[str]:
+    """Delta's jars, without those that Spark has in a version of its own."""
+    of_spark = {artifact(path) for path in (Path(pyspark.__path__[0]) / "jars").glob("*.jar")}
+    return [str(path) for path in fetch_jars([DELTA]) if artifact(path) not in of_spark]
+
+
+def artifact(jar: Path) -> str:
+    return re.sub(r"-\d.*", "", jar.name)
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=repr)
+
+
+def test_deltas_connector_reads_the_rows_that_this_package_reads(spark: SparkSession, tmp_path: Path) -> None:
+    home = str(tmp_path)
+    archive = Archive.create(f"{home}/archive")
+    add(spark, archive, [generation(1, 0, "a"), generation(2, 3600, "a", "b"), counted(1, 500)])
+    add(spark, archive, [generation(3, 3700, "b"), generation(4, DAY, "b")])
+    import_dump(spark, kip848_dump(tmp_path / "dump.jsonl"), archive)
+    make_tables(spark, archive, f"{home}/tables")
+    write_metrics(archive.read_groups(spark), archive.topics(), f"{home}/metrics")
+    maintain(spark, archive, plan_maintenance(archive))
+    expected = {f"{home}/archive/records": archive.rows(spark)}
+    expected |= {f"{home}/tables/{name}": read_table(spark, f"{home}/tables", name) for name in TABLES}
+    for name, schema in SCHEMAS.items():
+        log = Log(place(f"{home}/metrics/{name}"))
+        expected[str(log.where)] = frame_of_files(spark, log.where, log.files(), schema)
+
+    out = tmp_path / "rows"
+    subprocess.run(
+        [sys.executable, "-c", READER, str(out), ",".join(jars_beside_spark()), *expected],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        check=True,
+        timeout=600,
+    )
+    read = pickle.loads(out.read_bytes())  # noqa: S301 - just written
+    for table, rows in expected.items():
+        assert in_order(read[table]) == in_order(rows.toArrow().to_pylist()), table
