@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,3 +129,15 @@ def test_every_public_name_has_one_entry(made: dict[str, str]) -> None:
 def test_every_generated_page_has_a_place_in_the_navigation(made: dict[str, str]) -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert [page for page in made if f"- {page}\n" not in navigation] == []
+
+
+def test_the_readme_on_a_registry_has_no_link_that_leads_nowhere() -> None:
+    code = (ROOT / "setup.py").read_text(encoding="utf-8").split("\nsetup(")[0]
+    names: dict[str, Any] = {}
+    exec(code.replace("from setuptools import Extension, setup", ""), names)  # noqa: S102 - our own file
+    text = names["standing_alone"]((ROOT / "README.md").read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^)]*)\)", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+    assert links != []
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert "[Your first assignor" not in text
+    assert "Your first assignor" in text
