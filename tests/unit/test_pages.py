@@ -21,6 +21,8 @@ MOVING = "docs/how-to/move-replicas-off-a-broker.md"
 PLANNING = "docs/how-to/plan-without-a-consumer.md"
 REASONS = "docs/how-to/why-did-my-group-rebalance.md"
 
+DRAWN = pictures()
+
 RUN_BY = {
     "README.md": "integration_tests/test_readme.py",
     "docs/aiokafka.md": "integration_tests/test_cooperative_aiokafka.py",
@@ -131,12 +133,12 @@ def test_the_reasons_explained_are_those_that_are_found() -> None:
     assert sorted(explained) == sorted(get_args(Kind))
 
 
-@pytest.mark.parametrize("name", sorted(pictures()))
+@pytest.mark.parametrize("name", sorted(DRAWN))
 def test_a_picture_is_what_the_code_draws(name: str) -> None:
-    assert (FOLDER / name).read_text(encoding="utf-8") == pictures()[name], "python -m website.drawings"
+    assert (FOLDER / name).read_text(encoding="utf-8") == DRAWN[name], "python -m website.drawings"
 
 
 def test_every_stored_picture_is_drawn_and_shown() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == pictures().keys()
+    assert {path.name for path in FOLDER.iterdir()} == DRAWN.keys()
     shown = read("docs/how-to/which-assignor.md")
-    assert [name for name in pictures() if f"../pictures/{name})" not in shown] == []
+    assert [name for name in DRAWN if f"../pictures/{name})" not in shown] == []
