@@ -218,7 +218,7 @@ def _last_dict(function: ast.AST) -> ast.Dict:
 def _entries(made: ast.Dict, tree: ast.Module) -> Iterator[tuple[str, str]]:
     for key, value in zip(made.keys, made.values, strict=True):
         if isinstance(key, ast.Constant):
-            yield str(key.value), f"`{ast.unparse(value)}`".replace("|", "\\|")
+            yield str(key.value), f"`{ast.unparse(value)}`"
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
             yield from _entries(_last_dict(_function(tree, value.func.id)), tree)
         else:

@@ -206,7 +206,11 @@ def _prose(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("__consumer_offsets", "`__consumer_offsets`").replace("\n", " ")
+    r"""A cell of a table: `|` is `\|`, except in code, where Python-Markdown takes it as it is."""
+    one_line = text.replace("__consumer_offsets", "`__consumer_offsets`").replace("\n", " ")
+    parts = one_line.split("`")
+    parts[::2] = [part.replace("|", "\\|") for part in parts[::2]]
+    return "`".join(parts)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
