@@ -19,6 +19,8 @@ SPREAD = ("-n", "2", "--dist", "loadgroup")
 GATE = ("--oracle-scale", "0.2")
 WHOLE = ("--oracle-scale", "1", "--whole")
 NIGHT = ("--oracle-scale", "10")
+TRIED = ("0.13", "0.14")
+"""The releases of aiokafka that are supported; a test compares them with those that the library takes."""
 REPORT = Path(".pytest_cache/times.xml")
 
 
@@ -81,6 +83,18 @@ def browser(session: nox.Session) -> None:
 def broker(session: nox.Session) -> None:
     """Real Kafka brokers, clients of four libraries, chaos."""
     run(session, "pytest", *SPREAD, "integration_tests", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("release", TRIED)
+def aiokafka(session: nox.Session, release: str) -> None:
+    """Consumers on each release of aiokafka that is supported; a broker, or `-- tests/unit/aio`."""
+    folder = str(Path(session.create_tmp()).resolve())
+    wanted = f"aiokafka=={release}.*"
+    run(session, "pip", "install", "-q", "--upgrade", "--no-deps", "--target", folder, wanted)
+    session.env["PYTHONPATH"] = folder
+    given = session.posargs or ["tests/unit/aio", "integration_tests/test_cooperative_aiokafka.py"]
+    run(session, "pytest", *given)
 
 
 @nox.session(name="all")

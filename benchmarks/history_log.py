@@ -3,13 +3,17 @@
     python -m benchmarks.history_log --before REVISION
 
 REVISION is one that wrote archives of format 1. Its sources and these run the same jobs in turn, each job in
-a process of its own with a new JVM. CPU seconds are those of all its processes.
+a process of its own with a new JVM, and who is first changes. CPU seconds are those of all its processes.
+
+What was measured is kept in the folder --work, with the archives, until the page is whole: a run that was
+ended goes on there. The status is 1 if the tables take too much of the CPU of before.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import statistics
@@ -18,8 +22,9 @@ import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 
@@ -28,16 +33,21 @@ from benchmarks.processes import cpu_seconds
 from kafka_assignors._common.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
 RESULT: Final = Path(__file__).parent / "results" / "history_log.md"
 ROOT: Final = Path(__file__).parents[1]
+WORK: Final = Path(tempfile.gettempdir()) / "kafka-assignors-history-log"
 BEGAN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS: Final = 30
 BATCHES: Final = 24
 COMMITS: Final = (100, 1_000, 10_000)
+MODERN_HOURS: Final = 24
+"""In a year with KIP-848, each so manieth hour has some of it."""
+SETTINGS: Final = {"spark.driver.memory": "4g"}
+"""As large an archive does not fit into Spark's default, in either tree."""
 LARGEST_RATIO: Final = 1.2
 """Of the tables' CPU to that of the format before."""
 
@@ -60,10 +70,10 @@ def run_job(name: str, folder: Path, records: int) -> dict[str, float]:
     spark: SparkSession
     if name == "start":
         began, cpu = time.perf_counter(), cpu_seconds()
-        spark = spark_session("local[2]")
+        spark = spark_session("local[2]", settings=SETTINGS)
         Archive(folder).read(spark).limit(1).collect()
         return {"wall": time.perf_counter() - began, "cpu": cpu_seconds() - cpu}
-    spark = spark_session("local[2]")
+    spark = spark_session("local[2]", settings=SETTINGS)
     if name == "make":
         archive = Archive.create(folder)
         for number in range(BATCHES):
@@ -113,49 +123,97 @@ def _sum(rows: Any) -> None:
     rows.select(F.sum(F.crc32("value"))).collect()
 
 
+class State:
+    """What was measured so far, in a file.
+
+    Args:
+        folder: Where the file is, and what else is needed to go on.
+        about: What is measured; a file of something else is left out of account.
+    """
+
+    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self._path = folder / "state.json"
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        if kept.get("about") != about:
+            shutil.rmtree(folder)
+            folder.mkdir()
+            kept = {"about": about}
+        self._kept = kept
+
+    def once(self, name: str, measure: Callable[[], Any]) -> Any:
+        """What was measured under a name, or else is now."""
+        if name not in self._kept:
+            self._kept[name] = measure()
+            partial = self._path.with_suffix(".partial")
+            partial.write_text(json.dumps(self._kept), encoding="utf-8")
+            partial.replace(self._path)
+        return self._kept[name]
+
+
 # Both trees in turn
 
 
-def beside(before: str, records: int, times: int) -> list[str]:
-    """Run each job in both trees; return lines of a table."""
-    with tempfile.TemporaryDirectory() as temporary, progress_bar() as bar:
-        trees = {"before": _checked_out(before, Path(temporary) / "tree"), "now": ROOT}
+def beside(before: str, records: int, times: int, state: State) -> tuple[list[str], float]:
+    """Run each job in both trees.
+
+    Returns:
+        Lines of a table, and the ratio of the tables' CPU.
+    """
+    trees = {"before": state.folder / "tree", "now": ROOT}
+    state.once("checked out", lambda: _check_out(before, trees["before"]))
+    archives = {tree: state.folder / tree / "archive" for tree in trees}
+    found: dict[tuple[str, str], list[dict[str, float]]] = {}
+    with progress_bar() as bar:
         task = bar.add_task("beside the format before", total=len(trees) * (1 + times * len(JOBS)))
-        found: dict[tuple[str, str], list[dict[str, float]]] = {}
         for tree, root in trees.items():
-            _run_apart(root, "make", Path(temporary) / tree / "archive", records)
+            state.once(f"make {tree}", partial(_make, root, archives[tree], records))
             bar.advance(task)
-        for _ in range(times):
+        for number in range(times):
             for name in JOBS:
-                for tree, root in trees.items():
-                    folder = Path(temporary) / tree / "archive"
-                    found.setdefault((name, tree), []).append(_run_apart(root, name, folder, records))
-                    for other in ("other", "tables"):
-                        shutil.rmtree(folder.with_name(other), ignore_errors=True)
+                for tree, root in sorted(trees.items(), reverse=number % 2 == 1):
+                    run = partial(_run_apart, root, name, archives[tree], records)
+                    found.setdefault((name, tree), []).append(state.once(f"{name} {tree} {number}", run))
                     bar.advance(task)
-        sizes = {tree: _size(Path(temporary) / tree / "archive") for tree in trees}
     lines = [
         "| job | CPU s before | now | ratio | s before | now | ratio |",
         "|---|---|---|---|---|---|---|",
     ]
+    ratios: dict[tuple[str, str], float] = {}
     for name, title in JOBS.items():
         cells = [title]
         for what in ("cpu", "wall"):
             old, new = (statistics.median(one[what] for one in found[name, tree]) for tree in trees)
+            ratios[name, what] = new / old
             cells += [f"{old:.2f}", f"{new:.2f}", f"{new / old:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, "", f"The archive: {sizes['before']:.1f} MB before, {sizes['now']:.1f} MB now."]
+    old_size, new_size = (_size(archive) for archive in archives.values())
+    return [*lines, "", f"The archive: {old_size:.1f} MB before, {new_size:.1f} MB now."], ratios[
+        "tables", "cpu"
+    ]
 
 
-def _checked_out(revision: str, folder: Path) -> Path:
-    """The sources of a revision, with what is compiled of them."""
+def verdict(ratio: float) -> str:
+    """Whether the tables' CPU is what is wanted."""
+    held = "held" if ratio <= LARGEST_RATIO else "NOT held"
+    return f"Tables may take {LARGEST_RATIO} times the CPU of before; they take {ratio:.2f} times: {held}."
+
+
+def _make(root: Path, folder: Path, records: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    _run_apart(root, "make", folder, records)
+
+
+def _check_out(revision: str, folder: Path) -> None:
+    """Put the sources of a revision into a folder, with what is compiled of them."""
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     packed = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     subprocess.run(["tar", "-x", "-C", str(folder)], input=packed, check=True)
     subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=folder, check=True)
     for module in (Path(__file__), Path(processes.__file__)):
         shutil.copy(module, folder / "benchmarks" / module.name)
-    return folder
 
 
 def _run_apart(root: Path, name: str, folder: Path, records: int) -> dict[str, float]:
@@ -169,6 +227,8 @@ def _run_apart(root: Path, name: str, folder: Path, records: int) -> dict[str, f
         stdout=subprocess.PIPE,
         text=True,
     )
+    for other in ("other", "tables"):
+        shutil.rmtree(folder.with_name(other), ignore_errors=True)
     told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return told
 
@@ -180,7 +240,7 @@ def _size(folder: Path) -> float:
 # Many commits
 
 
-def many_commits() -> list[str]:
+def many_commits(most: int, state: State) -> list[str]:
     """A batch a minute: what it takes to open, list, append and read an hour; then after maintenance."""
     from kafka_assignors.history import Archive, maintain, plan_maintenance, spark_session  # noqa: PLC0415
 
@@ -188,24 +248,41 @@ def many_commits() -> list[str]:
         "| commits | files | log MB | open s | list s | append s | read an hour s | files of the hour |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    spark = spark_session("local[2]")
-    with tempfile.TemporaryDirectory() as temporary, progress_bar() as bar:
-        task = bar.add_task("commits", total=COMMITS[-1])
-        folder = Path(temporary) / "archive"
-        archive = Archive.create(folder)
+    spark = spark_session("local[2]", settings=SETTINGS)
+    folder = state.folder / "commits"
+    archive = Archive.create(folder)
+    if not archive.frontier():
+        _commit(archive, 0)
+    for _ in range(2):
+        archive.read(spark, since=BEGAN).count()  # Spark and its workers are warm for the first row, too
+    counts = sorted({*(count for count in COMMITS if count < most), most})
+    with progress_bar() as bar:
+        task = bar.add_task("commits", total=most)
         seconds: list[float] = []
-        for number in range(COMMITS[-1]):
-            seconds.append(_commit(archive, number))
-            bar.advance(task)
-            if number + 1 in COMMITS:
-                lines.append(_row(spark, folder, f"{number + 1:,}", number, statistics.median(seconds[-50:])))
+        for count in counts:
+            # Of an ended run, the archive says itself how far it got.
+            for number in range(archive.frontier().get(0, 0) // 20, count):
+                seconds.append(_commit(archive, number))
+                bar.update(task, completed=number)
+            row = partial(_row, spark, folder, f"{count:,}", count - 1, seconds[-50:])
+            lines.append(state.once(f"commits {count}", row))
+
+    def maintained() -> tuple[float, str]:
         began = time.perf_counter()
-        archive = Archive(folder)
-        maintain(spark, archive, plan_maintenance(archive))
+        there = Archive(folder)
+        maintain(spark, there, plan_maintenance(there))
         took = time.perf_counter() - began
-        after = statistics.median(_commit(archive, COMMITS[-1] + number) for number in range(20))
-        lines.append(_row(spark, folder, "and maintenance", COMMITS[-1] + 20, after))
-    return [*lines, "", f"Maintenance took {took:.1f} s. *append* is without what Spark does for a batch."]
+        after = [_commit(there, most + number) for number in range(20)]
+        return took, _row(spark, folder, "and maintenance", most + 20, after)
+
+    took, last = state.once("maintained", maintained)
+    spark.stop()
+    return [
+        *lines,
+        last,
+        "",
+        f"Maintenance took {took:.1f} s. *append* is without what Spark does for a batch.",
+    ]
 
 
 def _commit(archive: Any, number: int) -> float:
@@ -225,7 +302,7 @@ def _commit(archive: Any, number: int) -> float:
     return time.perf_counter() - began
 
 
-def _row(spark: SparkSession, folder: Path, title: str, number: int, append: float) -> str:
+def _row(spark: SparkSession, folder: Path, title: str, number: int, seconds: Sequence[float]) -> str:
     from kafka_assignors.history import Archive  # noqa: PLC0415
 
     began = time.perf_counter()
@@ -237,32 +314,73 @@ def _row(spark: SparkSession, folder: Path, title: str, number: int, append: flo
     of_hour = archive.files(since=since)
     archive.read(spark, since=since).count()
     read = time.perf_counter()
+    append = statistics.median(seconds or [math.nan])
     return (
         f"| {title} | {len(files):,} | {_size(folder / 'records' / '_delta_log'):.1f} | {opened - began:.2f}"
         f" | {listed - opened:.2f} | {append:.3f} | {read - listed:.2f} | {len(of_hour):,} |"
     )
 
 
-def a_year() -> list[str]:
-    """Which files of a year's archive are read for an hour, by the log alone."""
-    from kafka_assignors.history import Archive  # noqa: PLC0415
-    from kafka_assignors.history._store.log import DataFile  # noqa: PLC0415
+def a_year(days: int) -> list[str]:
+    """What is read for the last hour of a year whose files have an hour each, by `read` and `read_groups`."""
+    from kafka_assignors.history import spark_session  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory() as temporary:
-        archive = Archive.create(Path(temporary) / "archive")
-        log, _ = archive.logs
-        files = []
-        for hour in range(365 * 24):
-            first = BEGAN + timedelta(hours=hour)
-            least, greatest = (
-                {"timestamp": f"{one:%Y-%m-%dT%H:%M:%S.%fZ}"}
-                for one in (first, first + timedelta(minutes=59))
+    spark = spark_session("local[2]", settings=SETTINGS)
+    lines = ["| archive | way | files | read | rows | s |", "|---|---|---|---|---|---|"]
+    for title, modern in (("classic groups", 0), (f"KIP-848 in each {MODERN_HOURS}th hour", MODERN_HOURS)):
+        with tempfile.TemporaryDirectory() as temporary:
+            archive = _of_hours(Path(temporary) / "archive", days * 24, modern)
+            since = BEGAN + timedelta(days=days, hours=-1)
+            archive.read(spark, since=since).count()
+            for way in ("read", "read_groups"):
+                archive.asked.clear()
+                began = time.perf_counter()
+                rows = getattr(archive, way)(spark, since=since).count()
+                took = time.perf_counter() - began
+                files = len(archive.files())
+                lines.append(
+                    f"| {title} | {way} | {files:,} | {len(archive.asked):,} | {rows:,} | {took:.2f} |"
+                )
+    spark.stop()
+    return [*lines, "", "*read* is how many files of the archive the tasks open. The time is `--since 1h`'s."]
+
+
+def _of_hours(folder: Path, hours: int, modern: int) -> Any:
+    """An archive with a file for each hour, which notes what it has read."""
+    from kafka_assignors.history import Archive  # noqa: PLC0415
+    from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
+    from tests.support.written_archives import write_batch  # noqa: PLC0415
+
+    class Noting(Archive):
+        asked: ClassVar[set[str]] = set()
+
+        def rows(self, spark: Any, files: Any = None, columns: Any = ()) -> Any:
+            self.asked.update(file.path for file in files)
+            return super().rows(spark, files, columns)
+
+    archive = Noting.create(folder)
+    added = []
+    for hour in range(hours):
+        first = BEGAN + timedelta(hours=hour)
+        kinds = [3 if modern and hour % modern in {0, modern - 1} and n == 0 else 2 for n in range(20)]
+        rows = [
+            (
+                kind,
+                1,
+                kind.to_bytes(2, "big") + b"\0\1g",
+                b"v" * 100,
+                0,
+                20 * hour + n,
+                first + timedelta(minutes=n),
+                0,
             )
-            values = {"source": "topic", "day": f"{first:%Y-%m-%d}"}
-            files.append(DataFile(f"{hour}.parquet", 1_000_000, 1_000, values, least, greatest))
-        log.commit(add=files)
-        chosen = archive.files(since=BEGAN + timedelta(days=365, hours=-1))
-    return [f"Of {len(files):,} files, one an hour, `--since 1h` reads {len(chosen)}."]
+            for n, kind in enumerate(kinds)
+        ]
+        named = [dict(zip(ARCHIVE.names, row, strict=True)) for row in rows]
+        added += write_batch(archive, pa.RecordBatch.from_pylist(named, schema=ARCHIVE))
+    log, _ = archive.logs
+    log.commit(add=added)
+    return archive
 
 
 _PAGE: Final = """# The archive's log
@@ -273,6 +391,8 @@ _PAGE: Final = """# The archive's log
 `{before}` and of these sources. Spark runs with `local[2]`.
 
 {beside}
+
+{verdict}
 
 ## Many commits
 
@@ -294,7 +414,7 @@ def main() -> int:
     """Measure, print and write down.
 
     Returns:
-        0.
+        1 if the tables take too much, else 0.
     """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -302,6 +422,9 @@ def main() -> int:
     parser.add_argument("--before", default="d51904f", help="a revision of format 1 (%(default)s)")
     parser.add_argument("--records", type=int, default=240_000, help="how many (%(default)s)")
     parser.add_argument("--times", type=int, default=3, help="runs of each job (%(default)s)")
+    parser.add_argument("--commits", type=int, default=COMMITS[-1], help="how many at most (%(default)s)")
+    parser.add_argument("--days", type=int, default=365, help="of the year (%(default)s)")
+    parser.add_argument("--work", type=Path, default=WORK, help="where an ended run goes on (%(default)s)")
     parser.add_argument("--output", type=Path, default=RESULT, help="the page (%(default)s)")
     parser.add_argument("--job", choices=["make", *JOBS], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -309,21 +432,39 @@ def main() -> int:
     if options.job:
         sys.stdout.write(json.dumps(run_job(options.job, options.folder, options.records)) + "\n")
         return 0
-    told = machine.describe()
+    about = {name: getattr(options, name) for name in ("before", "records", "times", "commits", "days")} | {
+        "now": machine.describe()["revision"]
+    }
+    state = State(options.work, about)
+    measured_on = state.once("machine", machine.describe)
+    table, ratio = beside(options.before, options.records, options.times, state)
+    parts = {
+        "machine": [f"- {name}: {value}" for name, value in measured_on.items()],
+        "beside": table,
+        "verdict": [verdict(ratio)],
+    }
+    _write(options, parts)
+    parts["many"] = many_commits(options.commits, state)
+    _write(options, parts)
+    parts["year"] = state.once("year", lambda: a_year(options.days))
+    sys.stdout.write(_write(options, parts))
+    shutil.rmtree(options.work)
+    return int(ratio > LARGEST_RATIO)
+
+
+def _write(options: argparse.Namespace, parts: Mapping[str, list[str]]) -> str:
+    """Write the page, with the parts that there are."""
+    told = {"many": ["Not measured yet."], "year": ["Not measured yet."], **parts}
     text = _PAGE.format(
         records=options.records,
         days=DAYS,
         batches=BATCHES,
         times=options.times,
         before=options.before,
-        beside="\n".join(beside(options.before, options.records, options.times)),
-        many="\n".join(many_commits()),
-        year="\n".join(a_year()),
-        machine="\n".join(f"- {name}: {value}" for name, value in told.items()),
+        **{name: "\n".join(lines) for name, lines in told.items()},
     )
     options.output.write_text(text, encoding="utf-8")
-    sys.stdout.write(text)
-    return 0
+    return text
 
 
 if __name__ == "__main__":

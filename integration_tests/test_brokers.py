@@ -33,7 +33,7 @@ from kafka_assignors.testing import (
 )
 from kafka_assignors.testing._brokers import embedded
 from kafka_assignors.testing._brokers.cluster import choose_way
-from kafka_assignors.testing._brokers.jars import kafka_jars
+from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
 from kafka_assignors.testing._brokers.kept import kept_cluster
 from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.listeners import PLAIN
@@ -149,7 +149,7 @@ def test_cached_jars_are_had_without_network() -> None:
         import socket
         def refuse(*_): raise OSError("no network")
         socket.socket.connect = socket.getaddrinfo = refuse
-        from kafka_assignors.testing._brokers.jars import kafka_jars
+        from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
         print(*kafka_jars(), sep="\\n")
     """
     again = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -191,12 +191,31 @@ def test_a_kept_cluster_is_there_for_the_next_user_and_ends_when_nobody_uses_it(
     assert list(tmp_path.glob("*/kept.json")) == []
 
 
+def test_a_cluster_says_its_release(kafka_cluster: Cluster) -> None:
+    given = Cluster(kafka_cluster.bootstrap_servers, 1, "given")
+    assert KAFKA_VERSION.startswith(given.version)
+    assert given.version.count(".") == 1
+    assert kafka_cluster.version in {KAFKA_VERSION, given.version}
+    assert Cluster(["127.0.0.1:1"], 1, "given").version == ""
+
+
 def test_when_the_keeper_was_killed_another_is_started(tmp_path: Path) -> None:
     with kept_cluster(1, seconds=600, folder=tmp_path) as first:
         os.kill(pid_of_keeper(tmp_path), signal.SIGKILL)
         wait_for("the broker to follow its keeper", lambda: not answers(first), PATIENCE)
     with kept_cluster(1, seconds=3, folder=tmp_path) as second:
         assert answers(second)
+
+
+def test_who_uses_a_kept_cluster_that_has_ended_is_told(tmp_path: Path) -> None:
+    with kept_cluster(1, seconds=600, folder=tmp_path) as kept:
+        assert (kept.wrong(), kept.mend()) == ([], [])
+        os.kill(pid_of_keeper(tmp_path), signal.SIGKILL)
+        wait_for("the broker to follow its keeper", lambda: not answers(kept), PATIENCE)
+        wrong = [f"{server} of the kept cluster does not answer" for server in kept.bootstrap_servers]
+        assert kept.wrong() == wrong
+        with pytest.raises(ClusterUnavailableError, match=f"^not ours to mend: {wrong[0]}$"):
+            kept.mend()
 
 
 def test_a_kept_cluster_that_cannot_start_says_why(tmp_path: Path) -> None:

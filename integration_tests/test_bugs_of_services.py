@@ -172,24 +172,47 @@ def test_what_was_there_before_a_consumer_that_begins_at_the_start_is_not(
     timeline.assert_all_consumed(produced)
 
 
-def put_poison(kafka: Cluster, topic: str) -> None:
-    """Append a record that no service can read, to partition 0."""
+def put_poison(kafka: Cluster, topic: str) -> int:
+    """Append a record that no service can read, to partition 0; its offset."""
     producer = confluent_kafka.Producer(kafka.access.librdkafka())
-    producer.produce(topic, services.POISON, partition=0)
+    offsets: list[Any] = []
+    producer.produce(
+        topic, services.POISON, partition=0, on_delivery=lambda _, record: offsets.append(record.offset())
+    )
     assert producer.flush(60) == 0
+    return int(offsets[0])
 
 
-def test_a_record_that_ends_members_is_named(
+def ended_by_poison(kafka: Cluster, topic: str, consumer_group: MakeGroup, members: int) -> tuple[str, int]:
+    """What is said when a group waits for a record that its members cannot read; and the record's offset."""
+    group = consumer_group(topic, client=services.trusts_each_record, members=members, settings=QUICK)
+    some_records(group, kafka, topic)
+    offset = put_poison(kafka, topic)
+    with pytest.raises(GroupNotStableError) as caught:
+        group.wait_for(lambda: ends(group.timeline.handled)[TopicPartition(topic, 0)] > offset)
+    said = str(caught.value)
+    assert said.count("first exception:") == members
+    return said, offset
+
+
+def test_a_record_that_ends_one_member_after_the_other_is_named_with_all_of_them(
     kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
 ) -> None:
-    group = consumer_group(topic, client=services.trusts_each_record, members=1)
-    some_records(group, kafka_cluster, topic)
-    put_poison(kafka_cluster, topic)
-    with pytest.raises(GroupNotStableError) as caught:
-        some_records(group, kafka_cluster, topic)
-    said = str(caught.value)
+    said, offset = ended_by_poison(kafka_cluster, topic, consumer_group, 3)
     assert says("trusts_each_record", said)
-    assert "ValueError: invalid literal for int() with base 10: b'not a number'" in said
+    # What one of them left undone and another processed is no poison, and is not named.
+    assert re.findall(r"(\S+) offset (\d+) ended m", said) == [(f"{topic}-0", f"{offset}")]
+    assert said.count("ValueError: invalid literal for int() with base 10: b'not a number'") >= 3
+
+
+def test_a_record_that_ends_the_only_member_is_named(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    said, offset = ended_by_poison(kafka_cluster, topic, consumer_group, 1)
+    assert (
+        f"m1 ended by itself; the first that it had polled and not processed: {topic}-0 offset {offset}"
+        in said
+    )
 
 
 def test_a_record_that_is_put_aside_ends_nobody(
@@ -444,6 +467,41 @@ def test_a_wait_in_vain_says_what_took_the_time(
     assert re.search(
         r"what took the time:\n  m1 did not poll for \d\.\d s, to [\d.]+ s \(it may for max_poll_interval_ms",
         str(caught.value),
+    )
+
+
+# Commits that are refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "service",
+    [services.commits_last, services.commits_last_with_librdkafka],
+    ids=["kafka-python", "librdkafka"],
+)
+def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
+    service: Service, kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=service, members=1, settings=QUICK)
+    with Load(kafka_cluster, topic, rate=200) as load:
+        group.wait_for(lambda: is_amid_a_batch(group.timeline), what="m1 amid a batch")
+        group.members["m1"].freeze()
+        produced = load.stop()
+    m2 = group.join("m2")
+    stable = group.wait_stable(members=[m2])
+    group.wait_for(lambda: is_through(group.timeline, "m2", produced), what="m2 to have read all")
+    group.members["m1"].thaw()
+    group.wait_for(lambda: group.timeline.of(CommitFailed, member="m1"), what="m1 to commit")
+    said = message(group.timeline.assert_no_duplicates)
+    assert re.search(
+        r"\S+-\d: \d+: m1 had processed offsets? [\d., ]+ and had (committed nothing|not committed them .*)"
+        r" when m2 got them at [\d.]+ s; its commit at [\d.]+ s, as of generation 1, failed: .*;"
+        rf" the group was in generation {stable.generation} by then",
+        said,
+    )
+    assert re.search(
+        r"m1, which had polled offsets? [\d., ]+ at [\d.]+ s, processed them at [\d.]+ s, when m2 had"
+        r" processed them",
+        said,
     )
 
 

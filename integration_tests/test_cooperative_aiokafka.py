@@ -51,6 +51,11 @@ def revoked_in_vain(group: ConsumerGroup) -> dict[str, list[str]]:
     return found
 
 
+EAGER_AND_COOPERATIVE = [
+    pytest.param([CooperativeStickyAssignor, RangeAssignor], id="eager"),
+    pytest.param([CooperativeStickyAssignor], id="cooperative"),
+]
+
 # In processes of their own
 
 
@@ -119,6 +124,55 @@ def test_records_and_commits_flow_while_a_member_is_slow_to_join(proxied_broker:
 
     with Load(proxied_broker, topic, rate=200):
         run(scenario())
+
+
+@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+def test_consumers_stop_at_once_while_others_are_slow_to_join(
+    listed: list[Any], proxied_broker: Cluster
+) -> None:
+    topic = create_topic(proxied_broker, 6)
+
+    async def scenario() -> None:
+        members = Members.on(proxied_broker, topic, proxied=True)
+
+        def made(name: str) -> Member:
+            return members.member(name, partition_assignment_strategy=listed, rebalance_timeout_ms=60_000)
+
+        a, slow, late = made("a"), made("slow"), made("late")
+        async with reading(a, slow):
+            await members.settled({"a": 3, "slow": 3})
+            cut = proxied_broker.network.half_open(client="slow")
+            starting = asyncio.create_task(late.consumer.start())
+            await until(lambda: a.joining and late.joining, "both to join")
+            starting.cancel()
+            for member in (a, late):
+                await asyncio.wait_for(member.__aexit__(), 20)
+            cut.heal()
+            # They have left: nobody waits for their sessions to end, of 30 s.
+            await asyncio.wait_for(members.settled({"slow": 6}), 20)
+
+    run(scenario())
+
+
+def test_a_consumer_that_is_cancelled_while_it_starts_leaves_nothing_behind(proxied_broker: Cluster) -> None:
+    topic = create_topic(proxied_broker, 2)
+
+    async def scenario() -> None:
+        members = Members.on(proxied_broker, topic, proxied=True)
+        a, late = members.member("a"), members.member("late")
+        async with reading(a):
+            await members.settled({"a": 2})
+            cut = proxied_broker.network.half_open(client="a")
+            entering = asyncio.create_task(late.consumer.__aenter__())
+            await until(lambda: late.joining, "it to join")
+            entering.cancel()
+            await asyncio.wait([entering])
+            assert entering.cancelled()
+            assert late.consumer._closed
+            cut.heal()
+            await members.settled({"a": 2})
+
+    run(scenario())  # finds tasks that are left
 
 
 def slow_planner(gate: threading.Event) -> Any:
@@ -210,6 +264,22 @@ def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_li
         run(scenario())
 
 
+def test_the_second_round_begins_soon_though_a_listener_takes_its_time(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a = members.member("a")
+        b = members.member("b", heartbeat_interval_ms=60_000, session_timeout_ms=120_000)
+        a.hooks["revoked"] = partial(asyncio.sleep, 1.5)
+        async with reading(a):
+            await members.settled({"a": 6})
+            async with reading(b):
+                await asyncio.wait_for(members.settled({"a": 3, "b": 3}), 20)
+
+    run(scenario())
+
+
 def test_nothing_of_a_staying_partition_comes_twice_and_pauses_and_seeks_stay(
     topic: str, kafka_cluster: Cluster
 ) -> None:
@@ -277,6 +347,35 @@ def test_a_batch_of_which_a_partition_has_gone_is_committed_but_for_that(
                 assert a.generation == generation
                 with pytest.raises(IllegalStateError, match="is not assigned"):
                     await a.consumer.commit({partition(topic, 17): 1})
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
+    listed: list[Any], topic: str, kafka_cluster: Cluster
+) -> None:
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a, b = (members.member(name, partition_assignment_strategy=listed) for name in "ab")
+        async with a:
+            await members.settled({"a": 6})
+            partitions = [partition(topic, number) for number in range(6)]
+            waiting = {one: asyncio.create_task(a.consumer.getone(one)) for one in partitions}
+            async with b:
+                b.starts_to_read()
+                await members.settled({"a": 3, "b": 3})
+                gone = set(partitions) - a.consumer.assignment()
+                await until(lambda: all(waiting[one].done() for one in gone), "who waits to hear")
+                for one in gone:
+                    with pytest.raises(IllegalStateError, match=r"Partitions \[.* are not assigned"):
+                        waiting[one].result()
+                    with pytest.raises(IllegalStateError):
+                        await a.consumer.getone(one)
+                    assert await a.consumer.getmany(one, timeout_ms=10) == {}
+                with Load(kafka_cluster, topic, rate=200):
+                    for one in a.consumer.assignment():
+                        assert (await waiting[one]).partition == one.partition
 
     run(scenario())
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.structs import OffsetAndMetadata
 
+from integration_tests.support.commands import run_command
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
@@ -27,12 +24,11 @@ from kafka_assignors.testing import (
     grow_topic,
 )
 from kafka_assignors.testing._brokers.metadata import coordinator_by
-from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
-COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 SETTINGS = {"session_timeout_ms": 9000, "metadata_max_age_ms": 500}
 
 
@@ -48,14 +44,7 @@ def group_id() -> str:
 
 
 def run(cluster: Cluster, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    servers = ",".join(cluster.bootstrap_servers)
-    return subprocess.run(
-        [COMMAND, "group", verb, *arguments, "--bootstrap-servers", servers],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    return run_command(cluster, "group", verb, *arguments)
 
 
 def explained(cluster: Cluster, group_id: str) -> Any:
@@ -141,26 +130,6 @@ def test_of_a_hand_over_both_rounds_are_explained(kafka: Cluster, group_id: str)
     assert first < out.index("  b/127.0.0.1 joined\n")
 
 
-def test_that_a_rebalance_is_on_is_said(kafka: Cluster, group_id: str) -> None:
-    topic = create_topic(kafka, 6)
-    with group_of(kafka, topic, group_id, RangeAssignor) as group, Admin(kafka.bootstrap_servers) as admin:
-        a = group.join("a", settings={"session_timeout_ms": 30_000})
-        group.wait_stable()
-        a.freeze()
-        group.join("b")
-
-        def state() -> list[str]:
-            seen = admin.ask(lambda client: client.describe_groups([group_id]))[group_id]["group_state"]
-            return [] if seen == "PreparingRebalance" else [seen]
-
-        wait_until(state, 30, "a rebalance")
-        out = run(kafka, "explain", group_id).stdout
-        a.thaw()
-        group.wait_stable()
-    assert out.startswith(f"{group_id}: PreparingRebalance, generation 1\n")
-    assert "\na rebalance is on: what follows is from before it\n" in out
-
-
 def test_histories_that_members_cannot_read_of_one_another_are_found(kafka: Cluster, group_id: str) -> None:
     topic = create_topic(kafka, 6)
     with group_of(kafka, topic, group_id, StickyAssignor) as group:
@@ -241,24 +210,6 @@ def test_who_does_not_exist_is_refused(kafka: Cluster) -> None:
     done = run(kafka, "explain", "nobody")
     assert done.returncode == 2
     assert done.stderr == ("kafka-assignors group explain: the cluster has no group 'nobody'\n")
-
-
-def test_a_group_of_the_new_protocol_is_said_to_be_one(kafka: Cluster, group_id: str) -> None:
-    topic = create_topic(kafka, 1)
-    consumer = Consumer({**kafka.access.librdkafka(), "group.id": group_id, "group.protocol": "consumer"})
-    try:
-        consumer.subscribe([topic])
-
-        def assigned() -> list[str]:
-            consumer.poll(0.1)
-            return [] if consumer.assignment() else ["nothing yet"]
-
-        wait_until(assigned, 60, "an assignment")
-        done = run(kafka, "explain", group_id)
-    finally:
-        consumer.close()
-    assert done.returncode == 2
-    assert f"group '{group_id}' is not one of the classic protocol, but of another" in done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,3 +79,38 @@ def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factor
     )
     assert {reason["kind"] for reason in left["reasons"]} <= {"member left", "member gone"}
     assert (left["members"], left["gone"]) == (2, 1)
+    for rebalance in (joined, returned, left):
+        assert [one["partition"] for one in rebalance["lag"]["partitions"]] == [0, 1, 2, 3, 4, 5]
+    assert {one["owner"] is None for one in left["lag"]["partitions"]} == {False}
+    assert left["unowned"] == []
+
+
+def test_that_a_group_does_not_exist_is_said_at_once(
+    kafka_cluster: Cluster, topic_factory: TopicFactory
+) -> None:
+    servers = ",".join(kafka_cluster.bootstrap_servers)
+    topic, group_id = topic_factory(2), f"later-{uuid.uuid4().hex[:8]}"
+    with subprocess.Popen(
+        [COMMAND, "history", "watch", group_id, "--bootstrap-servers", servers],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as watcher:
+        assert watcher.stdout is not None
+        assert watcher.stderr is not None
+        try:
+            assert watcher.stderr.readline() == (
+                f"watching {group_id}, which does not exist yet; Ctrl-C ends it\n"
+            )
+            group = ConsumerGroup(kafka_cluster, topic, [CooperativeStickyAssignor], group_id=group_id)
+            with group:
+                group.join("a")
+                group.wait_stable()
+                lines = [watcher.stdout.readline() for _ in range(2)]
+                while "lag: " not in lines[-1] or "by member" in lines[-1]:
+                    lines.append(watcher.stdout.readline())
+        finally:
+            watcher.send_signal(signal.SIGINT)
+            assert watcher.wait(30) == 0
+    assert "  lag by member: a 0\n" in lines
+    assert lines[-1] == "  lag: 0 records in 2 partitions\n"

@@ -9,11 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from kafka import TopicPartition
 
 from benchmarks.slow_members import Scenario, live
+from kafka_assignors import RangeAssignor
+from kafka_assignors.testing import ConsumerGroup
 
 if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
+    from kafka_assignors.testing._plugin import TopicFactory
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,28 @@ def test_no_partition_has_two_owners_while_others_join_beside_slow_members(
     assert run.twice == 0, timeline.chart()
     assert [*timeline.double_assigned()] == []
     timeline.assert_balanced()
+
+
+def test_a_group_rests_whose_leader_wants_fewer_topics_than_its_slow_members(
+    kafka_cluster: Cluster, topic_factory: TopicFactory
+) -> None:
+    # ConsumerCoordinator._perform_assignment. Each rebalance waits for a slow member, and outlasts the age of
+    # the leader's metadata. By itself the leader would join again after each.
+    one, other = topic_factory(6), topic_factory(6)
+    settings = {"metadata_max_age_ms": 500}
+    with ConsumerGroup(kafka_cluster, [one, other], [RangeAssignor], settings=settings) as group:
+        group.join("leader", topics=[one])
+        group.wait_stable(partitions=[TopicPartition(one, number) for number in range(6)])
+        slow = group.join("slow", poll_ms=75, work_ms=2000)
+        group.wait_stable(timeout=60)
+        group.join("quick")
+        before = group.wait_stable(timeout=60).generation
+
+        def polls() -> int:
+            return sum(
+                event.member == slow.name and event.kind == "polled late" for event in group.timeline.events
+            )
+
+        polled = polls()
+        group.wait_for(lambda: polls() >= polled + 4, what="the slow member to poll four times")
+        assert group.wait_stable(timeout=60).generation <= before + 1

@@ -59,7 +59,12 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
     "plan": ("One object.", _Run(("plan", "GROUP"))),
     "demo": ("A list with an object for each strategy.", _Keys("results", "DemoRun.to_json")),
     "demo: each of `steps`": ("", _Keys("results", "DemoStep.to_json")),
-    "group explain": ("One object.", _Keys("group", "_to_json")),
+    "group explain": ("Of a classic group:", _Keys("group_explain", "_to_json")),
+    "group explain: a group of KIP-848, or a share group": ("", _Keys("group_explain", "_epochs_to_json")),
+    "group list": (
+        "A list with an object for each group.",
+        _Keys("../coordinator/_fleet", "summary_to_json"),
+    ),
     "group what-if": (
         "A list with an object for each assignor, with dynamic and with static members.",
         _Run(("group", "what-if", "--members", "2", "--topic", "orders=4", "--assignor", "range")),
@@ -80,7 +85,8 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
         "One object.",
         _Run(("placement", "reassign", "--placements", "ORDERS", "--brokers", "0=a,1=b,2=c,3=a")),
     ),
-    "placement reassign --cancel": ("One object.", _Keys("placement_moves", "_cancel")),
+    "placement reassign --cancel": ("One object.", _Keys("placement_under_way", "cancel")),
+    "placement reassign --verify": ("One object.", _Keys("placement_under_way", "verify")),
     "history capture": ("One object at the end.", _Keys("history", "capture")),
     "history import": ("One object.", _Keys("history", "import_records")),
     "history info": ("One object.", _Keys("history", "info")),
@@ -209,9 +215,8 @@ def _function(tree: ast.AST, path: str) -> ast.AST:
 
 def _last_dict(function: ast.AST) -> ast.Dict:
     """The object of the function's last `return`: of `Answer(lambda: {...})`, or itself."""
-    *_, last = (
-        node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None
-    )
+    returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
+    last = max(returns, key=lambda node: node.lineno)
     return next(node for node in ast.walk(last) if isinstance(node, ast.Dict))
 
 

@@ -20,7 +20,8 @@ SAYS: Final[Mapping[str, str]] = {
         r"m1 had processed offsets 0\.\.\d+ and had committed nothing when m2 got them at [\d.]+ s"
     ),
     "commits_where_it_cannot": (
-        r"; its commit at [\d.]+ s failed: RuntimeError: Cannot block on net\.run\(\) from the IO thread"
+        r"; its commit at [\d.]+ s, as of generation \d+, failed: RuntimeError: Cannot block on net\.run\(\)"
+        r" from the IO thread"
     ),
     "keeps_its_cache": (
         r"\S+-\d: m1 held its cache when the partition was revoked at [\d.]+ s, and never let go of it"
@@ -39,7 +40,8 @@ SAYS: Final[Mapping[str, str]] = {
         r" that came first"
     ),
     "trusts_each_record": (
-        r"m1 ended by itself; the first that it had polled and not processed: \S+-0 offset \d+\b"
+        r"\S+-0 offset \d+ ended m\d at [\d.]+ s, then m\d at [\d.]+ s, then m\d at [\d.]+ s: each had polled"
+        r" it, and had not processed it"
     ),
     "makes_a_consumer_for_each_batch": (
         r"stormy subscribed \d+ times, from [\d.]+ s to [\d.]+ s; generations \d+ to \d+ followed"

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import aiokafka
+import confluent_kafka
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
@@ -76,6 +77,23 @@ def commits_last(seat: Seat) -> None:
     consumer = _consumer(seat)
     consumer.subscribe(seat.topics)
     _consume(seat, consumer, batch_done=lambda: _commit(consumer))
+
+
+def commits_last_with_librdkafka(seat: Seat) -> None:
+    """The same, with a client that asks the coordinator also when others have its partitions."""
+    own = {"enable.auto.commit": False}
+    consumer = seat.observe(confluent_kafka.Consumer({**seat.librdkafka(), **own}))
+    consumer.subscribe(seat.topics)
+    while not seat.leaving:
+        batch = consumer.consume(50, 1)
+        for record in batch:
+            time.sleep(_WORK)
+            seat.processed(record)
+        if batch:
+            # As in `_commit`.
+            with contextlib.suppress(confluent_kafka.KafkaException):
+                consumer.commit(asynchronous=False)
+    consumer.close()
 
 
 def _commit(consumer: Any) -> None:

@@ -1,5 +1,6 @@
 """How commands are added, and what several take; imports nothing that takes time."""
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -82,6 +83,15 @@ class WantedReplicas(NamedTuple):
     count_replicas: bool
 
 
+class Pacing(NamedTuple):
+    """How gently to move replicas: as for `reassign`; `no_throttle` says that none is wanted."""
+
+    throttle: int | None
+    no_throttle: bool
+    at_once: int
+    stalled_after: int
+
+
 _TOGETHER: Final[Mapping[str, Any]] = {
     "client": ClusterClient,
     "where": Where,
@@ -90,6 +100,7 @@ _TOGETHER: Final[Mapping[str, Any]] = {
     "replayed": Replayed,
     "draws": Draws,
     "goal": WantedReplicas,
+    "pacing": Pacing,
 }
 
 
@@ -155,6 +166,25 @@ def positive(text: str) -> int:
     if number == 0:
         raise ArgumentTypeError("0 is too few")
     return number
+
+
+def data_size(text: str) -> int:
+    """Bytes, at least one: "1048576", "1MiB", "1.5 GB"."""
+    found = _SIZE.fullmatch(text.strip())
+    number = 0 if found is None else int(float(found["number"]) * _UNITS[found["unit"].lower()])
+    if number < 1:
+        raise ArgumentTypeError(f"{text!r} is no number of bytes, as in 10485760 or 10MiB")
+    return number
+
+
+_UNITS: Final = {"": 1, "b": 1} | {
+    f"{prefix}{unit}": base**power
+    for power, prefix in enumerate("kmgt", 1)
+    for unit, base in (("b", 1000), ("ib", 1024))
+}
+_SIZE: Final = re.compile(
+    rf"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?P<unit>{'|'.join(_UNITS)})", re.IGNORECASE | re.ASCII
+)
 
 
 def add_json(parser: ArgumentParser, what: str = "print the result as JSON", *, itself: bool = False) -> None:

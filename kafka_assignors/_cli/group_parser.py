@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Final
 
-from kafka_assignors._cli.arguments import add_client, add_command, add_commands, add_json, positive
+from kafka_assignors._cli.arguments import add_client, add_command, add_commands, add_json, positive, whole
 
 RESTARTED: Final = (
     "range",
@@ -14,6 +14,9 @@ RESTARTED: Final = (
     "kip848-range",
 )
 """What a rolling restart is simulated with."""
+
+LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
+"""Clients whose rules are known; assignors of this library go by Java's."""
 
 _EPILOG: Final = """\
 exit status: 0 done; 1 the cluster did not say, or --check and something is wrong; 2 a wrong command line, or
@@ -28,7 +31,7 @@ def add_group(commands: Any) -> None:
         "a consumer group's coordinator: find it, explain what it decided",
         description="What the coordinator of a consumer group decides, and why.",
         epilog=_EPILOG,
-        verbs=(_add_explain, _add_what_if, _add_find, _add_elect),
+        verbs=(_add_explain, _add_list, _add_export, _add_what_if, _add_find, _add_elect),
     )
 
 
@@ -52,12 +55,82 @@ def _add_elect(verbs: Any) -> None:
 
 def _add_explain(verbs: Any) -> None:
     parser = add_command(
-        verbs, "explain", "show who has what in a group, why, and what is wrong", "group:explain_group"
+        verbs,
+        "explain",
+        "show who has what in a group, why, and what is wrong",
+        "group_explain:explain_group",
     )
     parser.add_argument("group", metavar="GROUP")
     add_client(parser, required=True)
     add_json(parser)
     parser.add_argument("--check", action="store_true", help="exit with 1 if there is an error or a warning")
+    parser.add_argument(
+        "--leader-client",
+        choices=LEADERS,
+        metavar="CLIENT",
+        help=f"the client that leads it, one of {', '.join(LEADERS)} (default: guessed by what it sent)",
+    )
+    _add_observe(parser, "a group that is")
+
+
+def _add_observe(parser: argparse.ArgumentParser, what: str, default: float = 5.0) -> None:
+    parser.add_argument(
+        "--observe",
+        type=float,
+        default=default,
+        metavar="SECONDS",
+        help=f"how long to look at {what} in a rebalance before that is an error (default: {default:g})",
+    )
+
+
+def _add_list(verbs: Any) -> None:
+    parser = add_command(
+        verbs,
+        "list",
+        "list all groups of a cluster with their lags and what is wrong, the worst first",
+        "group_list:list_all",
+    )
+    _add_groups(parser, observe=5.0)
+    add_client(parser, required=True)
+    add_json(parser)
+    parser.add_argument(
+        "--check", action="store_true", help="exit with 1 if a group has an error or a warning"
+    )
+
+
+def _add_export(verbs: Any) -> None:
+    parser = add_command(
+        verbs,
+        "export",
+        "print lags, members, states and problems of all groups as Prometheus reads them",
+        "group_export:export",
+        more=": once, or whenever they are asked for (--listen).",
+    )
+    _add_groups(parser, observe=0.0)
+    add_client(parser, required=True)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--output", metavar="FILE", help="write a file in place of stdout, all at once")
+    where.add_argument(
+        "--listen",
+        type=whole,
+        metavar="PORT",
+        help="serve them until Ctrl-C; 0 for any free port",
+    )
+    parser.add_argument(
+        "--address",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="serve them on this address, 0.0.0.0 for all (default: 127.0.0.1)",
+    )
+
+
+def _add_groups(parser: argparse.ArgumentParser, *, observe: float) -> None:
+    """Which groups of a cluster are meant, and what is wrong with one."""
+    parser.add_argument(
+        "groups", metavar="GROUP", nargs="*", help="an id, or a pattern such as 'billing-*' (default: all)"
+    )
+    parser.add_argument("--max-lag", type=whole, metavar="N", help="more records behind are an error")
+    _add_observe(parser, "groups that are", observe)
 
 
 def _add_what_if(verbs: Any) -> None:

@@ -1,55 +1,82 @@
-"""How an explained group looks on a terminal."""
+"""How an explained group of the classic protocol looks on a terminal."""
 
 from __future__ import annotations
 
 import textwrap
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._cli.output import escaped, table
+from kafka_assignors._cli.group_parts import (
+    WIDTH,
+    fitted,
+    lag_cell,
+    lag_lines,
+    moves_lines,
+    partitions_of,
+    problem_lines,
+    when,
+    wrapped,
+)
+from kafka_assignors._cli.output import count
+from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.advice import reason_words
+from kafka_assignors._groups.explanation import STICKY
 from kafka_assignors._groups.reasons import HAND_OVER
-from kafka_assignors.assignors._membership import by_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.account import GroupAccount
-    from kafka_assignors._groups.explanation import Explanation
-    from kafka_assignors._groups.snapshots import Partitions
+    from kafka_assignors._groups.joining import Joining
+    from kafka_assignors._groups.lag import GroupLag
+    from kafka_assignors._groups.prediction import Client
+    from kafka_assignors._groups.problems import Problem
     from kafka_assignors.coordinator._live import LiveGroup, NotedChange
 
-MOVES_SHOWN: Final = 20
-"""How many partitions that would move are listed; all of them are in the JSON."""
+CLIENT_NAMES: Final[Mapping[Client, str]] = {
+    "java": "Java (or this library)",
+    "librdkafka": "librdkafka",
+    "kafka-python": "kafka-python's own class",
+    "aiokafka": "aiokafka's own class",
+}
+"""What to call clients that lead."""
 
-_LETTERS: Final = 60  # of a member's partitions or topics
-_WIDTH: Final = 100
+_NAMED: Final = 10
 
 
-def explained_lines(live: LiveGroup, found: Explanation, rebalances: Sequence[NotedChange]) -> Iterator[str]:
+def explained_lines(
+    live: LiveGroup,
+    group: GroupAccount,
+    lag: GroupLag,
+    problems: Sequence[Problem],
+    rebalances: Sequence[NotedChange],
+) -> Iterator[str]:
     """All that there is to say of a group."""
-    group = found.account
     names = {account.member_id: account.name for account in group.members}
-    yield f"{live.group_id}: {live.state}, generation {group.generation}"
-    count = live.coordinator.partitions
-    yield f"coordinator: {live.coordinator}: the hash of the group's id, of {count} partitions"
+    if live.records:
+        yield f"{live.group_id}: {live.state}, generation {group.generation}"
+    else:
+        yield f"{live.group_id}: {live.state}; no record of a generation is left"
+    yield from wrapped(
+        f"coordinator: {live.coordinator}: the hash of the group's id, of {live.coordinator.partitions}"
+        " partitions"
+    )
     if group.leader:
         yield f"leader: {names.get(group.leader, group.leader)}"
     if group.strategy:
-        yield (
-            f"strategy: {group.strategy}, which all members know and most preferred; what else they know, the"
-            " coordinator does not tell"
+        yield from wrapped(
+            f"strategy: {group.strategy}, which all members know and most preferred; what else they know,"
+            " the coordinator does not tell"
         )
     yield f"record: {group.record_bytes:,} bytes of {group.record_limit:,} that it may have"
-    if live.state in {"PreparingRebalance", "CompletingRebalance"}:
-        yield "a rebalance is on: what follows is from before it"
+    if live.joining is not None:
+        yield from _joining(live.joining)
     yield from _why(rebalances)
     if group.members:
         yield ""
         subscriptions = {account.topics for account in group.members}
         if len(subscriptions) == 1:
-            yield f"all members subscribe to {', '.join(*subscriptions) or 'nothing'}"
-        yield from _members(group, subscriptions=len(subscriptions) > 1)
+            yield from wrapped(f"all members subscribe to {', '.join(*subscriptions) or 'nothing'}")
+        yield from _members(group, lag, subscriptions=len(subscriptions) > 1)
         yield ""
         best = (
             "the best possible"
@@ -58,35 +85,61 @@ def explained_lines(live: LiveGroup, found: Explanation, rebalances: Sequence[No
         )
         yield f"loads differ by {group.imbalance}: {best}"
         yield from _would_move(group, names)
-    if found.problems:
-        yield ""
-    for problem in found.problems:
-        yield from textwrap.wrap(
-            escaped(f"{problem.severity}: {problem.text}"), _WIDTH, subsequent_indent="  "
+    yield ""
+    yield from lag_lines(lag, names)
+    yield from problem_lines(problems)
+
+
+def _joining(found: Joining) -> Iterator[str]:
+    """The rebalance that is on."""
+    began = (
+        "it is the group's first"
+        if found.last_generation_ms is None
+        else f"it began after {when(found.last_generation_ms)}, when the last generation was written"
+    )
+    yield from wrapped(
+        f"a rebalance is on, for {found.seen_seconds:.0f} s at least; {began}; what follows is from before it"
+    )
+    if found.joined:
+        yield from wrapped(f"have joined: {first_of(found.joined, _NAMED)}", 2)
+    if found.unsure:
+        yield from wrapped(
+            f"has not joined: {found.missing}"
+            if found.missing is not None
+            else f"one or more have not joined, and the coordinator does not tell who, of:"
+            f" {first_of(found.unsure, _NAMED)}",
+            2,
         )
-        yield from textwrap.wrap(problem.advice, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-
-
-def partitions_of(partitions: Partitions) -> str:
-    """Partitions in short: "orders 0 1 4, events 2"."""
-    listed = by_topic(partitions).items()
-    return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in listed) or "none"
+    if found.gone:
+        yield from wrapped(f"are gone since the last generation: {first_of(found.gone, _NAMED)}", 2)
+    if found.state == "CompletingRebalance":
+        yield from wrapped(f"the leader ({found.leader or 'not known'}) has yet to send the assignment", 2)
+    if found.until_ms is None or found.patience_ms is None:
+        yield from wrapped("until when they are waited for is not known: no record tells their timeouts", 2)
+    else:
+        yield from wrapped(
+            f"waited for until {when(found.until_ms)} at the latest, unless a new member allows longer: the"
+            f" longest max.poll.interval.ms is {found.patience_ms:,}; then who is missing is removed",
+            2,
+        )
 
 
 def _why(rebalances: Sequence[NotedChange]) -> Iterator[str]:
     """Why the group rebalanced last: of all generations of that rebalance."""
     for last in reversed(rebalances):
-        when = datetime.fromtimestamp(last.time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         if last.seconds is None:
-            yield f"generation {last.generation}: {when}; no record of one before it is left in the log"
+            yield from wrapped(
+                f"generation {last.generation}: {when(last.time_ms)}; no record of one before it is left in"
+                " the log"
+            )
             return
-        yield f"generation {last.generation}: {when}, {last.seconds:.1f} s after the one before"
+        yield f"generation {last.generation}: {when(last.time_ms)}, {last.seconds:.1f} s after the one before"
         yield from (f"  {change.text}" for change in last.changes)
         for kind in dict.fromkeys(change.kind for change in last.changes if change.kind != HAND_OVER):
             words = reason_words(kind)
             yield from textwrap.wrap(
                 f"{words.title}: {words.meaning} {words.todo}",
-                _WIDTH,
+                WIDTH,
                 initial_indent="    ",
                 subsequent_indent="    ",
             )
@@ -94,42 +147,70 @@ def _why(rebalances: Sequence[NotedChange]) -> Iterator[str]:
             return
 
 
-def _members(found: GroupAccount, *, subscriptions: bool) -> Iterator[str]:
-    racked = any(account.rack for account in found.members)
+def _members(found: GroupAccount, lag: GroupLag, *, subscriptions: bool) -> Iterator[str]:
+    members, lags = found.members, lag.by_member()
+    timeouts = {(account.session_timeout_ms, account.rebalance_timeout_ms) for account in members}
+    if len(timeouts) == 1 and all(min(pair) >= 0 for pair in timeouts):
+        ((session, poll),) = timeouts
+        yield f"session.timeout.ms is {session:,}, max.poll.interval.ms {poll:,}"
+    differ = len(timeouts) > 1
     columns = {
-        "member": [f"{account.name}{' (leads)' if account.leads else ''}" for account in found.members],
-        "host": [account.host for account in found.members],
-        "rack": [account.rack or "-" for account in found.members] if racked else [],
-        "topics": [_short(", ".join(account.topics)) for account in found.members] if subscriptions else [],
-        "session s": [f"{account.session_timeout_ms / 1000:g}" for account in found.members],
-        "max poll s": [f"{account.rebalance_timeout_ms / 1000:g}" for account in found.members],
-        "had": [str(len(account.claims)) if account.claims else "-" for account in found.members],
-        "has": [str(len(account.assignment)) for account in found.members],
-        "partitions": [_short(partitions_of(account.assignment)) for account in found.members],
+        "member": [f"{account.name}{' (leads)' if account.leads else ''}" for account in members],
+        "host": [account.host for account in members],
+        "rack": [account.rack or "-" for account in members] if any(one.rack for one in members) else [],
+        "topics": [", ".join(account.topics) for account in members] if subscriptions else [],
+        "session s": [f"{account.session_timeout_ms / 1000:g}" for account in members] if differ else [],
+        "max poll s": [f"{account.rebalance_timeout_ms / 1000:g}" for account in members] if differ else [],
+        "had": [str(len(account.claims)) if account.claims else "-" for account in members],
+        "has": [str(len(account.assignment)) for account in members],
+        "lag": [lag_cell(lags.get(account.member_id)) for account in members],
+        "partitions": [partitions_of(account.assignment) for account in members],
     }
-    shown = {name: cells for name, cells in columns.items() if cells}
-    texts = {"member", "host", "rack", "topics", "partitions"}
-    yield from table(
-        zip(*([name, *cells] for name, cells in shown.items()), strict=True),
-        left=[number for number, name in enumerate(shown) if name in texts],
+    yield from fitted(
+        columns,
+        left={"member", "host", "rack", "topics", "partitions"},
+        cut=("partitions", "topics", "host", "member"),
     )
 
 
-def _short(text: str) -> str:
-    text = escaped(text)
-    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 3]}..."
-
-
-def _would_move(found: GroupAccount, names: dict[str, str]) -> Iterator[str]:
+def _would_move(found: GroupAccount, names: Mapping[str, str]) -> Iterator[str]:
     if found.strategy not in {"range", "roundrobin", "sticky", "cooperative-sticky"}:
         return
-    count = len(found.would_move)
-    if not count:
-        yield "in a rebalance now nothing would move"
+    known = {client: moves for client, moves in found.predictions.items() if moves is not None}
+    client = found.leader_client
+    if len(known) == len(found.predictions) and len({*known.values()}) <= 1:
+        by = ""  # all clients would do the same
+    elif client is None:
+        yield from wrapped(
+            "in a rebalance now so many partitions would move, by the client that leads, which is not known"
+            f" (--leader-client): {_by_client(found)}"
+        )
         return
-    yield f"in a rebalance now {count} partition{'' if count == 1 else 's'} would move:"
-    for move in found.would_move[:MOVES_SHOWN]:
-        source = "nobody" if move.source is None else names.get(move.source, move.source)
-        yield f"  {move.topic}-{move.partition}: {source} -> {names.get(move.target, move.target)}"
-    if count > MOVES_SHOWN:
-        yield f"  and {count - MOVES_SHOWN} more: see --json"
+    else:
+        yield from wrapped(
+            f"its leader is taken for {CLIENT_NAMES[client]}, by what it sent; by the client that leads, so"
+            f" many partitions would move now: {_by_client(found)}"
+        )
+        if client not in known:
+            return
+        by = f", by {CLIENT_NAMES[client]}"
+    if not found.would_move:
+        yield f"in a rebalance now nothing would move{by}"
+    else:
+        yield f"in a rebalance now {count(len(found.would_move), 'partition')} would move{by}:"
+        yield from moves_lines(found.would_move, names)
+    if found.would_move and found.strategy in STICKY:
+        yield from wrapped(
+            "as the assignors of this library plan it; other clients balance as well, and may move others",
+            2,
+        )
+    if found.strategy == "range" and any(account.rack for account in found.members):
+        yield "  members name racks, which are left out of account"
+
+
+def _by_client(found: GroupAccount) -> str:
+    """How many would move by each client that could lead."""
+    return ", ".join(
+        f"{CLIENT_NAMES[client]} {'is not known' if moves is None else len(moves) or 'none'}"
+        for client, moves in found.predictions.items()
+    )

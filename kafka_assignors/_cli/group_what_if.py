@@ -111,12 +111,12 @@ def _described(named: Sequence[str], members: int) -> _RestartedGroup:
 
 
 def _running(live: LiveGroup) -> _RestartedGroup:
-    found = explain(live.group_id, live.records[-1].value, live.topics).account
+    found = explain(live.group_id, live.value, live.partition_ids).account
     if not found.members:
         raise ValueError(f"group {live.group_id!r} has no members to restart")
     wanted = {topic for account in found.members for topic in account.topics} & live.topics.keys()
     return _RestartedGroup(
-        topics={topic: len(live.topics[topic]) for topic in sorted(wanted)},
+        topics={topic: len(live.topics[topic].ids) for topic in sorted(wanted)},
         subscriptions=[wanted.intersection(account.topics) for account in found.members],
         session_timeout_ms=max(account.session_timeout_ms for account in found.members),
     )

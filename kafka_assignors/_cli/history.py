@@ -162,22 +162,28 @@ def info(*, store: Store, selection: Selection, skip_bad: bool) -> Answer:
     )
 
 
-def maintain(*, store: Store, keep: timedelta | None, retention: timedelta, execute: bool) -> Answer:
+def maintain(
+    *, store: Store, keep: timedelta | None, retention: timedelta, execute: bool, skip_bad: bool
+) -> Answer:
     """Make many files few, remove old days, delete files that nobody needs."""
-    # One of an older format is taken over, which is what it needs first.
-    there = Archive.create(store.archive, _options(store)) if execute else _opened(store)
+    if execute:  # one of an older format is taken over, which is what it needs first
+        Archive.create(store.archive, _options(store))
+    there = _opened(store, skip_bad=skip_bad)
     plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
     if execute:
         with _spark(store, "maintaining") as spark:
-            keep_up(spark, there, plan)
+            bad = keep_up(spark, there, plan)
+    else:
+        bad = []
     return Answer(
         lambda: {
             "executed": execute,
             "compacted": [[file.path for file in day] for day in plan.compacted],
             "removed": [file.path for file in plan.removed],
             "deleted": plan.deleted,
+            "bad": [file.path for file in bad],
         },
-        text.maintenance_lines(there, plan, executed=execute),
+        text.maintenance_lines(there, plan, bad, executed=execute),
     )
 
 

@@ -158,6 +158,11 @@ def _add_maintain(verbs: Any) -> None:
         metavar="TIME",
         help="how long files stay that were replaced, for who reads them: 24h, 7d (default: 7d)",
     )
+    parser.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help="leave files that are damaged or gone as they are, and do the rest",
+    )
     parser.add_argument("--execute", action="store_true", help="do it; else it is only shown")
 
 

@@ -58,23 +58,32 @@ def info_lines(archive: Archive, found: Info) -> Iterator[str]:
         yield f"and {len(found.groups) - len(shown):,} groups more: see --json"
 
 
-def maintenance_lines(archive: Archive, plan: Maintenance, *, executed: bool) -> Iterator[str]:
-    """What maintenance did, or would do."""
-    compacted = [file for day in plan.compacted for file in day]
+def maintenance_lines(
+    archive: Archive, plan: Maintenance, bad: Sequence[DataFile] = (), *, executed: bool
+) -> Iterator[str]:
+    """What maintenance did, or would do; and the files that it passed over."""
+    passed_over = {file.path for file in bad}
+    good = [[file for file in day if file.path not in passed_over] for day in plan.compacted]
+    days = [day for day in good if len(day) > 1]
+    compacted = [file for day in days for file in day]
     did = "" if executed else "would be "
     yield (
-        f"{archive.where}: {count(len(compacted), 'file')} of {count(len(plan.compacted), 'day')}"
+        f"{archive.where}: {count(len(compacted), 'file')} of {count(len(days), 'day')}"
         f" ({_megabytes(compacted)}) {did}made one for each day"
     )
     if plan.removed:
-        days = sorted({file.values["day"] for file in plan.removed})
+        old = sorted({file.values["day"] for file in plan.removed})
         left = ", but for what KIP-848 groups begin with" if plan.keeps else ""
         yield (
-            f"{count(len(plan.removed), 'file')} ({_megabytes(plan.removed)}) of {days[0]} to {days[-1]}"
+            f"{count(len(plan.removed), 'file')} ({_megabytes(plan.removed)}) of {old[0]} to {old[-1]}"
             f" {did}removed{left}"
         )
     kept = _days(plan.retention)
     yield f"{count(len(plan.deleted), 'file')} {did}deleted: no version of the last {kept} has them"
+    removed = {file.path for file in plan.removed}
+    for file in bad:
+        went = "was removed with its day" if file.path in removed else "stays as it is"
+        yield f"{archive.where}/records/{file.path} cannot be read, and {went}"
     if not executed:
         yield "nothing is changed: --execute does it"
 

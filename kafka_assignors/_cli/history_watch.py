@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import KafkaError
 
 from kafka_assignors._cli.client import open_admin
 from kafka_assignors._cli.errors import Errors
-from kafka_assignors._cli.history_watch_text import watched_lines
+from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
 from kafka_assignors._cli.output import escaped, joined
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import CommandConfigError
+from kafka_assignors.coordinator._fleet import read_summary
 from kafka_assignors.history._watch import watch_group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from kafka_assignors._cli.arguments import ClusterClient
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.coordinator._fleet import GroupSummary
 
 
 ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
@@ -30,21 +32,42 @@ def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
     """Watch a group until Ctrl-C, which is how it ends."""
     try:
         with open_admin(client) as admin:
-            watched = watch_group(admin, group, ready=lambda: _say(group))
-            show_rebalances(watched, as_json=as_json)
+
+            def begin() -> None:
+                now = read_summary(admin, group)
+                missing = "" if now is not None else ", which does not exist yet"
+                print(f"watching {escaped(group)}{missing}; Ctrl-C ends it", file=sys.stderr, flush=True)
+                if now is not None and not as_json:
+                    print(joined(now_lines(now)), flush=True)
+
+            watched = watch_group(admin, group, ready=begin)
+            show_rebalances(watched, as_json=as_json, look=lambda: read_summary(admin, group))
     except KeyboardInterrupt:
         pass
     return 0
 
 
-def _say(group: str) -> None:
-    print(f"watching {escaped(group)}; Ctrl-C ends it", file=sys.stderr, flush=True)
+def show_rebalances(
+    rebalances: Iterable[Rebalance], *, as_json: bool, look: Callable[[], GroupSummary | None] = lambda: None
+) -> None:
+    """Print each as it comes, with what the group is like then; as JSON one on a line.
 
-
-def show_rebalances(rebalances: Iterable[Rebalance], *, as_json: bool) -> None:
-    """Print each as it comes; as JSON one on a line."""
+    Args:
+        rebalances: The rebalances.
+        as_json: Whether to print them as JSON.
+        look: Says what the group is like now; None if it is gone.
+    """
     for rebalance in rebalances:
+        now = look()
         if as_json:
-            print(json.dumps({**rebalance.row(), "quiet": rebalance.quiet}, default=str), flush=True)
+            told = {**rebalance.row(), "quiet": rebalance.quiet, **_to_json(now)}
+            print(json.dumps(told, default=str), flush=True)
         else:
-            print(joined(watched_lines(rebalance)), flush=True)
+            lines = [*watched_lines(rebalance), *([] if now is None else now_lines(now))]
+            print(joined(lines), flush=True)
+
+
+def _to_json(now: GroupSummary | None) -> dict[str, Any]:
+    lag = None if now is None else now.lag
+    unowned = None if now is None else now.unowned
+    return {"lag": None if lag is None else lag.to_json(), "unowned": unowned}

@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._cli.group_parts import WIDTH, lag_cell, lag_lines
 from kafka_assignors._cli.output import escaped
 from kafka_assignors._common.words import first_of
 
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.moved import OwnerMove
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors.coordinator._fleet import GroupSummary
 
 MOVES_SHOWN: Final = 8
 """How many members that gave to others are listed with what they gave."""
 
-_WIDTH: Final = 100
 _IDS_SHOWN: Final = 12
 
 
@@ -39,6 +40,22 @@ def watched_lines(rebalance: Rebalance) -> Iterator[str]:
     yield from _wrapped("why: " + "; ".join(reason.text for reason in rebalance.reasons))
     yield from _moved(rebalance)
     yield "  " + _now(rebalance)
+
+
+def now_lines(group: GroupSummary) -> Iterator[str]:
+    """What a group is like now: how far it and each member is behind, and what nobody has."""
+    lag, members = group.lag, () if group.account is None else group.account.members
+    if lag is None:
+        return
+    names = {member.member_id: member.name for member in members}
+    own = lag.by_member()
+    if members:
+        behind = (f"{name} {lag_cell(own.get(member_id))}" for member_id, name in names.items())
+        yield from _wrapped("lag by member: " + ", ".join(behind))
+    yield from (f"  {line}" for line in lag_lines(lag, names))
+    if group.unowned:
+        free = [f"{topic}-{partition}" for topic, partition in group.unowned]
+        yield from _wrapped(f"nobody has {first_of(free, _IDS_SHOWN)}")
 
 
 def _moved(rebalance: Rebalance) -> Iterator[str]:
@@ -86,4 +103,4 @@ def _count(number: int, what: str) -> str:
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:
     space = " " * indent
-    return textwrap.wrap(escaped(text), _WIDTH, initial_indent=space, subsequent_indent=f"{space}  ")
+    return textwrap.wrap(escaped(text), WIDTH, initial_indent=space, subsequent_indent=f"{space}  ")

@@ -20,8 +20,13 @@ from kafka_assignors._cli.output import Answer
 from kafka_assignors._cli.placement_parser import add_placement
 from kafka_assignors._cli.plan_parser import add_plan
 
-_EXTRAS: Final = frozenset({"demo", "history", "placement"})
-"""The commands that need the extra of their name."""
+_EXTRAS: Final = {
+    "demo": "demo",
+    "history": "history",
+    "placement": "placement",
+    "group export": "prometheus",
+}
+"""Commands, or all of one word, and the extra that each needs."""
 
 _AFTER_INTERRUPT: Final = {
     "demo": "; nothing is left running",
@@ -51,13 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"interrupted{_AFTER_INTERRUPT.get(command.name, '')}", file=sys.stderr)
             return 128 + (signal.SIGTERM if terminated.is_set() else signal.SIGINT)
         except ImportError as error:
-            extra = command.name.partition(" ")[0]
-            if extra not in _EXTRAS:
+            word = command.name.partition(" ")[0]
+            named = command.name if command.name in _EXTRAS else word
+            if named not in _EXTRAS:
                 raise
+            extra = _EXTRAS[named]
             needs = (
                 f"needs {error.name}" if isinstance(error, ModuleNotFoundError) else f"cannot run: {error}"
             )
-            print(f"kafka-assignors {extra} {needs}: pip install 'kafka-assignors[{extra}]'", file=sys.stderr)
+            print(f"kafka-assignors {named} {needs}: pip install 'kafka-assignors[{extra}]'", file=sys.stderr)
             return 1
 
 

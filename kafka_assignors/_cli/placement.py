@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from kafka_assignors._cli import placement_text as text
 from kafka_assignors._cli.arguments import ClusterClient, Draws, Where
 from kafka_assignors._cli.client import open_admin
-from kafka_assignors._cli.output import Answer
+from kafka_assignors._cli.output import Answer, count
 from kafka_assignors._cli.placement_cluster import ERRORS, ONLY_SHOWN, open_cluster
 from kafka_assignors.placement._cluster import topics as live
+from kafka_assignors.placement._cluster.health import Health, read_health
+from kafka_assignors.placement._cluster.logs import read_logs
 from kafka_assignors.placement._expansion import expand
 from kafka_assignors.placement._explicit import check_placement, parse_explicit
 from kafka_assignors.placement._generators import place_rack_aware, place_rack_unaware
@@ -20,7 +22,7 @@ from kafka_assignors.placement._quality import Quality, measure
 from kafka_assignors.placement._striped import place_striped
 
 if TYPE_CHECKING:
-    from kafka_assignors.placement._placement import Placement, Racks
+    from kafka_assignors.placement._placement import Placement
 
 __all__ = ["ERRORS", "create", "describe", "expand_topic", "infer_generators"]
 
@@ -35,16 +37,22 @@ def create(
     draws: Draws,
     replica_assignment: str | None,
     config: Sequence[tuple[str, str]] | None,
+    allow_fenced: bool,
     dry_run: bool,
 ) -> Answer:
-    """Create a topic, its replicas placed by a generator or as `replica_assignment` says."""
+    """Create a topic, its replicas placed by a generator or as `replica_assignment` says.
+
+    Fenced brokers get replicas if `allow_fenced` and the others are too few, or `replica_assignment` says so.
+    """
     with open_admin(client) as admin:
-        racks = live.read_brokers(admin).up
+        brokers = live.read_brokers(admin)
         if partitions is None or replication_factor is None:
             placement = parse_explicit(str(replica_assignment))
-            check_placement(placement, racks)
+            check_placement(placement, [*brokers.up, *brokers.down])
+            live.check_up({topic: placement}, brokers, allow_fenced=allow_fenced)
         else:
-            placement = _generate(generator, partitions, replication_factor, racks, draws)
+            usable = _usable(topic, replication_factor, brokers, allow_fenced=allow_fenced)
+            placement = _generate(generator, partitions, replication_factor, usable, draws)
         if not dry_run:
             live.create_topic(admin, topic, placement, dict(config or []))
     done = f"{topic} was not created: this is a dry run" if dry_run else f"{topic} is created"
@@ -54,23 +62,63 @@ def create(
     )
 
 
+def _usable(
+    topic: str, replication_factor: int, brokers: live.Brokers, *, allow_fenced: bool
+) -> live.Brokers:
+    """The brokers that are to get replicas: fenced ones only if there are too few others.
+
+    Raises:
+        PlacementError: Fenced ones are needed and not allowed.
+    """
+    if not brokers.down or replication_factor <= len(brokers.up):
+        return live.Brokers(brokers.up, {})
+    if not allow_fenced:
+        raise PlacementError(
+            f"{topic} is to have {replication_factor} replicas of each partition, but only"
+            f" {count(len(brokers.up), 'broker')} of {len(brokers.up) + len(brokers.down)} can take them:"
+            f" {text.are(brokers.down)} fenced. Start what is fenced, ask for fewer replicas,"
+            " or say --allow-fenced"
+        )
+    return brokers
+
+
 def _generate(
-    generator: str | None, partitions: int, replication_factor: int, racks: "Racks", draws: Draws
+    generator: str | None, partitions: int, replication_factor: int, brokers: live.Brokers, draws: Draws
 ) -> dict[int, list[int]]:
+    """Place partitions on brokers, of which those that are down are to have replicas as well."""
+    racks = dict(sorted({**brokers.up, **brokers.down}.items()))
     generator = generator or ("rack-aware" if any(racks.values()) else "rack-unaware")
     if generator == "striped":
-        return place_striped(partitions, replication_factor, racks, seed=draws.seed)
+        fenced = [*brokers.down]
+        return place_striped(partitions, replication_factor, racks, fenced=fenced, seed=draws.seed)
     if generator == "rack-aware":
         return place_rack_aware(partitions, replication_factor, racks, **draws._asdict())
     return place_rack_unaware(partitions, replication_factor, sorted(racks), **draws._asdict())
 
 
 def describe(
-    *, where: Where, topics: Sequence[str], min_insync: int, partitions: bool, draw: Path | None
+    *,
+    where: Where,
+    topics: Sequence[str],
+    min_insync: int,
+    partitions: bool,
+    draw: Path | None,
+    check: bool,
 ) -> Answer:
-    """Where replicas are and how good that is; `partitions` lists them all, `draw` names a file to draw."""
+    """Where replicas are, how good that is and, on a running cluster, how brokers and partitions are.
+
+    `partitions` lists all partitions, `draw` names a file to draw. With `check` the status is 1 if a broker
+    is not up, or a partition lacks a replica.
+    """
+    health: Health | None = None
+    sizes = None
     with open_cluster(where, topics) as cluster:
-        sizes = None if cluster.admin is None else live.read_sizes(cluster.admin, cluster.topics)
+        if cluster.admin is not None:
+            logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
+            sizes = logs.largest(cluster.topics)
+            brokers = live.Brokers({**cluster.racks}, {**cluster.down})
+            states = live.read_states(cluster.admin, topics or None, internal=True)
+            health = read_health(cluster.admin, states, brokers, logs)
     quality = measure(
         cluster.topics, cluster.all_racks, sizes=sizes, min_insync=min_insync, down=cluster.down
     )
@@ -78,17 +126,23 @@ def describe(
         from kafka_assignors.placement import _picture  # noqa: PLC0415 - optional, and slow to import
 
         _picture.draw(quality, draw, title=", ".join(cluster.topics))
+    judged = {} if health is None else {"health": health.as_json()}
     return Answer(
-        lambda: {"placements": cluster.topics, "quality": asdict(quality)},
-        _described(cluster.topics, quality, in_full=partitions),
+        lambda: {"placements": cluster.topics, "quality": asdict(quality), **judged},
+        _described(cluster.topics, quality, health, in_full=partitions),
+        1 if check and health is not None and not health.healthy else 0,
     )
 
 
-def _described(topics: Mapping[str, "Placement"], quality: Quality, *, in_full: bool) -> Iterator[str]:
+def _described(
+    topics: Mapping[str, "Placement"], quality: Quality, health: Health | None, *, in_full: bool
+) -> Iterator[str]:
     listed = list(text.placement_lines(topics))
     if len(listed) > text.SHOWN and not in_full:
         listed = [f"{len(listed)} partitions: --partitions lists them"]
-    yield from [*listed, "", *text.quality_lines(quality)]
+    yield from [*listed, "", *text.quality_lines(quality, {} if health is None else health.brokers)]
+    if health is not None:
+        yield from ["", *text.health_lines(health)]
 
 
 def infer_generators(*, where: Where, topics: Sequence[str]) -> Answer:

@@ -34,12 +34,14 @@ class OpenedCluster(NamedTuple):
         topics: The topics that were asked for, or all.
         admin: A client of a running one.
         down: Its brokers that are not up, and their racks.
+        states: What a running one says of each partition.
     """
 
     racks: "Racks"
     topics: Topics
     admin: Admin | None
     down: "Racks"
+    states: Mapping[str, Mapping[int, live.PartitionState]]
 
     @property
     def all_racks(self) -> "Racks":
@@ -59,14 +61,17 @@ def open_cluster(where: Where, wanted: Sequence[str] = ()) -> Iterator[OpenedClu
     if where.placements is None:
         with open_admin(where.client) as admin:
             up, down = live.read_brokers(admin)
-            yield OpenedCluster(up, live.read_topics(admin, wanted or None), admin, down)
+            states = live.read_states(admin, wanted or None)
+            topics = {topic: live.replicas_of(partitions) for topic, partitions in states.items()}
+            yield OpenedCluster(up, topics, admin, down, states)
         return
     topics = read_placements(where.placements)
     for topic in wanted:
         if topic not in topics:
             raise PlacementError(f"{where.placements} has no topic {topic!r}: it has {', '.join(topics)}")
     racks = where.brokers or dict.fromkeys(sorted({b for one in topics.values() for b in holders(one)}))
-    yield OpenedCluster(racks, {topic: topics[topic] for topic in wanted or sorted(topics)}, None, {})
+    chosen = {topic: topics[topic] for topic in wanted or sorted(topics)}
+    yield OpenedCluster(racks, chosen, None, {}, {})
 
 
 def read_placements(path: Path) -> dict[str, dict[int, list[int]]]:

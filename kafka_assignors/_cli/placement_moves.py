@@ -1,10 +1,11 @@
 """`kafka-assignors placement reassign`: what is to be where, and how it gets there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
-from kafka_assignors._cli.arguments import WantedReplicas, Where
+from kafka_assignors._cli.arguments import Pacing, WantedReplicas, Where
 from kafka_assignors._cli.output import Answer, joined, show
 from kafka_assignors._cli.placement_cluster import (
     ERRORS,
@@ -15,16 +16,34 @@ from kafka_assignors._cli.placement_cluster import (
     open_cluster,
     read_placements,
 )
-from kafka_assignors._cli.placement_text import move_lines
+from kafka_assignors._cli.placement_text import are, fenced_lines, move_lines, volume_lines
+from kafka_assignors._cli.placement_under_way import (
+    cancel as break_off,
+    journal_of,
+    reason_lines,
+    remove_left,
+    verify as show_under_way,
+    warn,
+)
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.progress import progress_bar
-from kafka_assignors.placement._cluster import reassign as moving, topics as live
+from kafka_assignors._common.words import size
+from kafka_assignors.placement._cluster import reassign as moving
+from kafka_assignors.placement._cluster.logs import read_logs
+from kafka_assignors.placement._cluster.throttle import Throttle
+from kafka_assignors.placement._cluster.topics import FENCED_WAYS_OUT
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
+from kafka_assignors.placement._planning.volume import Volume
 from kafka_assignors.placement._reassignment_file import format_reassignment
 
 __all__ = ["ERRORS", "reassign"]
+
+UNTHROTTLED_BYTES: Final = 1 << 30
+"""Up to so much is copied without a throttle if nobody says anything."""
+
+Sizes = Mapping[tuple[str, int], int]
 
 
 def reassign(
@@ -35,45 +54,63 @@ def reassign(
     file: Path | None,
     output: Path | None,
     rollback: Path | None,
+    allow_fenced: bool,
     execute: bool,
+    pacing: Pacing,
+    verify: bool,
     cancel: bool,
-    at_once: int,
+    remove_throttles: bool,
     as_json: bool,
 ) -> int:
     """Say which replicas are to move, and move them if asked to. Prints the plan before it moves anything.
 
     The target is planned by `goal`, or stands in `file`. `output` gets it, `rollback` what is where now.
-    `cancel` breaks off what is under way, and nothing else is done.
+    `verify` shows what is under way, `cancel` breaks it off, and nothing else is done.
 
     Raises:
-        PlacementError: A file or a placement that cannot be.
+        PlacementError: A file or a placement that cannot be, or much to copy and no word about throttling.
         ClusterError: The cluster did not do it.
     """
-    if cancel:
-        _cancel(where, topics).show(as_json=as_json)
-        return 0
+    if verify or cancel:
+        look = show_under_way if verify else break_off
+        answer = look(where, topics, remove_throttles=remove_throttles)
+        answer.show(as_json=as_json)
+        return answer.status
     target = None if file is None else read_placements(file)
-    with open_cluster(where, [*(target or topics)]) as cluster:
+    with open_cluster(where, [*(target or topics)]) as opened:
+        cluster = _seen(opened, allow_fenced=allow_fenced)
+        sizes = _sizes(opened)
         plan: Moves
         if target is None:
-            plan = _plan(cluster, goal)
+            plan = _plan(cluster, goal, None if goal.count_replicas else sizes)
             target = plan.after
         else:
-            plan = _given(cluster, target)
+            plan = _given(cluster, target, sizes)
         for path, written in ((output, target), (rollback, cluster.topics)):
             if path is not None:
                 path.write_text(f"{format_reassignment(written)}\n", encoding="utf-8")
+        volume = Volume.of(plan.moves, _leaders(cluster), sizes or {})
+        unsaid = pacing.throttle is None and not pacing.no_throttle and volume.total > UNTHROTTLED_BYTES
         if not as_json:
-            show(joined(move_lines(plan, plan if isinstance(plan, MovePlan) else None)))
+            show(joined(_shown(plan, cluster, volume, pacing, unsaid=unsaid and not execute)))
         done = 0
         if execute and cluster.admin is not None:
-            done = _execute(cluster.admin, target, at_once)
+            if unsaid:
+                raise PlacementError(
+                    f"{size(volume.total)} would be copied as fast as brokers can, and slow down producers:"
+                    " say --throttle BYTES (per second, 10MiB), or --no-throttle. Nothing was begun"
+                )
+            done = _execute(cluster.admin, target, pacing, allow_fenced=allow_fenced)
+    rate = pacing.throttle
     answer = Answer(
         lambda: {
             "executed": execute,
             "reassigned": done,
             "plan": asdict(plan),
             "after": target,
+            "bytes": {"sent": volume.sent, "got": volume.got},
+            "throttle": rate,
+            "estimated_seconds": None if rate is None else volume.seconds(rate),
         },
         [f"partitions reassigned: {done}" if execute else ONLY_SHOWN],
     )
@@ -81,11 +118,41 @@ def reassign(
     return 0
 
 
-def _sizes(cluster: OpenedCluster) -> dict[tuple[str, int], int] | None:
-    return None if cluster.admin is None else live.read_sizes(cluster.admin, cluster.topics)
+def _seen(cluster: OpenedCluster, *, allow_fenced: bool) -> OpenedCluster:
+    """The cluster as if nothing were under way; and as if fenced brokers were up, if they are allowed."""
+    if cluster.admin is not None:
+        adding = moving.read_adding(cluster.admin)
+        cluster = cluster._replace(topics=moving.settled(cluster.topics, adding))
+    return cluster._replace(racks=cluster.all_racks, down={}) if allow_fenced else cluster
 
 
-def _given(cluster: OpenedCluster, target: Topics) -> Moves:
+def _shown(
+    plan: Moves, cluster: OpenedCluster, volume: Volume, pacing: Pacing, *, unsaid: bool
+) -> Iterator[str]:
+    yield from move_lines(plan, plan if isinstance(plan, MovePlan) else None)
+    yield from volume_lines(volume, pacing.throttle, unsaid=unsaid)
+    yield from fenced_lines(plan, cluster.down)
+
+
+def _sizes(cluster: OpenedCluster) -> Sizes | None:
+    if cluster.admin is None:
+        return None
+    logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
+    for broker, why in logs.silent.items():
+        warn(f"broker {broker} does not say what its logs hold: {why}")
+    return logs.largest(cluster.topics)
+
+
+def _leaders(cluster: OpenedCluster) -> dict[tuple[str, int], int]:
+    return {
+        (topic, partition): state.leader
+        for topic, states in cluster.states.items()
+        for partition, state in states.items()
+        if state.leader is not None
+    }
+
+
+def _given(cluster: OpenedCluster, target: Topics, sizes: Sizes | None) -> Moves:
     """What is to move for a file's placements; partitions that it does not name stay."""
     after = {topic: {**placement, **target[topic]} for topic, placement in cluster.topics.items()}
     for topic, placement in target.items():
@@ -93,48 +160,70 @@ def _given(cluster: OpenedCluster, target: Topics) -> Moves:
         if missing := sorted(placement.keys() - present.keys()):
             raise PlacementError(f"{topic}-{missing[0]} does not exist: the topic has no such partition")
         try:
-            check_placement(placement, [*cluster.racks, *holders(present)], mixed=True)
+            known = [*cluster.racks, *cluster.down, *holders(present)]
+            check_placement(placement, known, mixed=True)
         except PlacementError as error:
             raise PlacementError(f"topic {topic}: {error}") from error
     brokers = sorted({*cluster.racks, *(broker for placed in after.values() for broker in holders(placed))})
-    return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=_sizes(cluster))
+    return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes)
 
 
-def _plan(cluster: OpenedCluster, goal: WantedReplicas) -> MovePlan:
+def _plan(cluster: OpenedCluster, goal: WantedReplicas, sizes: Sizes | None) -> MovePlan:
+    if fenced := cluster.down.keys() & {*(goal.to_brokers or ())}:
+        raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {FENCED_WAYS_OUT}")
     return plan_moves(
         cluster.topics,
         cluster.racks,
         replication_factor=goal.replication_factor,
-        sizes=None if goal.count_replicas else _sizes(cluster),
+        sizes=sizes,
         brokers=goal.to_brokers,
         per_topic=goal.per_topic,
     )
 
 
-def _execute(admin: Admin, target: Topics, at_once: int) -> int:
+def _execute(admin: Admin, target: Topics, pacing: Pacing, *, allow_fenced: bool) -> int:
     """Move, with a bar on a terminal and a line for each change elsewhere, both on stderr."""
+    journal = journal_of(admin)
+    throttle = None if pacing.throttle is None else Throttle(pacing.throttle, journal, warn)
+    if throttle is None:
+        remove_left(admin, journal)
     bar = progress_bar()
     task = bar.add_task("partitions", total=None, visible=False)
+    told = ""
+
+    def say(line: str) -> None:
+        # Names of topics are no markup, and lines are broken by the terminal.
+        bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def watch(progress: moving.Progress) -> None:
+        nonlocal told
         bar.update(task, total=progress.total, completed=progress.done, visible=True)
-        if not bar.console.is_terminal:
-            bar.console.print(
-                f"{progress.done} of {progress.total} partitions done, {progress.under_way} under way"
-            )
+        counts = f"{progress.done} of {progress.total} partitions done, {progress.under_way} under way"
+        if not bar.console.is_terminal and not progress.stalled:
+            say(counts)
+        why = joined(reason_lines(progress.stalled))
+        if why not in {"", told}:
+            say(f"no progress for {pacing.stalled_after} s; {counts}:\n{why}")
+        told = why
 
     try:
         with bar:
-            return moving.reassign(admin, target, at_once=at_once, watch=watch)
+            done = moving.reassign(
+                admin,
+                target,
+                at_once=pacing.at_once,
+                watch=watch,
+                allow_fenced=allow_fenced,
+                throttle=throttle,
+                stalled_after=pacing.stalled_after,
+            )
     except KeyboardInterrupt:
-        bar.console.print("what is under way goes on in the cluster; the same command goes on with the rest")
+        bar.console.print(
+            "what is under way goes on in the cluster; the same command goes on with the rest"
+            if throttle is None
+            else "broken off, and the throttle removed; the same command begins again what was under way"
+        )
         raise
-
-
-def _cancel(where: Where, topics: Sequence[str]) -> Answer:
-    with open_cluster(where, topics) as cluster:
-        cancelled = [] if cluster.admin is None else moving.cancel(cluster.admin, cluster.topics)
-    return Answer(
-        lambda: {"cancelled": [[tp.topic, tp.partition] for tp in cancelled]},
-        [f"{tp.topic}-{tp.partition} stays where it was" for tp in cancelled] or ["nothing is under way"],
-    )
+    # A killed run's throttle, if there was nothing to set one for.
+    remove_left(admin, journal)
+    return done

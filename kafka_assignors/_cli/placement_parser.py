@@ -10,6 +10,7 @@ from kafka_assignors._cli.arguments import (
     add_command,
     add_commands,
     add_json,
+    data_size,
     positive,
     whole,
 )
@@ -21,8 +22,9 @@ _EPILOG: Final = """\
 the cluster is a running one, --bootstrap-servers, or what files say: --placements (Kafka's reassignment
 JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute.
 
-exit status: 0 done; 1 the cluster did not do it, or no generator fits; 2 a wrong command line, a file that
-cannot be used, or a placement that cannot be; 130 after Ctrl-C, 143 after SIGTERM. More: docs/placement.md"""
+exit status: 0 done; 1 the cluster did not do it, no generator fits, something is not in order
+(`describe --check`), or is under way (`reassign --verify`); 2 a wrong command line, a file that cannot be
+used, or a placement that cannot be; 130 after Ctrl-C, 143 after SIGTERM. More: docs/placement.md"""
 
 
 def add_placement(commands: Any) -> None:
@@ -83,6 +85,11 @@ def _add_create(verbs: Any) -> None:
         metavar="NAME=VALUE",
         help="a setting of the topic; repeatable",
     )
+    parser.add_argument(
+        "--allow-fenced",
+        action="store_true",
+        help="let fenced brokers have replicas, if the others are too few or --replica-assignment says so",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the placement and create nothing")
 
 
@@ -99,7 +106,11 @@ def _add_draws(parser: argparse.ArgumentParser) -> None:
 
 def _add_describe(verbs: Any) -> None:
     parser = _add_verb(
-        verbs, "describe", "show where replicas are, and how good that is", "placement:describe"
+        verbs,
+        "describe",
+        "show where replicas are, how good that is, and what is not in order",
+        "placement:describe",
+        check=_check_describe,
     )
     _add_topics(parser)
     parser.add_argument(
@@ -111,6 +122,11 @@ def _add_describe(verbs: Any) -> None:
     )
     parser.add_argument("--partitions", action="store_true", help="list all partitions, however many")
     parser.add_argument("--draw", type=Path, metavar="FILE", help="draw brokers by rack: .png, .svg, .pdf")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="exit with 1 if a broker is not up, or a partition is offline or lacks an in-sync replica",
+    )
 
 
 def _add_infer(verbs: Any) -> None:
@@ -170,10 +186,43 @@ def _add_reassign(verbs: Any) -> None:
     parser.add_argument(
         "--rollback", type=Path, metavar="FILE", help="write the placements as they are, in the same format"
     )
-    parser.add_argument("--execute", action="store_true", help="do it; else it is only shown")
-    parser.add_argument("--cancel", action="store_true", help="break off what is under way in these topics")
     parser.add_argument(
+        "--allow-fenced",
+        action="store_true",
+        help="count fenced brokers as up: they keep replicas and get new ones, once they are started",
+    )
+    parser.add_argument("--execute", action="store_true", help="do it; else it is only shown")
+    pace = parser.add_argument_group("how gently")
+    pace.add_argument(
+        "--throttle",
+        type=data_size,
+        metavar="BYTES",
+        help="per second, what each broker may send and may get for it: 10MiB; removed in the end",
+    )
+    pace.add_argument(
+        "--no-throttle", action="store_true", help="as fast as brokers can; to be said from 1 GiB on"
+    )
+    pace.add_argument(
         "--at-once", type=positive, default=10, metavar="N", help="partitions to move at once (default: 10)"
+    )
+    pace.add_argument(
+        "--stalled-after",
+        type=positive,
+        default=30,
+        metavar="SECONDS",
+        help="say why, if there was no progress for so long (default: 30)",
+    )
+    begun = parser.add_argument_group("what is under way in these topics")
+    begun.add_argument(
+        "--verify",
+        action="store_true",
+        help="show it and why it waits (status 1); if there is none, remove a killed run's throttle",
+    )
+    begun.add_argument("--cancel", action="store_true", help="break it off; also a killed run's throttle")
+    begun.add_argument(
+        "--remove-throttles",
+        action="store_true",
+        help="with --verify or --cancel: remove replication throttles, whoever set them",
     )
 
 
@@ -190,6 +239,12 @@ def _check_where(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         parser.error("--command-config and --execute need --bootstrap-servers")
     if options.placements is None and options.brokers is not None:
         parser.error("--brokers goes with --placements: a running cluster knows its own")
+
+
+def _check_describe(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    _check_where(parser, options)
+    if options.check and options.bootstrap_servers is None:
+        parser.error("--check needs --bootstrap-servers: files do not say what is up")
 
 
 def _check_create(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -213,10 +268,18 @@ def _check_reassign(parser: argparse.ArgumentParser, options: argparse.Namespace
     planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
     if options.file is not None and (planned or options.topics):
         parser.error("--file says what is to be where: leave out topics and the options of planning")
-    if options.cancel and (planned or options.file or options.execute or options.output or options.rollback):
-        parser.error("--cancel goes with topics only")
-    if options.cancel and options.bootstrap_servers is None:
-        parser.error("--cancel needs --bootstrap-servers")
+    moves = planned or options.file or options.execute or options.output or options.rollback
+    for name in ("cancel", "verify"):
+        if getattr(options, name) and (moves or options.throttle):
+            parser.error(f"--{name} goes with topics only")
+        if getattr(options, name) and options.bootstrap_servers is None:
+            parser.error(f"--{name} needs --bootstrap-servers")
+    if options.cancel and options.verify:
+        parser.error("say --cancel or --verify, one of them")
+    if options.remove_throttles and not (options.cancel or options.verify):
+        parser.error("--remove-throttles goes with --verify or --cancel")
+    if options.throttle is not None and options.no_throttle:
+        parser.error("say --throttle or --no-throttle, one of them")
 
 
 def _ids(text: str) -> list[int]:

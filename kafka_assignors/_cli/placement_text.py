@@ -1,24 +1,37 @@
 """How placements, what is inferred of them, and moves look on a terminal."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, table
-from kafka_assignors._common.words import first_of
+from kafka_assignors._common.words import first_of, size
 from kafka_assignors.placement._inference.infer import Fit, Inference, Step
 
 if TYPE_CHECKING:
+    from kafka_assignors.placement._cluster.health import Health
+    from kafka_assignors.placement._cluster.throttle import Throttles
     from kafka_assignors.placement._placement import Placement
     from kafka_assignors.placement._planning.moves import Move, MovePlan, Moves
+    from kafka_assignors.placement._planning.volume import Volume
     from kafka_assignors.placement._quality import Quality
 
 SHOWN: Final = 40
 """Up to how many partitions, or moves, are listed without being asked for."""
 
-_NAMED: Final = 5  # partitions in one line
+_NAMED: Final = 3  # partitions in one line
 _SURE: Final = 1e-3
-_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_KIBI: Final = 1024
+_MOST_IDS: Final = 10
+_KINDS: Final = {
+    "offline": "offline (no leader)",
+    "under_replicated": "under-replicated",
+    "under_min_isr": "under min.insync.replicas",
+    "led_by_others": "not led by the preferred leader",
+    "reassigned": "being reassigned",
+}
+_WHY_DOWN: Final = {
+    "fenced": ": it has died, has been stopped, or is still starting",
+    "gone": ": the cluster does not know it",
+}
 
 
 def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:
@@ -28,8 +41,8 @@ def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:
             yield f"{topic}-{partition}: {_ids(replicas)}"
 
 
-def quality_lines(quality: "Quality") -> Iterator[str]:
-    """How good placements are."""
+def quality_lines(quality: "Quality", states: Mapping[int, str] = {}) -> Iterator[str]:
+    """How good placements are; with the states of the brokers, where they are known."""
     yield (
         f"{count(quality.partitions, 'partition')}, {count(quality.replicas, 'replica')} on "
         f"{count(sum(load.known for load in quality.brokers), 'broker')}: replicas differ by "
@@ -37,7 +50,14 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
     )
     yield ""
     racked, sized = bool(quality.racks), any(load.size for load in quality.brokers)
-    head = ["broker", *(["rack"] if racked else []), "replicas", "leaders", *(["size"] if sized else [])]
+    head = [
+        "broker",
+        *(["rack"] if racked else []),
+        *(["state"] if states else []),
+        "replicas",
+        "leaders",
+        *(["size"] if sized else []),
+    ]
     yield from table(
         [
             head,
@@ -45,6 +65,7 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
                 [
                     str(load.broker),
                     *([load.rack or "-"] if racked else []),
+                    *([states[load.broker]] if states else []),
                     str(load.replicas),
                     str(load.leaders),
                     *([size(load.size)] if sized else []),
@@ -55,7 +76,7 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
     )
     for load in quality.brokers:
         if not load.known:
-            yield f"broker {load.broker} is not up"
+            yield f"broker {load.broker} is not up{_WHY_DOWN.get(states.get(load.broker, ''), '')}"
     if not racked:
         return
     yield ""
@@ -79,8 +100,29 @@ def quality_lines(quality: "Quality") -> Iterator[str]:
         yield f"{count(partitions, 'partition')} on {count(racks, 'rack')}"
     for rack in quality.racks:
         if rack.offline:
-            names = [f"{topic}-{partition}" for topic, partition in rack.offline]
-            yield f"only on {rack.rack}: {first_of(names, _NAMED)}"
+            yield f"only on {rack.rack}: {named(rack.offline)}"
+
+
+def health_lines(health: "Health") -> Iterator[str]:
+    """How brokers and partitions of a running cluster are."""
+    for broker, why in health.silent.items():
+        yield f"broker {broker} does not answer: {why}"
+    rows = [
+        [_KINDS[kind], str(len(partitions)), named(partitions)]
+        for kind, partitions in health.partitions.items()
+    ]
+    yield from table([["partitions", "", ""], *rows], left=(0, 2))
+
+
+def are(brokers: Collection[int]) -> str:
+    """Some brokers and the verb: "broker 3 is", "brokers 3, 4 are"."""
+    ids = first_of(sorted(brokers), _MOST_IDS)
+    return f"broker {ids} is" if len(brokers) == 1 else f"brokers {ids} are"
+
+
+def named(partitions: Sequence[tuple[str, int]]) -> str:
+    """The first of some partitions, and how many more there are."""
+    return first_of([f"{topic}-{partition}" for topic, partition in partitions], _NAMED)
 
 
 def inference_lines(topic: str, found: Inference) -> Iterator[str]:
@@ -153,12 +195,55 @@ def move_lines(plan: "Moves", proved: "MovePlan | None") -> Iterator[str]:
     yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}{leader_best}"
 
 
-def size(number: int) -> str:
-    """Bytes for people."""
-    value, unit = float(number), 0
-    while value >= _KIBI and unit < len(_UNITS) - 1:
-        value, unit = value / _KIBI, unit + 1
-    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{number} B"
+def fenced_lines(plan: "Moves", fenced: Collection[int]) -> Iterator[str]:
+    """What a plan has to do with fenced brokers."""
+    for broker in sorted(fenced):
+        gets = sum(move.target == broker for move in plan.moves)
+        gives = sum(move.source == broker for move in plan.moves)
+        if gets:
+            yield f"broker {broker} is fenced and would get {count(gets, 'replica')}:"
+            yield "  start it, or --execute with --allow-fenced"
+        elif gives:
+            yield f"broker {broker} is fenced and would lose {count(gives, 'replica')}:"
+            yield "  if it comes back, start it first, or say --allow-fenced"
+
+
+def throttle_lines(throttles: "Throttles") -> Iterator[str]:
+    """Which replication quotas there are."""
+    for broker, rates in throttles.rates.items():
+        for name, rate in rates.items():
+            yield f"broker {broker} has {name}={rate}"
+    for topic, lists in throttles.replicas.items():
+        for name, entries in lists.items():
+            if entries:
+                yield f"topic {topic} has {name}={first_of(entries, _NAMED, ',')}"
+
+
+def volume_lines(volume: "Volume", rate: int | None, *, unsaid: bool) -> Iterator[str]:
+    """How long copying takes at this rate; without one, whether that has to be said.
+
+    Args:
+        volume: What is copied.
+        rate: Bytes per second of a broker, each way.
+        unsaid: Whether so much must not be copied before somebody has said how fast.
+    """
+    if rate is not None and volume.total:
+        broker, does, most = volume.most
+        yield (
+            f"at {size(rate)}/s about {duration(volume.seconds(rate))}:"
+            f" broker {broker} {does} {size(most)}, the most"
+        )
+    elif unsaid:
+        yield f"so much needs --throttle or --no-throttle: {size(volume.total)}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people."""
+    whole = max(1, round(seconds))
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if whole >= 2 * length:
+            return f"{whole / length:.0f} {unit}"
+    return f"{whole} s"
 
 
 def _ids(brokers: Iterable[int]) -> str:

@@ -70,14 +70,20 @@ class Admin:
         """
         return request(self._client)
 
-    def ask(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
+    def ask(
+        self, request: Callable[[KafkaAdminClient], _Answer], *, patience: float = _PATIENCE_SECONDS
+    ) -> _Answer:
         """Send what may be sent twice; again, and to others, while brokers come and go.
+
+        Args:
+            request: Sends it.
+            patience: For how many seconds to try again; less for what only one broker can answer.
 
         Raises:
             ClusterError: No broker answers any more.
             KafkaError: The cluster does not do it.
         """
-        deadline = Deadline(_PATIENCE_SECONDS)
+        deadline = Deadline(patience)
         while True:
             try:
                 return request(self._client)
@@ -86,8 +92,16 @@ class Admin:
                 if not passing or deadline.passed:
                     raise
             time.sleep(LOOK_SECONDS)
-            self._client.close()
-            self._client = self._connect()
+            self.reconnect()
+
+    def reconnect(self) -> None:
+        """Begin anew: after Ctrl-C in the midst of a request.
+
+        Raises:
+            ClusterError: No broker answers.
+        """
+        before, self._client = self._client, self._connect()
+        before.close()
 
     def _connect(self) -> KafkaAdminClient:
         try:

@@ -24,7 +24,7 @@ def read_command_config(path: Path) -> dict[str, Any]:
     """Settings of kafka-python's clients from a properties file.
 
     Args:
-        path: The file: `name=value` lines; `#` and `!` begin comments.
+        path: The file, by the rules of Java's properties.
 
     Raises:
         CommandConfigError: A property is not known or cannot be used from Python, or the file cannot be read.
@@ -45,10 +45,11 @@ def parse_command_config(text: str) -> dict[str, Any]:
     try:
         properties = parse_properties(text)
     except ValueError as error:
-        raise CommandConfigError(f"these are no properties: {error}") from error
+        raise CommandConfigError(f"cannot read the properties: {error}") from error
     settings: dict[str, Any] = {}
     for name, value in properties.items():
-        settings |= _setting(name, value)
+        # As Kafka does, but for passwords.
+        settings |= _setting(name, value if name in _AS_IT_IS else value.strip())
     return settings
 
 
@@ -59,7 +60,12 @@ def _setting(name: str, value: str) -> dict[str, Any]:
 
 
 def _text(setting: str) -> Callable[[str, str], dict[str, Any]]:
-    return lambda _name, value: {setting: value}
+    def read(name: str, value: str) -> dict[str, Any]:
+        if not value:
+            raise CommandConfigError(f"{name} has no value")
+        return {setting: value}
+
+    return read
 
 
 def _number(setting: str) -> Callable[[str, str], dict[str, Any]]:
@@ -108,6 +114,8 @@ def _identification(name: str, value: str) -> dict[str, Any]:
         raise CommandConfigError(f"{name} is {value!r}, not https, none or empty")
     return {"ssl_check_hostname": value == "https"}
 
+
+_AS_IT_IS: Final = frozenset({"sasl.password", "ssl.key.password"})
 
 _KNOWN: Final[Mapping[str, Callable[[str, str], dict[str, Any]]]] = {
     "client.id": _text("client_id"),

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import re
-
 
 def parse_properties(text: str) -> dict[str, str]:
-    """The values by name; `#` and `!` begin comments, a backslash at a line's end joins the next to it.
+    r"""The values by name, by the rules of Java's `Properties.load`.
+
+    `#` and `!` begin comments, `=`, `:` and blanks end a name, a backslash at a line's end joins the next to
+    it. Elsewhere a backslash escapes what follows: one that is meant, as in a password, is written twice.
+    Blanks at a line's end belong to the value.
 
     Raises:
-        ValueError: A line is something else; the message has its number. The line can be a secret.
+        ValueError: There is a `\u` without four hexadecimal digits, or javaproperties is not installed.
+            Values can be secrets: none is in the message.
     """
-    found: dict[str, str] = {}
-    for number, line in enumerate(re.sub(r"\\\r?\n[ \t]*", "", text).splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped[0] in "#!":
-            continue
-        name, separator, value = stripped.partition("=")
-        if not separator:
-            raise ValueError(f"line {number} is not name=value")
-        found[name.strip()] = value.strip()
+    try:
+        import javaproperties  # noqa: PLC0415 - an extra, for those who have such a file
+    except ModuleNotFoundError as error:
+        install = "pip install 'kafka-assignors[cli]'"
+        raise ValueError(f"that needs javaproperties ({error}): {install}") from error
+    try:
+        found: dict[str, str] = javaproperties.loads(text)
+    except javaproperties.InvalidUEscapeError as error:
+        raise ValueError(r"a \u without four digits: write a backslash that is meant twice") from error
     return found

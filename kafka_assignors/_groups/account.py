@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._wire.user_data import Layout
 
@@ -76,7 +77,11 @@ class GroupAccount:
         members: Its members, in the order of their client ids.
         loads: Member id -> how many partitions it has.
         best_loads: The loads of the best balance that the subscriptions allow, in ascending order.
-        would_move: What would move if the group rebalanced now, by its own strategy.
+        would_move: What would move if the group rebalanced now, by its own strategy and the client that is
+            taken to lead it; nothing if that is not known.
+        leader_client: That client; None if there is no telling.
+        predictions: The same by each client that could lead, of strategies in which clients differ; None
+            where it is not known.
         record_bytes: The size of its record.
         record_limit: How large that may be.
     """
@@ -89,6 +94,8 @@ class GroupAccount:
     loads: Mapping[str, int]
     best_loads: tuple[int, ...]
     would_move: tuple[PlannedMove, ...]
+    leader_client: Client | None
+    predictions: Mapping[Client, tuple[PlannedMove, ...] | None]
     record_bytes: int
     record_limit: int
 

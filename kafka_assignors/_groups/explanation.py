@@ -6,11 +6,12 @@ All is worked out from the record that its coordinator keeps of it, and from wha
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._groups.account import GroupAccount, MemberAccount, PlannedMove
 from kafka_assignors._groups.best import best_plan
+from kafka_assignors._groups.prediction import CLIENTS, Joined, guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.claims_of import claims_of
@@ -26,17 +27,24 @@ from kafka_assignors._wire.offsets_topic import (
 )
 from kafka_assignors._wire.user_data import layout_of
 from kafka_assignors.assignors._membership import by_topic
-from kafka_assignors.planners import plan_range, plan_round_robin
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors._model.plan import Plan
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 RECORD_LIMIT: Final = 1_048_588
 """`max.message.bytes` of `__consumer_offsets` unless somebody changed it."""
+
+
+STICKY: Final = frozenset({"sticky", "cooperative-sticky"})
+"""The strategies that go by what members had."""
+
+CONSUMERS: Final = "consumer"
+"""The protocol type of groups whose members are consumers; others may send each other anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +67,9 @@ def explain(
     *,
     committed: Collection[str] = (),
     record_limit: int = RECORD_LIMIT,
+    leader_client: Client | None = None,
 ) -> Explanation:
-    """Explain a group of the classic protocol.
+    """Explain a group of the classic protocol; of one of no consumers, who is in it.
 
     Args:
         group_id: Its id.
@@ -68,12 +77,21 @@ def explain(
         topics: The partition ids of each topic that exists.
         committed: The topics of which it has committed offsets.
         record_limit: How large its record may be.
+        leader_client: The client that leads it; None to guess.
     """
-    names = _names(value.members)
+    names = member_names(
+        (member.member_id, member.group_instance_id, member.client_id, member.client_host)
+        for member in value.members
+    )
     accounts = [_account(member, names[member.member_id], value) for member in value.members]
     accounts.sort(key=lambda account: (account.client_id, account.member_id))
-    group = _group(accounts, topics, value.generation)
+    group = group_now(accounts, topics, value.generation)
     best = best_plan(group)
+    consumers = value.protocol_type == CONSUMERS
+    client = leader_client or (guess_client(value) if consumers else None)
+    predictions = _predictions(value, accounts, topics)
+    taken = predictions.get(client or "java")
+    would_move = _moves(group, best) if value.protocol in STICKY else taken or ()
     size = batch_size(group_metadata_key(group_id), encode_group_metadata(value))
     group_account = GroupAccount(
         group_id=group_id,
@@ -83,22 +101,25 @@ def explain(
         members=tuple(accounts),
         loads={account.member_id: len(account.assignment) for account in accounts},
         best_loads=tuple(sorted(int(load) for load in best.loads)),
-        would_move=_moves(group, _own_plan(value.protocol, group, best)),
+        would_move=would_move,
+        leader_client=client,
+        predictions=predictions,
         record_bytes=size,
         record_limit=record_limit,
     )
-    return Explanation(account=group_account, problems=find_problems(group_account, topics, committed))
+    problems = find_problems(group_account, topics, committed) if consumers else ()
+    return Explanation(account=group_account, problems=problems)
 
 
-def _names(members: Sequence[MemberMetadata]) -> dict[str, str]:
-    """The shortest name of each member that is nobody else's."""
+def member_names(members: Iterable[tuple[str, str | None, str, str]]) -> dict[str, str]:
+    """By member id, the shortest name of each member that is nobody else's.
+
+    Args:
+        members: The id, instance id, client id and host of each.
+    """
     choices = {
-        member.member_id: (
-            member.group_instance_id or member.client_id,
-            f"{member.client_id}{member.client_host}",
-            member.member_id,
-        )
-        for member in members
+        member_id: (instance_id or client_id, f"{client_id}{host}", member_id)
+        for member_id, instance_id, client_id, host in members
     }
     counts = Counter(name for names in choices.values() for name in names)
     return {
@@ -109,13 +130,15 @@ def _names(members: Sequence[MemberMetadata]) -> dict[str, str]:
 
 def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> MemberAccount:
     subscription = assigned = layout = unreadable = None
+    if value.protocol_type != CONSUMERS:
+        member = replace(member, subscription=b"", assignment=b"")
     try:
         subscription = decode_subscription(member.subscription)
         decode_prior_assignment(value.protocol, subscription.user_data)  # fails if that cannot be read
         if value.protocol == "sticky" and subscription.user_data:
             layout = layout_of(subscription.user_data)
     except RecordError as error:
-        unreadable = str(error)
+        unreadable = str(error) if value.protocol_type == CONSUMERS else None
     try:
         assigned = decode_assignment(member.assignment)
     except RecordError as error:
@@ -142,7 +165,7 @@ def _account(member: MemberMetadata, name: str, value: GroupMetadataValue) -> Me
     )
 
 
-def _group(
+def group_now(
     accounts: Sequence[MemberAccount], topics: Mapping[str, Collection[int]], generation: int
 ) -> Group:
     """The group as a leader would see it if all joined again now."""
@@ -162,30 +185,50 @@ def _group(
     )
 
 
-def _own_plan(strategy: str | None, group: Group, best: Plan) -> Plan | None:
-    """What the group's own strategy would plan; None of one that is not known."""
-    if strategy in {"sticky", "cooperative-sticky"}:
-        return best
-    if strategy == "range":
-        return plan_range(group)
-    return plan_round_robin(group) if strategy == "roundrobin" else None
+def _predictions(
+    value: GroupMetadataValue, accounts: Sequence[MemberAccount], topics: Mapping[str, Collection[int]]
+) -> dict[Client, tuple[PlannedMove, ...] | None]:
+    """What would move by each client that could lead; nothing of strategies in which they do not differ."""
+    if value.protocol not in {"range", "roundrobin"}:
+        return {}
+    by_id = {account.member_id: account for account in accounts}
+    members = [
+        Joined(member.member_id, member.group_instance_id, by_id[member.member_id].topics)
+        for member in value.members
+    ]
+    before = {one: account.member_id for account in accounts for one in account.assignment}
+    found: dict[Client, tuple[PlannedMove, ...] | None] = {}
+    for client in CLIENTS:
+        owners = predict(value.protocol, members, topics, client)
+        found[client] = None if owners is None else _moved(before, owners)
+    return found
 
 
-def _moves(group: Group, plan: Plan | None) -> tuple[PlannedMove, ...]:
-    if plan is None:
-        return ()
+def _moves(group: Group, plan: Plan) -> tuple[PlannedMove, ...]:
     before = {
         (topic, partition): member.member_id
         for member in group.members
         for topic, ids in member.claims.items()
         for partition in ids
     }
+    return _moved(
+        before,
+        {
+            (topic, partition): member
+            for member, assigned in plan.assignments().items()
+            for topic, ids in assigned.items()
+            for partition in ids
+        },
+    )
+
+
+def _moved(
+    before: Mapping[tuple[str, int], str], owners: Mapping[tuple[str, int], str]
+) -> tuple[PlannedMove, ...]:
     return tuple(
-        PlannedMove(topic=topic, partition=partition, source=before.get((topic, partition)), target=member)
-        for member, assigned in plan.assignments().items()
-        for topic, ids in sorted(assigned.items())
-        for partition in sorted(ids)
-        if before.get((topic, partition)) != member
+        PlannedMove(topic=one[0], partition=one[1], source=before.get(one), target=member)
+        for one, member in sorted(owners.items())
+        if before.get(one) != member
     )
 
 

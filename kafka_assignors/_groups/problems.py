@@ -10,9 +10,10 @@ from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.snapshots import EAGER_STRATEGIES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.account import GroupAccount
+    from kafka_assignors._groups.lag import GroupLag
 
 Kind = Literal[
     "nothing to do",
@@ -28,10 +29,21 @@ Kind = Literal[
     "record size",
     "uneven",
     "eager",
+    "rebalancing",
+    "behind",
+    "offsets",
+    "no commit",
+    "lag",
+    "not described",
 ]
 """What can be wrong."""
 
-_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
+SHARED: Final = frozenset({"broadcast", "share"})
+"""Strategies, and types of groups, that give a partition to several members."""
+
+ORDER: Final[Mapping[str, int]] = {"error": 0, "warning": 1, "note": 2}
+"""Severities, the worst first."""
+
 _NEAR: Final = 0.7  # of the limit of a record
 _MANY: Final = 3  # members, from which on eager rebalances are worth a word
 _NAMED: Final = 5
@@ -77,7 +89,36 @@ def find_problems(
         *_about_timeouts(found),
         *_about_record(found),
     ]
-    return tuple(sorted(problems, key=lambda problem: _ORDER[problem.severity]))
+    return in_order(problems)
+
+
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems, the worst first."""
+    return tuple(sorted(problems, key=lambda problem: ORDER[problem.severity]))
+
+
+def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
+    """What is wrong with what a group has committed.
+
+    Args:
+        lag: How far it is behind.
+        members: Whether it has members.
+    """
+    if beyond := [f"{one.topic}-{one.partition}" for one in lag.partitions if one.beyond]:
+        yield Problem(
+            kind="offsets",
+            severity="warning",
+            text=f"the group has committed offsets beyond the end of {_some(beyond)}",
+            advice="the topic was made anew, or lost records: consumers go where auto.offset.reset says, and"
+            " lag is not known until they have committed again",
+        )
+    if members and (uncommitted := [f"{one.topic}-{one.partition}" for one in lag.uncommitted]):
+        yield Problem(
+            kind="no commit",
+            severity="note",
+            text=f"the group has no commit of {_some(uncommitted)}, where there are records",
+            advice="a new owner of such a partition begins where auto.offset.reset says",
+        )
 
 
 def _about_bytes(found: GroupAccount) -> Iterator[Problem]:
@@ -114,7 +155,7 @@ def _about_partitions(
             text=f"nobody has {_some([f'{topic}-{partition}' for topic, partition in free])}",
             advice="in a rebalance that passes; else the strategy left it out: see who subscribes to it",
         )
-    if found.strategy != "broadcast" and (twice := sorted(one for one, count in owners.items() if count > 1)):
+    if found.strategy not in SHARED and (twice := sorted(one for one, count in owners.items() if count > 1)):
         yield Problem(
             kind="two owners",
             severity="error",
@@ -142,7 +183,7 @@ def _about_members(found: GroupAccount) -> Iterator[Problem]:
             if few
             else "see what it subscribes to; range gives nothing to the last members of small topics",
         )
-    if found.strategy != "broadcast" and found.imbalance > found.best_imbalance:
+    if found.strategy not in SHARED and found.imbalance > found.best_imbalance:
         yield Problem(
             kind="uneven",
             severity="note",
@@ -218,7 +259,7 @@ def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
         if 0 < account.rebalance_timeout_ms < account.session_timeout_ms
     )
     least = _HEARTBEATS * _HEARTBEAT_MS
-    if short := [account.name for account in found.members if account.session_timeout_ms < least]:
+    if short := [account.name for account in found.members if 0 <= account.session_timeout_ms < least]:
         yield Problem(
             kind="timeouts",
             severity="warning",
@@ -231,7 +272,7 @@ def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
     if hasty := [
         account.name
         for account in found.members
-        if account.instance_id is not None and account.session_timeout_ms <= _SHORT_MS
+        if account.instance_id is not None and 0 <= account.session_timeout_ms <= _SHORT_MS
     ]:
         yield Problem(
             kind="timeouts",

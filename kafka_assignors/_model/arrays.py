@@ -74,6 +74,11 @@ def all_same(value: int, size: int) -> IntArray:
     return np.broadcast_to(np.int64(value), size)
 
 
+def added(numbers: IntArray, to: IntArray) -> IntArray:
+    """The sums; if all numbers are 0 by `all_same`, these are what is added to, not a copy."""
+    return to if numbers.strides == (0,) and numbers.size and not numbers[0] else to + numbers
+
+
 def chosen_of(numbers: IntArray, chosen: IntArray) -> IntArray:
     """Some of the numbers; of `all_same` again in the memory of one."""
     if numbers.size and numbers.strides == (0,):
@@ -85,6 +90,18 @@ def ranges(first: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
     """The integers of ranges one after another, and for each of them the number of its range."""
     number = np.repeat(np.arange(first.size), counts)
     return np.arange(number.size) + (first - (np.cumsum(counts) - counts))[number], number
+
+
+def find_in_runs(ascending: IntArray, first: IntArray, end: IntArray, wanted: IntArray) -> IntArray:
+    """The place of each wanted number, or of the first larger one, in a run of its own: first..end - 1.
+
+    All are bisected at once, where a search in the whole of millions would need a key of each.
+    """
+    while (is_open := first < end).any():
+        middle = (first + end) // 2
+        is_below = is_open & (ascending[np.minimum(middle, ascending.size - 1)] < wanted)
+        first, end = np.where(is_below, middle + 1, first), np.where(is_below, end, middle)
+    return first
 
 
 def before_in_run(runs: IntArray, amounts: IntArray) -> IntArray:

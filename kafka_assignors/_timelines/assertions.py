@@ -25,6 +25,8 @@ from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors._timelines.rebalances import Rebalance
 from kafka_assignors._timelines.records import find_longest_silence
 
+__tracebackhide__ = True
+
 PauseMeasure = Literal["ownership", "records"]
 """A pause of a partition is a time without an owner, or one without records."""
 
@@ -60,7 +62,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: They are not, or there is no such generation.
         """
-        __tracebackhide__ = True
         rebalance = _generation(self, at)
         # A static member that restarts in a generation is in it once.
         holdings = {self.identity[name]: each for name, each in rebalance.assignments.items()}
@@ -110,7 +111,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One moved more.
         """
-        __tracebackhide__ = True
         settled = find_settled(self.rebalances, self.events, self.identity, weights)
         wrong = [one for one in settled if one.generations[-1] > after and len(one.moves) > one.least]
         if not wrong:
@@ -145,7 +145,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One had.
         """
-        __tracebackhide__ = True
         if reading == "callback":
             overlaps = self.overlaps("callback")
             headline = "two members' applications had the same partitions at once"
@@ -198,7 +197,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One did.
         """
-        __tracebackhide__ = True
         pauses = _without_owner if by == "ownership" else _without_records
         long = [
             (end - start, start, partition)
@@ -238,7 +236,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: Some were lost; the message counts them, and says who polled and committed them.
         """
-        __tracebackhide__ = True
         missing = self.missing(produced)
         if not missing:
             return
@@ -267,7 +264,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: Some did; the message counts them, and names who had not committed them.
         """
-        __tracebackhide__ = True
         duplicates = self.duplicates()
         if duplicates:
             word, counts = self._handled
@@ -301,7 +297,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: Something was still held. Or nothing was ever held, so there is nothing to judge.
         """
-        __tracebackhide__ = True
         holdings = [one for one in self.of(Holding) if what in (None, one.what)]
         if not holdings:
             raise AssertionError(
@@ -336,7 +331,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: Something is wrong; the message shows the timeline, too.
         """
-        __tracebackhide__ = True
         faults = [*holds(self)]
         if faults:
             partitions = {one.partition for one in self.ownership()}
@@ -352,7 +346,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One did.
         """
-        __tracebackhide__ = True
         raised = [
             (one.time, one.member, f"its {one.callback} raised", one.error)
             for one in self.of(ListenerReturned)
@@ -384,7 +377,6 @@ class TimelineAssertions(TimelineFacts):
         Raises:
             AssertionError: One did.
         """
-        __tracebackhide__ = True
         newer = [one for one in self.rebalances if one.generation > after]
         if newer:
             older = [one.end for one in self.rebalances if one.generation <= after]
@@ -404,7 +396,6 @@ class TimelineAssertions(TimelineFacts):
 
 
 def _generation(timeline: TimelineFacts, number: int | None) -> Rebalance:
-    __tracebackhide__ = True
     if not timeline.rebalances:
         raise AssertionError("no member was ever assigned anything: wait until the group is stable")
     if number is None:
@@ -467,7 +458,6 @@ def _fail(
     until: float,
     partitions: Iterable[TopicPartition],
 ) -> Never:
-    __tracebackhide__ = True  # pytest shows the caller's line, and the message
     shown = [f"  {fault}" for fault in faults[:_FAULTS_SHOWN]]
     if len(faults) > _FAULTS_SHOWN:
         shown.append(f"  … and {len(faults) - _FAULTS_SHOWN} more")

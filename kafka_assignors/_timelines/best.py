@@ -13,6 +13,8 @@ from kafka_assignors._timelines.events import AssignmentReceived, Event, Lost, S
 from kafka_assignors._timelines.rebalances import Holdings, Move, Rebalance
 from kafka_assignors.assignors._membership import by_topic
 
+__tracebackhide__ = True
+
 Weights = Mapping[str, int]
 """What each member can take on beside the others; 1 for those that are not named."""
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
     from kafka_assignors._timelines.ownership import Reading
 
+__tracebackhide__ = True
+
 LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
 """Members have these in the order of joining; those beyond share `OTHERS`."""
 

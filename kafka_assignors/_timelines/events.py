@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Final
 
 from kafka import TopicPartition
 
+__tracebackhide__ = True
+
 NO_GENERATION: Final = -1
 
 _NOT_SHOWN: Final = frozenset(

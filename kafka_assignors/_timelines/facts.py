@@ -39,6 +39,8 @@ from kafka_assignors._timelines.records import (
     runs_of,
 )
 
+__tracebackhide__ = True
+
 Kind = TypeVar("Kind", bound=Happened)
 
 

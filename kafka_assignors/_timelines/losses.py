@@ -9,6 +9,7 @@ from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import (
     Assigned,
+    AssignmentReceived,
     Closed,
     CommitFailed,
     Committed,
@@ -23,6 +24,8 @@ from kafka_assignors._timelines.records import find_deliveries, merged
 
 if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
+
+__tracebackhide__ = True
 
 _RANGES_SHOWN: Final = 10
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
@@ -106,6 +109,37 @@ def left_undone(timeline: "TimelineFacts", member: str) -> Mapping[TopicPartitio
     return found
 
 
+Record = tuple[TopicPartition, int]
+"""A partition and an offset in it."""
+
+
+def ended_in_turn(
+    timeline: "TimelineFacts", ended: Sequence[str]
+) -> Mapping[Record, list[tuple[float, str]]]:
+    """Records at which several members ended by themselves, one after the other: when, and who.
+
+    Args:
+        timeline: What happened.
+        ended: The members that ended by themselves.
+    """
+    at: dict[Record, list[tuple[float, str]]] = defaultdict(list)
+    for member in ended:
+        time = min((one.time for one in timeline.of(Exited, member=member)), default=timeline.end)
+        for record in left_undone(timeline, member).items():
+            at[record].append((time, member))
+    return {record: sorted(deaths) for record, deaths in sorted(at.items()) if len(deaths) > 1}
+
+
+def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
+    """Whether a record at which members ended has not been processed since: whoever gets it may end, too."""
+    suspects = {record for member in ended for record in left_undone(timeline, member).items()}
+    done = timeline.handled
+    return any(
+        not any(one.first <= offset <= one.last for one in done.get(partition, ()))
+        for partition, offset in suspects
+    )
+
+
 class _Again(NamedTuple):
     """Records of one member that another got again, or itself; first at `time`."""
 
@@ -134,6 +168,17 @@ def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Aga
     at = f"{time - timeline.begin:.3f} s"
     if before == now:
         return f"{now} {done} {_these(offsets)} twice, again at {at}"
+    polled = [
+        one.time
+        for one in timeline.deliveries.get(partition, ())
+        if one.member == now and one.first <= offsets[0] <= one.last and one.time <= time
+    ]
+    had = [one for one in timeline.handled[partition] if one.member == before]
+    if polled and any(one.first <= offsets[0] <= one.last and one.time > polled[-1] for one in had):
+        return (
+            f"{now}, which had polled {_these(offsets)} at {polled[-1] - timeline.begin:.3f} s, processed"
+            f" them at {at}, when {before} had {done} them"
+        )
     commits = [one for one in _commits(timeline, partition) if one.time <= time]
     last = commits[-1].positions[partition] if commits else None
     if last is None:
@@ -143,10 +188,31 @@ def _described(timeline: "TimelineFacts", partition: TopicPartition, again: _Aga
     else:
         what = f"and had not committed them (the last commit was {last}, by {commits[-1].member})"
     said = f"{before} had {done} {_these(offsets)} {what} when {now} got them at {at}"
-    for failed in reversed(timeline.of(CommitFailed, member=before)):
-        if failed.time <= time and (not failed.positions or partition in failed.positions):
-            return f"{said}; its commit at {failed.time - timeline.begin:.3f} s failed: {failed.text}"
-    return said
+    failed = _failed_commit(timeline, partition, before, time)
+    return f"{said}; {failed}" if failed else said
+
+
+def _failed_commit(timeline: "TimelineFacts", partition: TopicPartition, member: str, time: float) -> str:
+    """Why a member had not committed when another got its records: its last commit until then, or the next.
+
+    The next, because one that was frozen or worked too long commits when others have its partitions.
+    """
+    failed = [
+        one
+        for one in timeline.of(CommitFailed, member=member)
+        if not one.positions or partition in one.positions
+    ]
+    if not failed:
+        return ""
+    one = next((one for one in reversed(failed) if one.time <= time), failed[0])
+    said = f"its commit at {one.time - timeline.begin:.3f} s"
+    received = [had for had in timeline.of(AssignmentReceived, member=member) if had.time <= one.time]
+    if not received:
+        return f"{said} failed: {one.text}"
+    generation = received[-1].generation
+    newer = [had for had in timeline.rebalances if had.generation > generation and had.end <= one.time]
+    group = f"; the group was in generation {newer[-1].generation} by then" if newer else ""
+    return f"{said}, as of generation {generation}, failed: {one.text}{group}"
 
 
 def _commits(timeline: "TimelineFacts", partition: TopicPartition) -> list[Committed]:

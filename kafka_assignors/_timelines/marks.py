@@ -6,6 +6,8 @@ from typing import Final, NamedTuple
 
 from kafka_assignors._timelines.events import Closed, Crashed, Event, Exited, Subscribed
 
+__tracebackhide__ = True
+
 
 class Sign(NamedTuple):
     """How a kind of mark is written: a letter in text, what one member does and what several do."""

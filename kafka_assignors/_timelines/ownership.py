@@ -26,6 +26,8 @@ from kafka_assignors._timelines.events import (
     Revoked,
 )
 
+__tracebackhide__ = True
+
 Reading = Literal["callback", "generation"]
 
 

@@ -28,6 +28,8 @@ from kafka_assignors._timelines.events import (
 if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
 
+__tracebackhide__ = True
+
 _SHARE: Final = 0.1
 """Of a pause: what took less of it is no cause worth naming."""
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
     from kafka_assignors._timelines.ownership import Reading
 
+__tracebackhide__ = True
+
 COLOURS: Final = (
     *("#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#a96b59"),
     *("#e76300", "#b9ac70", "#92dadd", "#717581", "#94a4a2"),

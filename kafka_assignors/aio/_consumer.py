@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +12,7 @@ from aiokafka.errors import IllegalStateError
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, Coordinator, revoked_meanwhile
-from kafka_assignors.aio._partitions import GONE, LastingState
+from kafka_assignors.aio._partitions import GONE, LastingState, State
 from kafka_assignors.aio._strategies import Strategy, strategies
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 
@@ -55,13 +56,16 @@ class CooperativeConsumer(AIOKafkaConsumer):
         chosen = _chosen(partition_assignment_strategy)
         super().__init__(partition_assignment_strategy=chosen, **settings)
         self._cooperative = self._group_id is not None and all(map(_is_cooperative, chosen))
-        if self._cooperative:
-            self._subscription = LastingState()
+        self._subscription = LastingState() if self._cooperative else State()
         if topics:
             self.subscribe(list(topics))
 
     async def __aenter__(self) -> Self:
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:  # nobody else stops it
+            await self.stop()
+            raise
         return self
 
     async def start(self) -> None:
@@ -78,20 +82,25 @@ class CooperativeConsumer(AIOKafkaConsumer):
         return Coordinator(client, subscription, **settings)
 
     async def getone(self, *partitions: TopicPartition) -> Any:
-        """As AIOKafkaConsumer's."""
-        self._look()
-        return await super().getone(*partitions)
+        """As AIOKafkaConsumer's, which waits for ever for a partition that is taken away.
 
-    async def getmany(
-        self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
-    ) -> Any:
-        """As AIOKafkaConsumer's."""
-        self._look()
-        return await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
-
-    def _look(self) -> None:
-        if isinstance(self._coordinator, CooperativeCoordinator):
-            self._coordinator.look()
+        Raises:
+            IllegalStateError: One of the partitions is not assigned, or not any more.
+        """
+        if not partitions:
+            return await super().getone()
+        getting = asyncio.ensure_future(super().getone(*partitions))
+        try:
+            while not getting.done():
+                if gone := [one for one in partitions if not self._subscription.is_assigned(one)]:
+                    raise IllegalStateError(f"Partitions {gone} are not assigned")
+                with self._subscription.changes() as changed:
+                    await asyncio.wait([getting, *changed], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not getting.done():
+                getting.cancel()
+                await asyncio.wait([getting])
+        return getting.result()
 
     async def position(self, partition: TopicPartition) -> Any:
         """As AIOKafkaConsumer's."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -12,17 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import errors
 from aiokafka.consumer.group_coordinator import GroupCoordinator
-from aiokafka.coordinator.protocol import ConsumerProtocol
-from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
+from aiokafka.coordinator.protocol import ConsumerProtocol, ConsumerProtocolMemberAssignment
+from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
+from kafka_assignors.aio._partitions import LastingAssignment
 from kafka_assignors.aio._strategies import lead
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
-    from kafka_assignors.aio._partitions import LastingAssignment, LastingState
+    from kafka_assignors.aio._partitions import LastingState
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +35,11 @@ A broker answers a connection in order. A commit behind a JoinGroup would wait u
 refused then, and have the consumer join once more (librdkafka issue 4059 is of that kind).
 """
 
-LISTENING: Final = (0.05, 0.1, 0.2, 0.3)
-"""Seconds between heartbeats after a rebalance.
+LISTENING: Final = 0.05
+"""Seconds from a rebalance to the first heartbeat after it; twice as long to the next one, and so on.
 
-A second round begins as soon as somebody has revoked. By the next regular heartbeat a member would hear of
-it a second later; with these it did after 60 to 120 ms (heartbeats 1 s apart, measured).
+A second round begins as soon as somebody has revoked. By the next regular heartbeat a member would hear of it
+late; with these it hears of it at twice the time that the slowest listener took, at the latest.
 """
 
 GRACE: Final = 5.0
@@ -48,6 +50,9 @@ _OVERTAKEN: Final = (
     errors.RebalanceInProgressError,
     errors.UnknownMemberIdError,
 )
+
+_SENT_IN: ContextVar[tuple[int, bool] | None] = ContextVar("sent_in", default=None)
+"""The generation in which a commit or heartbeat was sent, and whether the consumer was joining."""
 
 FENCED_INSTANCE_ID: Final = 82
 """Kafka's error code, which aiokafka does not know."""
@@ -74,6 +79,7 @@ class Coordinator(GroupCoordinator):
 
     member_id: str
     _heartbeat_task: asyncio.Task[None] | None
+    _commit_refresh_task: asyncio.Task[None] | None
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.joining = False
@@ -82,7 +88,8 @@ class Coordinator(GroupCoordinator):
         super().__init__(*args, **settings)
 
     async def _perform_assignment(self, response: Any) -> Any:
-        return await lead(self, response, super()._perform_assignment)
+        planning = asyncio.ensure_future(lead(self, response, super()._perform_assignment))
+        return await self._unless_closing(planning) or {}  # SyncGroup is not sent while it closes
 
     async def _send_req(self, request: Any) -> Any:
         if not isinstance(request, JoinGroupRequest | SyncGroupRequest):
@@ -90,10 +97,34 @@ class Coordinator(GroupCoordinator):
         # aiokafka asks once for each strategy, with one more each time (PR 1168). Only the last counts.
         if isinstance(request, JoinGroupRequest) and len(request._group_protocols) < len(self._assignors):  # noqa: SLF001
             return SimpleNamespace(error_code=0)
-        answer = await self._send_join(request)
+        answer = await self._unless_closing(asyncio.ensure_future(self._send_join(request)))
+        if answer is None:
+            raise errors.KafkaError(f"{type(request).__name__} is not waited for: the consumer is stopped")
         self._fenced = answer.error_code == FENCED_INSTANCE_ID
         self.syncing = isinstance(request, JoinGroupRequest) and answer.error_code == 0
         return answer
+
+    async def _unless_closing(self, task: asyncio.Future[Any]) -> Any:
+        """What a task gives; None, and the task ended, if the consumer is stopped before that.
+
+        A join takes as long as its slowest member, and nobody needs it any more.
+        """
+        try:
+            await asyncio.wait([task, self._closing], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+        return None if task.cancelled() else task.result()
+
+    async def _maybe_leave_group(self) -> None:
+        """As aiokafka's, and before the first generation: others would wait for a session timeout."""
+        if self.generation < 0 and self.member_id and self._group_instance_id is None:
+            try:
+                await self._send_req(LeaveGroupRequest(self.group_id, self.member_id))
+            except errors.KafkaError as error:
+                log.warning("LeaveGroup was not answered: %s", error)
+        await super()._maybe_leave_group()
 
     async def _send_join(self, request: Any) -> Any:
         """As `_send_req`, on a connection of its own."""
@@ -126,22 +157,53 @@ class Coordinator(GroupCoordinator):
         finally:
             self._joined()
 
+    async def _on_join_complete(
+        self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
+    ) -> None:
+        _, assignment = self._given(protocol, member_assignment_bytes)
+        await super()._on_join_complete(generation, member_id, protocol, assignment.encode())
+
+    def _given(self, protocol: str, assignment_bytes: bytes) -> tuple[Any, Any]:
+        """The strategy that the group chose, and what its leader has assigned to this member.
+
+        Topics that are not subscribed to are left out: aiokafka's coordination would end with them.
+
+        Raises:
+            KafkaError: It is no strategy of this consumer, or the assignment cannot be read. The application
+                hears it where it polls, and the consumer joins again then.
+        """
+        strategy = self._lookup_assignor(protocol)
+        if strategy is None:
+            raise self._refused(f"chose {protocol!r}, which is no strategy of this consumer")
+        try:
+            assignment = ConsumerProtocol.ASSIGNMENT.decode(assignment_bytes)
+            given = frozenset(assignment.partitions())
+        except Exception as error:  # whatever a leader may send
+            start = bytes(assignment_bytes[:64])
+            raise self._refused(f"has a leader whose assignment cannot be read: {start!r}") from error
+        topics = self._subscription.topics
+        if unknown := sorted((one for one in given if one.topic not in topics), key=str):
+            log.error("Leaving out partitions of topics without a subscription: %s", unknown)
+        known = [(topic, numbers) for topic, numbers in assignment.assignment if topic in topics]
+        return strategy, ConsumerProtocolMemberAssignment(assignment.version, known, assignment.user_data)
+
+    def _refused(self, what: str) -> errors.KafkaError:
+        self.request_rejoin()
+        return errors.KafkaError(f"group {self.group_id} {what} (generation {self.generation})")
+
     def _joined(self) -> None:
         """No request is on its way any more."""
         self.joining = self.syncing = False
 
     async def _stop_heartbeat_task(self) -> None:
-        """As aiokafka's; a heartbeat task that is cancelled while it leaves the group ends nobody else.
-
-        aiokafka awaits the task itself. Its cancellation is raised there, and ends the coordination.
-        """
+        """As aiokafka's; a heartbeat task that is cancelled while it leaves the group ends nobody else."""
         task, self._heartbeat_task = self._heartbeat_task, None
-        if task is None or task.done():
-            return
-        task.cancel()
-        await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()) is not None:
-            raise error
+        await _stop(task)
+
+    async def _stop_commit_offsets_refresh_task(self) -> None:
+        """As aiokafka's; one that is cancelled before it ran ends nobody else."""
+        task, self._commit_refresh_task = self._commit_refresh_task, None
+        await _stop(task)
 
     async def _push_error_to_user(self, error: BaseException) -> None:
         """As aiokafka's; heartbeats that ended with the error begin anew once the application heard of it.
@@ -156,19 +218,65 @@ class Coordinator(GroupCoordinator):
                 self._start_heartbeat_task()
 
     def reset_generation(self) -> None:
-        """As aiokafka's; a static member goes on by its member id, so that it hears whether it is fenced.
+        """As aiokafka's, but for a commit or heartbeat that a rebalance overtook, which proves nothing.
 
-        Who joins without a member id takes an instance id from whoever has it: two consumers with one would
-        throw each other out for ever.
+        A static member goes on by its member id, so that it hears whether it is fenced. Who joins without one
+        takes an instance id from whoever has it: two consumers with one would throw each other out for ever.
         """
+        if self._was_overtaken():
+            return
         known_as = self.member_id
         super().reset_generation()
+        # By a commit, too: what was sent in a generation that is over is not taken for overtaken here.
+        super().request_rejoin()
         if self._group_instance_id is not None and not self.joining and not self._closing.done():
             self.member_id = known_as
 
+    def request_rejoin(self) -> None:
+        """As aiokafka's, but for a commit or heartbeat that a rebalance overtook."""
+        if not self._was_overtaken():
+            super().request_rejoin()
 
-_SENT_IN: ContextVar[tuple[int, bool] | None] = ContextVar("sent_in", default=None)
-"""The generation in which a commit was sent, and whether the consumer was joining."""
+    def _was_overtaken(self) -> bool:
+        """Whether the failure of what is sent says no more than that a rebalance came in between."""
+        sent_in = _SENT_IN.get()
+        return sent_in is not None and (self.joining or sent_in != (self.generation, False))
+
+    async def _do_commit_offsets(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        if offsets and self.coordinator_id is None and self._closing.done():
+            # aiokafka looks for the coordinator no more, and would try again for ever.
+            raise errors.KafkaError(
+                f"group {self.group_id}: the coordinator is away, and the consumer is stopped"
+            )
+        with self._sending():
+            await super()._do_commit_offsets(assignment, offsets)
+
+    async def _do_heartbeat(self) -> Any:
+        with self._sending():
+            return await super()._do_heartbeat()
+
+    @contextlib.contextmanager
+    def _sending(self) -> Iterator[None]:
+        token = _SENT_IN.set((self.generation, self.joining))
+        try:
+            yield
+        finally:
+            _SENT_IN.reset(token)
+
+
+async def _stop(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task, and wait for its end.
+
+    aiokafka awaits the task itself. Its cancellation is raised there, and ends the coordination.
+    """
+    if task is None or task.done():
+        return
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled() and (error := task.exception()) is not None:
+        raise error
 
 
 class CooperativeCoordinator(Coordinator):
@@ -189,11 +297,9 @@ class CooperativeCoordinator(Coordinator):
         self._not_joining.set()
         self._committing: set[asyncio.Future[None]] = set()
         self._listening: asyncio.Task[None] | None = None
-        self._ran = time.monotonic()
+        self._certain_until = -math.inf
         self._lost = False
         super().__init__(client, subscription, **settings)
-        self._pulse: asyncio.TimerHandle | None = None
-        self._keep_looking()
 
     @property
     def _lasting(self) -> LastingAssignment | None:
@@ -207,15 +313,13 @@ class CooperativeCoordinator(Coordinator):
     async def close(self) -> None:
         """As aiokafka's."""
         self._stop_listening()
-        if self._pulse is not None:
-            self._pulse.cancel()
         await super().close()
         self._stop_listening()  # a rebalance may have ended meanwhile
 
     # A rebalance -----------------------------------------------------------------------------------------
 
     async def _on_join_prepare(self, previous_assignment: Any) -> None:
-        """Commit, and revoke partitions of topics that are not subscribed to any more. Nothing else stops."""
+        """Commit. Nothing stops."""
         self._group_subscription = None
         if self.generation < 0:
             return
@@ -224,15 +328,48 @@ class CooperativeCoordinator(Coordinator):
                 await self._maybe_do_last_autocommit(previous_assignment)
             except errors.KafkaError as error:
                 log.warning("Committing before the join failed: %s", error)
-        topics = self._subscription.topics
-        await self._revoke({one for one in self._owned if one.topic not in topics})
 
     async def _do_rejoin_group(self, subscription: Any) -> Any:
-        # For each attempt: aiokafka prepares once for many, and a member may fall out between two.
         self._stop_listening()  # its heartbeats would speak of the generation before
-        await self._give_up_what_was_lost()
-        self._not_joining.clear()
-        return await super()._do_rejoin_group(subscription)
+        meanwhile = [asyncio.create_task(one) for one in (self._beat(), self._autocommit())]
+        try:
+            # For each attempt: aiokafka prepares once for many, and between two a member may fall out, or
+            # subscribe to other topics.
+            await self._give_up_what_was_lost()
+            await self._revoke(self._owned - self._subscribed(self._owned))
+            await self._give_up_what_was_lost()  # within the listener
+            if not subscription.active:
+                return False
+            self._not_joining.clear()
+            return await super()._do_rejoin_group(subscription)
+        finally:
+            for task in meanwhile:
+                task.cancel()
+            await asyncio.wait(meanwhile)
+
+    async def _beat(self) -> None:
+        """Send heartbeats while a join is on, so as to know whether the partitions are still its own."""
+        while True:
+            await asyncio.sleep(self._heartbeat_interval_ms / 1000)
+            if self.generation < 0 or self._heartbeat_task is not None:
+                continue
+            # What is wrong with the coordinator or the permissions, the join hears, too.
+            with contextlib.suppress(errors.KafkaError):
+                await self.ensure_coordinator_known()
+                await self._do_heartbeat()
+
+    async def _autocommit(self) -> None:
+        """Commit what is consumed while a join is on, which takes aiokafka's coordination task."""
+        while (lasting := self._lasting) is not None:
+            if self.syncing:  # it would be refused
+                await self._not_joining.wait()
+            try:
+                due = await self._maybe_do_autocommit(lasting)
+            except errors.KafkaError:  # aiokafka has logged it; the coordination comes upon it after the join
+                return
+            if due is None:
+                return
+            await asyncio.sleep(due)
 
     def _joined(self) -> None:
         super()._joined()
@@ -242,24 +379,22 @@ class CooperativeCoordinator(Coordinator):
         self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
     ) -> None:
         del member_id
+        strategy, assignment = self._given(protocol, member_assignment_bytes)
         self._joined()
         self._start_heartbeat_task()  # listeners may take their time
-        strategy = self._lookup_assignor(protocol)
-        if strategy is None:
-            raise errors.KafkaError(f"the group chose {protocol!r}, which is no strategy of this consumer")
-        assignment = ConsumerProtocol.ASSIGNMENT.decode(member_assignment_bytes)
         given = frozenset(assignment.partitions())
-        new = frozenset(one for one in given if one.topic in self._subscription.topics)
-        if new < given:
-            log.error("Leaving out partitions of topics without a subscription: %s", sorted(given - new))
-        owned = self._owned
-        revoked, added = owned - new, new - owned
+        new = self._subscribed(given)
+        revoked = self._owned - new
         await self._revoke(revoked)
-        if not self._subscription.partitions_auto_assigned():
-            return  # unsubscribed by the listener
+        # The listener may have changed the subscription, and the consumer may have fallen out meanwhile.
+        if not self._subscription.partitions_auto_assigned() or self.generation != generation:
+            return
+        new = self._subscribed(given)
+        added = new - self._owned
         self._subscription.assign_from_subscribed(new)
         strategy.on_assignment(assignment)
         lasting = self._subscription.lasting
+        lasting.confirm(self._certain_until)
         await self._stop_commit_offsets_refresh_task()
         self.start_commit_offsets_refresh_task(lasting)
         self._fetcher._notify(self._fetcher._wait_consume_future)  # noqa: SLF001 - so that it looks at them
@@ -271,9 +406,13 @@ class CooperativeCoordinator(Coordinator):
         if self.generation == generation:
             lasting.release(added)
 
+    def _subscribed(self, partitions: Collection[TopicPartition]) -> frozenset[TopicPartition]:
+        topics = self._subscription.topics
+        return frozenset(one for one in partitions if one.topic in topics)
+
     async def _listen(self, generation: int) -> None:
         """Send heartbeats sooner than due, so as to hear of a second round; see `LISTENING`."""
-        for delay in LISTENING:
+        for delay in sooner_than(self._heartbeat_interval_ms / 1000):
             await asyncio.sleep(delay)
             if generation != self.generation or self.joining or self._rejoin_needed_fut.done():
                 return
@@ -311,6 +450,7 @@ class CooperativeCoordinator(Coordinator):
         for one in lasting.tps.difference(partitions):
             self._fetcher._records.pop(one, None)  # noqa: SLF001 - or it would not fetch them if they return
         lasting.change(partitions)
+        self._subscription._notify_assignment_waiters()  # noqa: SLF001 - for who waits for records of those
 
     async def _tell(self, method: str, partitions: Collection[TopicPartition]) -> None:
         """Call the listener; what it raises is logged, as aiokafka does."""
@@ -337,8 +477,6 @@ class CooperativeCoordinator(Coordinator):
         if self._was_overtaken():
             return
         super().reset_generation()
-        # By a commit, too: what was sent in a generation that is over is not taken for overtaken here.
-        GroupCoordinator.request_rejoin(self)
         if self._lasting is not None and self._owned:
             self._lost = True
             self._lasting.withhold(self._owned)
@@ -351,55 +489,36 @@ class CooperativeCoordinator(Coordinator):
         await self._tell("on_partitions_lost", owned)
         self._keep(frozenset())
         self._lost = False  # now only: a commit within the listener is refused, and says "lost" once more
-        if self._lasting is not None:
-            self._lasting.confirm()
-
-    def look(self) -> None:
-        """Doubt what it has if this process did not run for longer than its session.
-
-        Others may have its partitions then, and it hears so from the coordinator only.
-        """
-        now = time.monotonic()
-        lasting = self._lasting
-        if lasting is not None and now - self._ran > self._session_timeout_ms / 1000:
-            lasting.doubt()
-        self._ran = now
-
-    def _keep_looking(self) -> None:
-        self.look()
-        often = self._session_timeout_ms / 4000
-        self._pulse = asyncio.get_running_loop().call_later(often, self._keep_looking)
 
     async def _do_heartbeat(self) -> Any:
+        sent = time.monotonic()
         heard = await super()._do_heartbeat()
-        if heard and self._lasting is not None:
-            self._lasting.confirm()
+        if heard:
+            self._is_member(sent)
         return heard
 
-    def request_rejoin(self) -> None:
-        """As aiokafka's, but for a commit that a rebalance overtook."""
-        if not self._was_overtaken():
-            super().request_rejoin()
+    async def _send_req(self, request: Any) -> Any:
+        sent = time.monotonic()
+        answer = await super()._send_req(request)
+        if isinstance(request, SyncGroupRequest) and answer.error_code == 0:
+            self._is_member(sent)
+        return answer
+
+    def _is_member(self, sent: float) -> None:
+        """The coordinator took this for a member when it had a request that was sent at this time.
+
+        Its session ends no sooner than the session timeout after that. When the answer came is no measure: a
+        process that was frozen finds old ones when it runs again.
+        """
+        self._certain_until = max(self._certain_until, sent + self._session_timeout_ms / 1000)
+        if self._lasting is not None:
+            self._lasting.confirm(self._certain_until)
 
     # Commits ---------------------------------------------------------------------------------------------
 
     def sends_again(self, error: Exception) -> bool:
         """Whether a commit that failed with this will be sent once more, as a rebalance came in between."""
         return isinstance(error, _OVERTAKEN) and self.generation >= 0
-
-    def _was_overtaken(self) -> bool:
-        """Whether the present commit's failure says no more than that a rebalance came in between."""
-        sent_in = _SENT_IN.get()
-        return sent_in is not None and (self.joining or sent_in != (self.generation, False))
-
-    async def _do_commit_offsets(
-        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
-    ) -> None:
-        token = _SENT_IN.set((self.generation, self.joining))
-        try:
-            await super()._do_commit_offsets(assignment, offsets)
-        finally:
-            _SENT_IN.reset(token)
 
     async def commit_offsets(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -410,32 +529,88 @@ class CooperativeCoordinator(Coordinator):
             CommitFailedError: The consumer has fallen out of its group, or partitions were revoked
                 meanwhile; the others' offsets are committed nevertheless.
         """
-        done = asyncio.get_running_loop().create_future()
-        self._committing.add(done)
-        try:
-            await self._commit(assignment, offsets)
-        finally:
-            self._committing.discard(done)
-            done.set_result(None)
+        if not isinstance(assignment, LastingAssignment):  # assigned by hand
+            await super().commit_offsets(assignment, offsets)
+            return
+        with self._commit_under_way():
+            await self._commit(assignment, _Offsets(assignment, offsets))
 
-    async def _commit(self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        revoked: set[TopicPartition] = set()
+    async def _commit(self, assignment: LastingAssignment, asked: _Offsets) -> None:
         while True:
             if self.syncing:  # it would be refused
                 await self._not_joining.wait()
             sent_in = self.generation, self.joining
             try:
-                await super().commit_offsets(assignment, offsets)
+                await super().commit_offsets(assignment, asked)
                 break
             except errors.CommitFailedError:
                 fell_out = self.generation < 0 and not self.joining
                 if fell_out or not (self.joining or sent_in != (self.generation, False)):
                     raise
             await self._not_joining.wait()
-            revoked |= {one for one in offsets if one not in assignment.tps}
-            offsets = {one: offset for one, offset in offsets.items() if one in assignment.tps}
-        if revoked:
+        if revoked := asked.keys() - asked.sent:
             raise revoked_meanwhile(revoked)
+
+    async def _do_commit_offsets(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        if isinstance(offsets, _Offsets):
+            offsets = offsets.still_mine()
+        if offsets and self._lost:  # without a member id a broker may take them: the group may be empty
+            raise errors.UnknownMemberIdError(self.group_id)
+        with self._commit_under_way():  # whoever asked may be cancelled, and the request goes on
+            await super()._do_commit_offsets(assignment, offsets)
+
+    @contextlib.contextmanager
+    def _commit_under_way(self) -> Iterator[None]:
+        """Around a commit, which is waited for before partitions are revoked."""
+        done = asyncio.get_running_loop().create_future()
+        self._committing.add(done)
+        try:
+            yield
+        finally:
+            self._committing.discard(done)
+            done.set_result(None)
+
+
+class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
+    """Offsets of a commit, which may be tried again when some of the partitions have gone.
+
+    A partition that has gone and come back may have been committed by another consumer in between.
+
+    Args:
+        assignment: The consumer's.
+        offsets: What is asked for.
+
+    Attributes:
+        sent: The partitions of the last try.
+    """
+
+    def __init__(
+        self, assignment: LastingAssignment, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        super().__init__(offsets)
+        self._assignment = assignment
+        self._states = {one: assignment.state_value(one) for one in offsets}
+        self.sent: Collection[TopicPartition] = ()
+
+    def still_mine(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Those of partitions that have been the consumer's all the time."""
+        mine = {
+            one: offset
+            for one, offset in self.items()
+            if one in self._assignment.tps and self._assignment.state_value(one) is self._states[one]
+        }
+        self.sent = mine.keys()
+        return mine
+
+
+def sooner_than(interval: float) -> Iterator[float]:
+    """Seconds between heartbeats after a rebalance, until the regular ones are as good; see `LISTENING`."""
+    delay = LISTENING
+    while delay < interval:
+        yield delay
+        delay *= 2
 
 
 def revoked_meanwhile(partitions: Collection[TopicPartition]) -> errors.CommitFailedError:

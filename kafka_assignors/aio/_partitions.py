@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka.consumer.subscription_state import (
@@ -32,21 +34,31 @@ GONE: Final = -1
 """The position of a partition that was given up: no fetch in flight has it, so no answer fits."""
 
 
-class State(TopicPartitionState):
+class Why(Enum):
+    """Why a partition is withheld."""
+
+    CHANGES_HANDS = auto()
+    """It is revoked or lost, or its listener does not know of it yet."""
+    UNSUBSCRIBED = auto()
+    """Its topic is not subscribed to any more."""
+
+
+class PartitionState(TopicPartitionState):
     """A partition's state, which can be withheld: neither fetched nor delivered, whatever was paused."""
 
     def __init__(self, assignment: Assignment) -> None:
         super().__init__(assignment)
+        self._why: set[Why] = set()
         self._withheld: asyncio.Future[None] | None = None
 
     @property
-    def _closed(self) -> asyncio.Future[None] | None:
+    def _shut(self) -> asyncio.Future[None] | None:
         return self._withheld or self._assignment.doubted
 
     @property
     def paused(self) -> bool:
         """Whether it is not to be fetched and delivered, for whatever reason."""
-        return self._closed is not None or bool(self._paused)
+        return self._shut is not None or bool(self._paused)
 
     @property
     def paused_by_user(self) -> bool:
@@ -56,31 +68,30 @@ class State(TopicPartitionState):
     @property
     def resume_fut(self) -> Any:
         """What the fetcher waits for while it is not to be fetched."""
-        return self._closed or self._resume_fut
+        return self._shut or self._resume_fut
 
-    def withhold(self) -> None:
+    def withhold(self, why: Why) -> None:
         """Neither fetch nor deliver it from now on."""
+        self._why.add(why)
         if self._withheld is None:
             self._withheld = asyncio.get_running_loop().create_future()
 
-    def release(self) -> None:
-        """Fetch and deliver it, unless it is paused."""
-        if self._withheld is not None:
+    def release(self, why: Why) -> None:
+        """Fetch and deliver it, unless there is another reason not to, or it is paused."""
+        self._why.discard(why)
+        if self._withheld is not None and not self._why:
             self._withheld.set_result(None)
             self._withheld = None
 
 
 class LastingAssignment(Assignment):
-    """An assignment whose partitions change; those that stay keep state, records and fetches.
-
-    Attributes:
-        doubted: Pending while it is not certain that any of the partitions is still this consumer's.
-    """
+    """An assignment whose partitions change; those that stay keep state, records and fetches."""
 
     def __init__(self) -> None:
         self._topic_partitions: frozenset[TopicPartition]
         super().__init__(set())
-        self.doubted: asyncio.Future[None] | None = None
+        self._certain_until = -math.inf
+        self._doubted: asyncio.Future[None] | None = None
 
     def change(self, partitions: Iterable[TopicPartition]) -> None:
         """Have these partitions. Those that are new are withheld."""
@@ -91,30 +102,44 @@ class LastingAssignment(Assignment):
             state.seek(GONE)
             state.update_committed(OffsetAndMetadata(GONE, ""))
         for one in new - self._topic_partitions:
-            state = self._tp_state[one] = State(self)
-            state.withhold()
+            state = self._tp_state[one] = PartitionState(self)
+            state.withhold(Why.CHANGES_HANDS)
         self._topic_partitions = new
 
     def withhold(self, partitions: Iterable[TopicPartition]) -> None:
         """Neither fetch nor deliver these from now on."""
         for one in partitions:
-            self._tp_state[one].withhold()
+            self._tp_state[one].withhold(Why.CHANGES_HANDS)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         """Fetch and deliver these again, as far as they are still assigned."""
         for one in self._topic_partitions.intersection(partitions):
-            self._tp_state[one].release()
+            self._tp_state[one].release(Why.CHANGES_HANDS)
 
-    def doubt(self) -> None:
-        """Neither fetch nor deliver any."""
-        if self.doubted is None:
-            self.doubted = asyncio.get_running_loop().create_future()
+    def subscribe(self, topics: Collection[str]) -> None:
+        """Fetch and deliver partitions of these topics only, also before the others are revoked."""
+        for one in self._topic_partitions:
+            state = self._tp_state[one]
+            if one.topic in topics:
+                state.release(Why.UNSUBSCRIBED)
+            else:
+                state.withhold(Why.UNSUBSCRIBED)
 
-    def confirm(self) -> None:
-        """End of the doubt."""
-        if self.doubted is not None:
-            self.doubted.set_result(None)
-            self.doubted = None
+    @property
+    def doubted(self) -> asyncio.Future[None] | None:
+        """Pending while the consumer may have fallen out of its group unheard; None if it cannot have."""
+        if time.monotonic() < self._certain_until:
+            return None
+        if self._doubted is None:
+            self._doubted = asyncio.get_running_loop().create_future()
+        return self._doubted
+
+    def confirm(self, until: float) -> None:
+        """Until this time, of `time.monotonic`, no other consumer can have the partitions."""
+        self._certain_until = max(self._certain_until, until)
+        if self._doubted is not None and time.monotonic() < self._certain_until:
+            self._doubted.set_result(None)
+            self._doubted = None
 
     def was_mine(self, partition: TopicPartition) -> bool:
         """Whether a partition is or has been assigned."""
@@ -147,26 +172,8 @@ class LastingSubscription(Subscription):
         return assignment
 
 
-class LastingState(SubscriptionState):
-    """aiokafka's SubscriptionState, with subscriptions whose assignment lasts."""
-
-    def _change_subscription(self, subscription: Subscription) -> None:
-        if isinstance(subscription, ManualSubscription):
-            super()._change_subscription(subscription)
-            return
-        before = self._subscription
-        kept = before.hand_down() if isinstance(before, LastingSubscription) else None
-        super()._change_subscription(LastingSubscription(subscription.topics, kept))
-
-    def _assigned_state(self, tp: TopicPartition) -> Any:
-        if not self.is_assigned(tp):
-            raise IllegalStateError(f"No current assignment for partition {tp}")
-        return super()._assigned_state(tp)
-
-    def paused_partitions(self) -> set[TopicPartition]:
-        """Those that the application has paused."""
-        states = {one: self._assigned_state(one) for one in self.assigned_partitions()}
-        return {one for one, state in states.items() if getattr(state, "paused_by_user", state.paused)}
+class State(SubscriptionState):
+    """aiokafka's SubscriptionState, for calls that may be cancelled or end as partitions go."""
 
     @contextlib.contextmanager
     def fetch_context(self) -> Iterator[None]:
@@ -178,6 +185,42 @@ class LastingState(SubscriptionState):
             self._fetch_count -= 1
             if self._fetch_count == 0:
                 self._last_fetch_ended = time.monotonic()
+
+    @contextlib.contextmanager
+    def changes(self) -> Iterator[list[asyncio.Future[None]]]:
+        """Futures of which one is done when partitions come or go, or the subscription changes."""
+        assigned: asyncio.Future[None] = self.wait_for_assignment()
+        try:
+            yield [assigned, *([] if self._subscription is None else [self._subscription.unsubscribe_future])]
+        finally:
+            if assigned.done():
+                assigned.exception()  # whoever waits for records has it, too
+            else:
+                self._assignment_waiters.remove(assigned)
+
+
+class LastingState(State):
+    """aiokafka's SubscriptionState, with subscriptions whose assignment lasts."""
+
+    def _change_subscription(self, subscription: Subscription) -> None:
+        if isinstance(subscription, ManualSubscription):
+            super()._change_subscription(subscription)
+            return
+        before = self._subscription
+        kept = before.hand_down() if isinstance(before, LastingSubscription) else None
+        if kept is not None:
+            kept.subscribe(subscription.topics)
+        super()._change_subscription(LastingSubscription(subscription.topics, kept))
+
+    def _assigned_state(self, tp: TopicPartition) -> Any:
+        if not self.is_assigned(tp):
+            raise IllegalStateError(f"No current assignment for partition {tp}")
+        return super()._assigned_state(tp)
+
+    def paused_partitions(self) -> set[TopicPartition]:
+        """Those that the application has paused."""
+        states = {one: self._assigned_state(one) for one in self.assigned_partitions()}
+        return {one for one, state in states.items() if getattr(state, "paused_by_user", state.paused)}
 
     @property
     def lasting(self) -> LastingAssignment | None:

@@ -2,7 +2,8 @@
 
 aiokafka has no public way to what a cooperative consumer needs. So it is subclassed where it is private, and
 nothing of it is changed for others. A test compares a hash of each function named here with those of the
-releases that were tried; at run time a release is refused that was not tried or lacks one.
+releases that were tried, and another one that no private name is used that is not named here. At run time a
+release is refused that was not tried, or lacks one.
 """
 
 from __future__ import annotations
@@ -62,6 +63,9 @@ RELIED_ON: Final = {
         "GroupCoordinator.reset_generation",
         "GroupCoordinator.request_rejoin",
         "GroupCoordinator.ensure_active_group",
+        "GroupCoordinator.ensure_coordinator_known",
+        "GroupCoordinator.coordinator_dead",
+        "GroupCoordinator.need_rejoin",
         "GroupCoordinator._heartbeat_routine",
         "GroupCoordinator._do_heartbeat",
         "GroupCoordinator._start_heartbeat_task",
@@ -84,10 +88,13 @@ RELIED_ON: Final = {
     "aiokafka.consumer.subscription_state": (
         "SubscriptionState._change_subscription",
         "SubscriptionState._assigned_state",
+        "SubscriptionState._notify_assignment_waiters",
+        "SubscriptionState.abort_waiters",
         "SubscriptionState.assign_from_subscribed",
         "SubscriptionState.fetch_context",
         "SubscriptionState.paused_partitions",
         "SubscriptionState.unsubscribe",
+        "SubscriptionState.wait_for_assignment",
         "Subscription.__init__",
         "Subscription._assign",
         "Subscription._unsubscribe",
@@ -103,6 +110,47 @@ RELIED_ON: Final = {
     ),
 }
 """The functions by module."""
+
+KEPT: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "aiokafka.client": {"AIOKafkaClient": ("_conns",)},
+    "aiokafka.cluster": {"ClusterMetadata": ("_partitions",)},
+    "aiokafka.conn": {"AIOKafkaConnection": ("_request_timeout",)},
+    "aiokafka.consumer.consumer": {
+        "AIOKafkaConsumer": ("_coordinator", "_fetcher", "_group_id", "_subscription"),
+    },
+    "aiokafka.consumer.fetcher": {"Fetcher": ("_records", "_wait_consume_future")},
+    "aiokafka.consumer.group_coordinator": {
+        "BaseCoordinator": ("_client", "_metadata_snapshot", "_subscription"),
+        "GroupCoordinator": (
+            "_assignors",
+            "_closing",
+            "_commit_refresh_task",
+            "_enable_auto_commit",
+            "_group_instance_id",
+            "_group_subscription",
+            "_heartbeat_interval_ms",
+            "_heartbeat_task",
+            "_max_poll_interval",
+            "_rebalance_timeout_ms",
+            "_rejoin_needed_fut",
+            "_retry_backoff_ms",
+            "_session_timeout_ms",
+            "coordinator_id",
+            "generation",
+            "group_id",
+            "member_id",
+        ),
+        "CoordinatorGroupRebalance": ("_coordinator",),
+    },
+    "aiokafka.consumer.subscription_state": {
+        "SubscriptionState": ("_assignment_waiters", "_fetch_count", "_last_fetch_ended", "_subscription"),
+        "Subscription": ("_assignment", "_reassignment_in_progress", "unsubscribe_future"),
+        "Assignment": ("_topic_partitions", "_tp_state"),
+        "TopicPartitionState": ("_assignment", "_paused", "_resume_fut"),
+    },
+    "aiokafka.protocol.group": {"JoinGroupRequest": ("_group_protocols",)},
+}
+"""What objects keep, by module and class: attributes that are set when one is made."""
 
 _NAMED_IN_START: Final = "GroupCoordinator"
 
@@ -135,12 +183,22 @@ def check(installed: str) -> None:
         )
 
 
+def _kept_by(kind: Any) -> set[str]:
+    """The names that a class and its bases have themselves, and those in their `__init__`."""
+    found: set[str] = set()
+    for one in getattr(kind, "__mro__", ()):
+        made = vars(one).get("__init__")
+        found.update(vars(one), made.__code__.co_names if hasattr(made, "__code__") else ())
+    return found
+
+
 @cache
 def functions() -> dict[str, Any]:
     """All functions that are relied on, by name.
 
     Raises:
-        ImportError: One is missing, or the consumer does not start with the coordinator that it names.
+        ImportError: One is missing, or what an object keeps is, or the consumer does not start with the
+            coordinator that it names.
     """
     found: dict[str, Any] = {}
     for module, names in RELIED_ON.items():
@@ -152,6 +210,14 @@ def functions() -> dict[str, Any]:
                 raise ImportError(
                     f"kafka_assignors.aio needs {module}.{name}, which is not in {release()}: {_INSTALL}"
                 ) from None
+    for module, classes in KEPT.items():
+        loaded = __import__(module, fromlist=["*"])
+        for kind, attributes in classes.items():
+            if missing := sorted({*attributes}.difference(_kept_by(getattr(loaded, kind, None)))):
+                raise ImportError(
+                    f"kafka_assignors.aio needs {module}.{kind} with {', '.join(missing)}, not that of"
+                    f" {release()}: {_INSTALL}"
+                )
     if _NAMED_IN_START not in found["AIOKafkaConsumer.start"].__code__.co_names:
         raise ImportError(
             f"kafka_assignors.aio needs a start with {_NAMED_IN_START}, not that of {release()}: {_INSTALL}"

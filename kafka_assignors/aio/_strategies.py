@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from kafka_assignors.assignors._sent import AllMembers, MembersReader, takes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from concurrent.futures import Executor
 
 _PERFORMS: Final = "_perform_assignment"
 
@@ -25,9 +27,9 @@ _PERFORMS: Final = "_perform_assignment"
 def strategies(*assignors: type[Assignor] | Assignor) -> list[Strategy]:
     """Assignors for the `partition_assignment_strategy` of one AIOKafkaConsumer.
 
-    They plan in a thread: the event loop runs on, and the leader's heartbeats with it. Members' bytes are
-    read as for kafka-python: owned partitions, generations, racks and instance ids count, and what cannot be
-    read takes no group down. An AIOKafkaConsumer rebalances eagerly whatever the strategies; see
+    They plan in a thread of their own: the event loop runs on, and the leader's heartbeats with it. Members'
+    bytes are read as for kafka-python: owned partitions, generations, racks and instance ids count, and what
+    cannot be read takes no group down. An AIOKafkaConsumer rebalances eagerly whatever the strategies; see
     `CooperativeConsumer`. With more than one, aiokafka joins once for each (aio-libs/aiokafka PR 1168);
     `CooperativeConsumer` joins once.
 
@@ -135,7 +137,7 @@ def lead_beside_the_loop(coordinator: Any) -> None:
 async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable[Any]]) -> Any:
     """What `GroupCoordinator._perform_assignment` does, with members' bytes and beside the event loop.
 
-    Heartbeats, which aiokafka stops for a join, go on meanwhile.
+    Heartbeats, which aiokafka stops for a join, go on meanwhile, and end with a plan that fails.
 
     Args:
         coordinator: aiokafka's, which leads its group.
@@ -154,15 +156,25 @@ async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable
     ]
     vars(coordinator)[LEADING_SINCE] = time.monotonic()
     coordinator._start_heartbeat_task()  # noqa: SLF001
+    # The event loop's own threads may all be busy with what the application does.
+    thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-assignors-leader")
     try:
-        return await _planned(coordinator, strategy, members)
+        return await _planned(coordinator, strategy, members, thread)
+    except Exception:
+        # The application hears of it when it polls. If it does not, the group goes on with another leader.
+        await coordinator._stop_heartbeat_task()  # noqa: SLF001
+        raise
     finally:
+        thread.shutdown(wait=False)
         del vars(coordinator)[LEADING_SINCE]
 
 
-async def _planned(coordinator: Any, strategy: Strategy, members: list[_Member]) -> dict[str, bytes]:
+async def _planned(
+    coordinator: Any, strategy: Strategy, members: list[_Member], thread: Executor
+) -> dict[str, bytes]:
+    loop = asyncio.get_running_loop()
     client, subscription = coordinator._client, coordinator._subscription  # noqa: SLF001
-    sent = await asyncio.to_thread(strategy.read, members)
+    sent = await loop.run_in_executor(thread, strategy.read, members)
     if sent is None:
         raise RuntimeError("what members sent has been decoded before")
     topics = set(sent.subscriptions.topics.names)
@@ -186,7 +198,7 @@ async def _planned(coordinator: Any, strategy: Strategy, members: list[_Member])
     while True:
         await client._maybe_wait_metadata()  # noqa: SLF001
         try:
-            planned = await asyncio.to_thread(plan, Topics(client.cluster, topics))
+            planned = await loop.run_in_executor(thread, plan, Topics(client.cluster, topics))
             break
         except LeaderNotAvailableError:  # a topic has no metadata yet, and there is time to ask again
             await asyncio.sleep(coordinator._retry_backoff_ms / 1000)  # noqa: SLF001

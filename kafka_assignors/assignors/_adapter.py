@@ -283,6 +283,8 @@ class Assignor(AbstractPartitionAssignor):
         sent = Sent.by(members)
         decoded = self.decode(sent.ids, sent.instance_ids, sent.subscriptions)
         topics = self._partition_ids(cluster, decoded.wanted)
+        if (host := self._host()) is not None:
+            host.plans_with(cluster)
         racks = replica_racks(cluster, topics) if any(decoded.racks) else None
         assignments = self.lead(Group.of(topics, decoded, racks))
         _warn_of_size(sent, assignments)

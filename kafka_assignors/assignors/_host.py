@@ -38,6 +38,9 @@ _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
 _DECODES: Final = "_perform_assignment"
 _DECODES_GIVEN: Final = ("self", "leader_id", "protocol_name", "members")
 
+_LAST_METADATA: Final = "_metadata_snapshot"
+_PLANNED_WITH: Final = "_assignment_snapshot"
+
 _SINCE: Final = "_kafka_assignors_leading_since"
 
 Cancel = Callable[[], None]
@@ -136,6 +139,16 @@ class Host(ABC):
         See `kafka_assignors.assignors._joins`.
         """
         return  # most consumers do
+
+    def plans_with(self, cluster: Any) -> None:
+        """Let the consumer know that it plans with what its client knows of topics at this moment.
+
+        Most consumers remember that by themselves.
+
+        Args:
+            cluster: The client's metadata.
+        """
+        del cluster
 
     def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
         """Let a function see and change the group's members before this consumer decodes what they sent.
@@ -290,6 +303,25 @@ class KafkaPythonHost(Host):
     def complete_joins(self) -> None:
         """As `Host`."""
         complete(self.coordinator)
+
+    def plans_with(self, cluster: Any) -> None:
+        """As `Host`.
+
+        kafka-python compares the metadata of its last update with what it took for that when it planned. If
+        the update came while the leader was joining, it has the leader's own topics only: the next one
+        differs, and the leader joins again. Where each rebalance outlasts `metadata_max_age_ms`, as it does
+        with members that poll seldom, that goes on for ever. So what it plans with is taken down anew.
+        """
+        coordinator = self.coordinator
+        last: Any = getattr(coordinator, _LAST_METADATA, None)
+        if not isinstance(last, dict) or not hasattr(coordinator, _PLANNED_WITH):
+            return
+        # To compare all partitions takes long; what the update lacks are whole topics.
+        if last.keys() == set(coordinator._subscription.group_subscription()):  # noqa: SLF001
+            return
+        now = coordinator._build_metadata_snapshot(coordinator._subscription, cluster)  # noqa: SLF001
+        setattr(coordinator, _LAST_METADATA, now)
+        setattr(coordinator, _PLANNED_WITH, now)
 
     def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
         """As `Host`.

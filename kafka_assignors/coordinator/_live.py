@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -9,9 +10,13 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
-from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors._cluster.groups import Refused, committed_offsets, describe_classic, read_topics
+from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.classic import classic_snapshot
+from kafka_assignors._groups.described import described_value
 from kafka_assignors._groups.explanation import RECORD_LIMIT
+from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
 from kafka_assignors._groups.reasons import find_changes
 from kafka_assignors._groups.rebalances import SpanFinder
 from kafka_assignors._groups.snapshots import ArchivedRecord
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors._cluster.groups import Partition, Topic
+    from kafka_assignors._groups.joining import Joining
     from kafka_assignors._groups.reasons import Change
     from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
@@ -40,7 +47,11 @@ _IDLE_POLLS: Final = 20
 
 
 class NoSuchGroupError(ValueError):
-    """The cluster knows no group of this id, or none of the classic protocol."""
+    """The cluster knows no group of this id."""
+
+
+class OtherProtocolError(NoSuchGroupError):
+    """The cluster knows a group of this id, but none of the classic protocol."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,21 +111,44 @@ class LiveGroup:
 
     Attributes:
         group_id: Its id.
-        state: Its state by its coordinator's word: "Stable", "Empty", "PreparingRebalance", ...
+        looks: How its coordinator described it, at least once; several times if it was in a rebalance.
         coordinator: Its coordinator.
         records: Its records that are still in the log, the newest last: at most as many as were asked for.
         record_limit: How large they may be.
-        topics: The partition ids of each topic that its members subscribe to and that exists.
-        committed: The topics of which it has committed offsets.
+        topics: The topics that there are.
+        committed: The offsets that it has committed.
     """
 
     group_id: str
-    state: str
+    looks: tuple[Look, ...]
     coordinator: Coordinator
     records: tuple[Noted, ...]
     record_limit: int
-    topics: Mapping[str, tuple[int, ...]]
-    committed: tuple[str, ...]
+    topics: Mapping[str, Topic]
+    committed: Mapping[Partition, int]
+
+    @property
+    def state(self) -> str:
+        """Its state by its coordinator's word: "Stable", "Empty", "PreparingRebalance", ..."""
+        return self.looks[-1].group.state
+
+    @property
+    def partition_ids(self) -> dict[str, tuple[int, ...]]:
+        """The partition ids of each topic that there is."""
+        return {name: topic.ids for name, topic in self.topics.items()}
+
+    @property
+    def value(self) -> GroupMetadataValue:
+        """What it was like in its last generation; if no record is left, what its coordinator describes."""
+        return self.records[-1].value if self.records else described_value(self.looks[-1].group)
+
+    @property
+    def joining(self) -> Joining | None:
+        """The rebalance that is on."""
+        last = self.records[-1] if self.records else None
+        return find_joining(
+            self.looks, None if last is None else last.value, None if last is None else last.time_ms
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +219,12 @@ def find_coordinator(admin: Admin, group_id: str) -> Coordinator:
 
 
 def read_group(
-    admin: Admin, group_id: str, *, records: int = 3, watch: Callable[[int, int], None] | None = None
+    admin: Admin,
+    group_id: str,
+    *,
+    records: int = 3,
+    observe: float = 0.0,
+    watch: Callable[[int, int], None] | None = None,
 ) -> LiveGroup:
     """Read a group and its newest records.
 
@@ -196,36 +235,50 @@ def read_group(
         admin: The cluster.
         group_id: The group.
         records: How many of its records to look for.
+        observe: For how many seconds to look at it while it is in a rebalance.
         watch: Gets how many records of the log were read, and how many there are, as it goes on.
 
     Raises:
-        NoSuchGroupError: There is no such group, or it is not one of the classic protocol.
+        NoSuchGroupError: There is no such group; `OtherProtocolError` if it is not of the classic protocol.
         ClusterError: The group's records cannot be read: the client may not read `__consumer_offsets`, say.
     """
     coordinator = find_coordinator(admin, group_id)
     try:
-        described = admin.ask(lambda client: client.describe_groups([group_id]))[group_id]
-        if described["error"] is not None:
-            raise NoSuchGroupError(
-                f"group {group_id!r} is not one of the classic protocol, but of another, such as KIP-848's"
-                " (group.protocol=consumer); kafka-assignors history watch follows those, too"
-                if "not a classic group" in described["error"]
-                else f"the cluster has no group {group_id!r}"
-            )
+        looks = _look(admin, group_id, observe)
         noted = _read_records(admin, group_id, coordinator.partition, records, watch)
-        if not noted:
-            raise NoSuchGroupError(f"there is no record of a group {group_id!r}: it has never had a member")
+        committed = committed_offsets(admin, [group_id])[group_id]
         return LiveGroup(
             group_id=group_id,
-            state=described["group_state"],
+            looks=looks,
             coordinator=coordinator,
             records=tuple(noted),
             record_limit=_record_limit(admin),
-            topics=_existing(admin),
-            committed=_committed(admin, group_id),
+            topics=read_topics(admin),
+            committed={} if isinstance(committed, Refused) else committed,
         )
     except KafkaError as error:
         raise ClusterError(f"cannot read group {group_id!r} and its records: {error}") from error
+
+
+def _look(admin: Admin, group_id: str, observe: float) -> tuple[Look, ...]:
+    """Have the group described; while it is in a rebalance again and again, for so many seconds."""
+    deadline = Deadline(observe)
+    looks = list[Look]()
+    while True:
+        group = describe_classic(admin, [group_id])[group_id]
+        if isinstance(group, Refused):
+            if not group.unknown:
+                raise ClusterError(f"the coordinator does not describe group {group_id!r}: {group.why}")
+            if "not a classic group" in group.why:
+                raise OtherProtocolError(
+                    f"group {group_id!r} is not one of the classic protocol, but of another, such as"
+                    " KIP-848's (group.protocol=consumer)"
+                )
+            raise NoSuchGroupError(f"the cluster has no group {group_id!r}")
+        looks.append(Look(time.time_ns() // 1_000_000, group))
+        if group.state not in REBALANCING or deadline.passed:
+            return tuple(looks)
+        time.sleep(LOOK_SECONDS)
 
 
 def _read_records(
@@ -328,19 +381,6 @@ def read_log(consumer: KafkaConsumer, partition: int, begin: int, until: int) ->
             if message.offset >= until:
                 break
             yield message
-
-
-def _existing(admin: Admin) -> dict[str, tuple[int, ...]]:
-    return {
-        topic["name"]: tuple(sorted(int(one["partition_index"]) for one in topic["partitions"]))
-        for topic in admin.ask(lambda client: client.describe_topics())
-        if not topic["error_code"]
-    }
-
-
-def _committed(admin: Admin, group_id: str) -> tuple[str, ...]:
-    offsets = admin.ask(lambda client: client.list_group_offsets(group_id))[group_id]
-    return tuple(sorted({partition.topic for partition in offsets}))
 
 
 def _record_limit(admin: Admin) -> int:

@@ -17,7 +17,7 @@ from kafka_assignors.history._archive import files_of_batch, may_be_modern, newe
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
 from kafka_assignors.history._store.log import ConflictError
-from kafka_assignors.history._store.reading import source_of_rows
+from kafka_assignors.history._store.reading import find_damaged, frame_of_files, source_of_rows
 from kafka_assignors.history._store.writing import write_files
 
 if TYPE_CHECKING:
@@ -100,25 +100,48 @@ def plan_maintenance(
     )
 
 
-def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> None:
+def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[DataFile]:
     """Do it. Whatever ends it, each step of it is done or not, and the archive whole.
+
+    A file that is damaged or gone is an error. Where the archive passes over bad files, such a file stays as
+    it is, or is removed with its day.
+
+    Returns:
+        The bad files, if they are passed over.
 
     Raises:
         ArchiveBusyError: Somebody else is maintaining the archive.
         StoreError: The store does not let it be done.
     """
+    modern = [file for file in plan.removed if may_be_modern(file)] if plan.keeps else []
+    bad: list[DataFile] = []
+    compacted = plan.compacted
+    if archive.skip_bad:
+        # Before anything is replaced: of a file that is damaged in its midst, rows must not be there twice.
+        read = [*modern, *(file for day in compacted for file in day)]
+        damaged = find_damaged(spark, archive.logs[0].where, read, ARCHIVED)
+        bad = [file for file in read if file.path in damaged]
+        modern = [file for file in modern if file.path not in damaged]
+        good = [[file for file in day if file.path not in damaged] for day in compacted]
+        compacted = [day for day in good if len(day) > 1]
     if plan.removed:
         kept = None
-        if plan.keeps:
-            rows = archive.rows(spark, [file for file in plan.removed if may_be_modern(file)])
+        if modern:
+            rows = _rows(spark, archive, modern)
             kept = newest(rows.where(rows["type"].isin(*KIP848_TYPES)))
         _replace(archive, plan.removed, kept, name=_LEFT, is_new=True)
-    for some in _chunks(plan.compacted):
+    for some in _chunks(compacted):
         files = [file for day in some for file in day]
-        _replace(archive, files, archive.rows(spark, files), is_new=False)
+        _replace(archive, files, _rows(spark, archive, files), is_new=False)
     for log in archive.logs:
         log.vacuum(_hours(plan.retention), dry_run=False)
         log.checkpoint()
+    return bad
+
+
+def _rows(spark: SparkSession, archive: Archive, files: Sequence[DataFile]) -> DataFrame:
+    """All rows of files; what is not read here is not there afterwards, so that nothing is passed over."""
+    return frame_of_files(spark, archive.logs[0].where, files, ARCHIVED)
 
 
 def _replace(

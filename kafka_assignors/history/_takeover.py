@@ -11,7 +11,6 @@ archive.json says format 2, the archive is an old one; what a takeover that was 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
 from kafka_assignors.history._archive_format import (
     RECORDS,
@@ -88,14 +88,13 @@ def _clear(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ArchiveBusyError(
-                f"a capture or import of an older version is writing into {folder}: end it first"
-            ) from error
-        yield
+    try:
+        with FileLock(folder / "lock", timeout=0):
+            yield
+    except Timeout as error:
+        raise ArchiveBusyError(
+            f"a capture or import of an older version is writing into {folder}: end it first"
+        ) from error
 
 
 def _passed_over(folder: Path) -> set[str]:

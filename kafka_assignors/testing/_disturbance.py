@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+__tracebackhide__ = True
+
 
 class Disturbance(AbstractContextManager[None]):
     """Something that was done to a broker or a member. As a context manager it is undone on leaving.

@@ -19,11 +19,14 @@ Others, with other settings and under names of your own, come from `kafka_cluste
     three_brokers = kafka_cluster_factory(3)
     patient_group = consumer_group_factory(cluster="three_brokers", settings={"session_timeout_ms": 45000})
 
+The end of the run says which Kafka tests had: in which way, its image or address, and its release.
+
 The report of a failed test shows what happened in its groups: a chart, all events, and the members' logs;
 pytest-html's report has a picture of each group.
 
 Brokers that a test left killed, frozen or cut off are mended when it ends, so that the next test has a whole
-cluster; the end of the run names such tests.
+cluster; the end of the run names such tests. If that fails, the cluster ends, and all fixtures on it, and the
+next test that asks for it has a new one. So it is with clusters of fixtures of your own that return one.
 
 Each setting is a command-line option and an ini value; the option wins. Those with several values are
 repeated on the command line, have a line each in the ini file, and win key by key:
@@ -55,11 +58,16 @@ Under pytest-xdist each worker has its own cluster.
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
 import re
+import sys
 import uuid
 import warnings
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
+from functools import partial
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar, cast
 
 import pytest
 
@@ -73,6 +81,13 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._groups.group import ConsumerGroup
     from kafka_assignors.testing._groups.specs import AssignorSpec, Topics
 
+    _Fixture = pytest.FixtureDef[Any]
+    _Finish = Callable[[], None]
+
+__tracebackhide__ = True
+
+_Made = TypeVar("_Made")
+
 Scope = Literal["session", "package", "module", "class", "function"]
 
 DEFAULT_PARTITIONS = 6
@@ -81,7 +96,9 @@ DEFAULT_PARTITIONS = 6
 options = plugin_options.read
 
 _DELETE_SECONDS = 5.0
-_RUNNING: pytest.StashKey[list[Cluster]] = pytest.StashKey()
+
+_RUNNING: pytest.StashKey[dict[_Fixture, tuple[Cluster, _Finish]]] = pytest.StashKey()
+"""The fixtures that are clusters now, of this plug-in's or a user's making: the cluster, and what ends it."""
 
 _TAKEN: pytest.StashKey[list[str]] = pytest.StashKey()
 """What the summary says: the clusters that tests had, a line each."""
@@ -158,15 +175,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say where the cluster comes from."""
+    """Say where the cluster comes from, and its release as far as that is known before it starts."""
+    from kafka_assignors.testing._brokers.jars import KAFKA_VERSION  # noqa: PLC0415 - see above
+
     configured = options(config)
     if configured.bootstrap:
         return f"kafka: {configured.how or 'given'}, {configured.bootstrap}"
     way: str = configured.how or "the first way that there is (docker, embedded)"
+    image = configured.image or (os.environ.get("KAFKA_IMAGE", "") if configured.how != "embedded" else "")
+    parts = ["embedded" if configured.keep else way, image or f"Kafka {KAFKA_VERSION}"]
     if configured.keep:
-        way = f"embedded, kept until unused for {configured.keep:g} s"
-    image = f", {configured.image}" if configured.image else ""
-    return f"kafka: {way}{image}, nodes: {configured.nodes}"
+        parts.append(f"kept until unused for {configured.keep:g} s")
+    return f"kafka: {', '.join(parts)}, nodes: {configured.nodes}"
 
 
 def kafka_cluster_factory(
@@ -200,7 +220,6 @@ def kafka_cluster_factory(
         way = how or ("docker" if image else configured.how)
         bootstrap = configured.bootstrap if way in {None, "given"} else None
         merged = {**configured.broker_settings, **(settings or {})}
-        running = config.stash.setdefault(_RUNNING, [])
         with contextlib.ExitStack() as stack:
             # The first start may fetch for half a minute: let that be seen.
             with _uncaptured(config), pytest.MonkeyPatch.context() as environment:
@@ -221,13 +240,32 @@ def kafka_cluster_factory(
                         **{"security": configured.security, **more},
                     )
                 kafka = stack.enter_context(context)
-            running.append(kafka)
-            nodes_there = f"{kafka.nodes} node{'s' if kafka.nodes > 1 else ''}"
-            config.stash.setdefault(_TAKEN, []).append(f"{'kept' if keeps else kafka.how}, {nodes_there}")
-            stack.callback(running.remove, kafka)
+            config.stash.setdefault(_TAKEN, []).append(_described(kafka, "kept" if keeps else kafka.how))
             yield kafka
 
     return cluster
+
+
+def _on(
+    cluster: str,
+) -> Callable[[Callable[[pytest.FixtureRequest, Cluster], Iterator[_Made]]], Callable[..., Iterator[_Made]]]:
+    """Have a fixture's function take a cluster from the fixture of that name.
+
+    By its signature, from which pytest knows that the fixture ends with the cluster, and before it.
+    """
+
+    def decorate(
+        function: Callable[[pytest.FixtureRequest, Cluster], Iterator[_Made]],
+    ) -> Callable[..., Iterator[_Made]]:
+        @functools.wraps(function)
+        def taking(**fixtures: Any) -> Iterator[_Made]:
+            yield from function(fixtures["request"], fixtures[cluster])
+
+        names = (Parameter(name, Parameter.KEYWORD_ONLY) for name in ("request", cluster))
+        taking.__signature__ = Signature([*names])  # type: ignore[attr-defined]  # inspect reads it
+        return taking
+
+    return decorate
 
 
 def topic_factory_factory(
@@ -247,9 +285,10 @@ def topic_factory_factory(
     """
 
     @pytest.fixture(scope=scope)
-    def topic_factory(request: pytest.FixtureRequest) -> Iterator[TopicFactory]:
+    @_on(cluster)
+    def topic_factory(request: pytest.FixtureRequest, kafka: Cluster) -> Iterator[TopicFactory]:
         """Makes topics, which are deleted in the end: `topic_factory(6)` returns the topic's name."""
-        with _topics(request, cluster) as create:
+        with _topics(request, kafka) as create:
 
             def make(partitions: int = partitions, **more: Any) -> str:
                 return create(partitions, **{**defaults, **more})
@@ -280,17 +319,17 @@ def consumer_group_factory(
     """
 
     @pytest.fixture(scope=scope)
-    def consumer_group(request: pytest.FixtureRequest) -> Iterator[GroupFactory]:
+    @_on(cluster)
+    def consumer_group(request: pytest.FixtureRequest, kafka: Cluster) -> Iterator[GroupFactory]:
         """Makes groups of consumers, whose members are killed in the end: `consumer_group(members=3)`."""
         from kafka_assignors.testing._groups.group import ConsumerGroup  # noqa: PLC0415 - see above
         from kafka_assignors.testing._groups.specs import on_top  # noqa: PLC0415
 
-        kafka: Cluster = request.getfixturevalue(cluster)
         configured = options(request.config)
         of_fixture = settings or {}
         groups = plugin_report.groups_of(request.node)
         # Members end before the topics that they read are deleted.
-        with _topics(request, cluster) as create, contextlib.ExitStack() as stack:
+        with _topics(request, kafka) as create, contextlib.ExitStack() as stack:
 
             def make(
                 topics: Topics | None = None,
@@ -341,7 +380,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """
     result = yield
     if result.failed:
-        for cluster in item.config.stash.get(_RUNNING, []):
+        for cluster, _ in item.config.stash.get(_RUNNING, {}).values():
             if (death := cluster.death()) is not None:
                 result.sections.append(("Kafka", death))
         plugin_report.add_groups(item, result, options(item.config).timelines)
@@ -349,12 +388,57 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Remember which fixtures are clusters, whoever wrote them."""
+    value = yield
+    module = sys.modules.get("kafka_assignors.testing._brokers.cluster")
+    if module is not None and isinstance(value, module.Cluster):
+        running = request.config.stash.setdefault(_RUNNING, {})
+        # One that hands on another's does not end it.
+        if all(value is not cluster for cluster, _ in running.values()):
+            running[fixturedef] = value, partial(fixturedef.finish, cast("Any", request))
+    return value
+
+
+def pytest_fixture_post_finalizer(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
+    """Forget clusters that have ended."""
+    request.config.stash.get(_RUNNING, {}).pop(fixturedef, None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
     """After a test, mend what it broke of the clusters that others go on with, and remember to say so."""
-    yield
-    for cluster in item.config.stash.get(_RUNNING, []):
-        if wrong := cluster.mend():
-            item.config.stash.setdefault(_MENDED, []).append(f"{item.nodeid}: {', '.join(wrong)}")
+    try:
+        return (yield)
+    finally:
+        running = item.config.stash.get(_RUNNING, {})
+        said = [line for cluster, finish in [*running.values()] if (line := _mended(cluster, finish, item))]
+        item.config.stash.setdefault(_MENDED, []).extend(said)
+
+
+def _mended(cluster: Cluster, finish: _Finish, item: pytest.Item) -> str:
+    """Mend a cluster, or end it, so that the next test has another; in words, or nothing if it was whole."""
+    wrong: list[str] = []
+    try:
+        wrong = cluster.wrong()
+        cluster.mend()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the next test is to have a whole cluster
+        # Its end may fail as well: of a broker that has died, and of what could not be mended.
+        with contextlib.suppress(Exception):
+            finish()
+        why, _, _ = str(error).partition("\n")
+        return f"started anew after {item.nodeid}: {', '.join([*wrong, why])}"
+    return f"mended after {item.nodeid}: {', '.join(wrong)}" if wrong else ""
+
+
+def _described(cluster: Cluster, way: str) -> str:
+    """Which Kafka a cluster is: "docker, apache/kafka:4.3.1, Kafka 4.3.1, 3 nodes"."""
+    version = f"Kafka {cluster.version}" if cluster.version else ""
+    nodes = f"{cluster.nodes} node{'s' if cluster.nodes > 1 else ''}"
+    where = f"at {','.join(cluster.bootstrap_servers)}" if way in {"kept", "given"} else ""
+    return ", ".join(part for part in (way, cluster.image, version, nodes, where) if part)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -375,26 +459,22 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say which Kafka tests had, and which of them left it broken."""
     clusters: list[str] = config.stash.get(_TAKEN, [])
-    taken = Counter(clusters)
-    mended = config.stash.get(_MENDED, [])
-    if not taken:
+    taken = [f"{count} x {what}" if count > 1 else what for what, count in Counter(clusters).items()]
+    lines = [*(["; ".join(taken)] if taken else []), *config.stash.get(_MENDED, [])]
+    if not lines:
         return
     terminalreporter.write_sep("-", "Kafka")
-    terminalreporter.write_line(
-        "; ".join(f"{count} x {what}" if count > 1 else what for what, count in taken.items())
-    )
-    for line in mended:
-        terminalreporter.write_line(f"mended after {line}")
+    for line in lines:
+        terminalreporter.write_line(line)
 
 
 @contextlib.contextmanager
-def _topics(request: pytest.FixtureRequest, cluster: str) -> Iterator[Callable[..., str]]:
+def _topics(request: pytest.FixtureRequest, kafka: Cluster) -> Iterator[Callable[..., str]]:
     """Makes topics, and deletes them at the end."""
     from confluent_kafka import KafkaException  # noqa: PLC0415 - see above
 
     from kafka_assignors.testing._topics import create_topic, delete_topic  # noqa: PLC0415 - see above
 
-    kafka: Cluster = request.getfixturevalue(cluster)
     timeout = options(request.config).timeout
     made: list[str] = []
 

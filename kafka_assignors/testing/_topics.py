@@ -18,6 +18,8 @@ from kafka_assignors.testing._brokers.access import Access, Kafka
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+__tracebackhide__ = True
+
 REQUEST_SECONDS: Final = 10.0
 """How long one request may take."""
 

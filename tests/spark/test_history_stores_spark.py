@@ -24,7 +24,6 @@ from kafka_assignors._cli.main import main
 from kafka_assignors._common.waiting import wait_until
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import WrongArchiveError
-from kafka_assignors.history._capture import reason
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._log import Topic
 from kafka_assignors.history._maintenance import LEAST_RETENTION, maintain, plan_maintenance
@@ -38,7 +37,7 @@ from kafka_assignors.history._tables.job import make_tables, read_counts, read_t
 from tests.support.archives import BEGAN, counted
 from tests.support.kinds import ROOT
 from tests.support.object_store import Fault, busy, denied, expired, full
-from tests.support.small_archives import DAY, add, generation, kip848_dump
+from tests.support.small_archives import DAY, add, generation, kip848_dump, offsets, opened, said_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,10 +61,6 @@ def _no_store_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plain(rows: DataFrame) -> list[dict[str, Any]]:
     return sorted((one.asDict(recursive=True) for one in rows.collect()), key=repr)
-
-
-def offsets(rows: DataFrame) -> list[int]:
-    return sorted(one["offset"] for one in rows.select("offset").collect())
 
 
 # The same everywhere
@@ -193,17 +188,6 @@ def archive(spark: SparkSession, object_store: ObjectStore, home: str) -> Archiv
     return made
 
 
-def opened(archive: Archive, **options: str) -> Archive:
-    return Archive(archive.where.uri, {**archive.where.options, **options})
-
-
-def said_by(failing: Any) -> str:
-    """What a job of Spark that fails ends with, in words."""
-    with pytest.raises(PySparkException) as failed:
-        failing()
-    return reason(str(failed.value))
-
-
 @pytest.fixture
 def command(
     object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -304,13 +288,13 @@ def test_a_store_that_is_busy_for_a_while_is_waited_for(
 def test_a_store_that_stays_busy_ends_what_is_done(
     spark: SparkSession, object_store: ObjectStore, archive: Archive
 ) -> None:
-    hasty = opened(archive, **ENDS_SOON)
+    hasty = opened(archive, ENDS_SOON)
     began = time.monotonic()
     with object_store.failing(busy(method="PUT|POST")):
         assert said_by(lambda: add(spark, hasty, [generation(3, 2, "a")])).endswith(f": {SLOW_DOWN}")
     refused = pytest.raises(StoreError, match=r"cannot read .*archive\.json: 503 Service Unavailable")
     with object_store.failing(busy()), refused:
-        opened(archive, **ENDS_SOON)
+        opened(archive, ENDS_SOON)
     assert time.monotonic() < began + 90  # on a laden machine; each request is repeated for a second
     assert offsets(opened(archive).read(spark)) == [0, 1]
 
@@ -327,7 +311,7 @@ def test_a_store_that_is_busy_has_no_bad_files(
 def test_a_full_store_ends_a_batch_and_keeps_what_it_has(
     spark: SparkSession, object_store: ObjectStore, archive: Archive
 ) -> None:
-    hasty = opened(archive, **ENDS_SOON)
+    hasty = opened(archive, ENDS_SOON)
     with object_store.failing(full(path=r"\.parquet$")):
         said = said_by(lambda: add(spark, hasty, [generation(3, 2, "a")]))
         assert said.endswith(": 507 Insufficient Storage (XMinioStorageFull): the store is full"), said
@@ -347,7 +331,7 @@ def test_a_full_store_ends_a_batch_and_keeps_what_it_has(
 def test_a_commit_whose_answer_is_lost_is_there_once(
     spark: SparkSession, object_store: ObjectStore, archive: Archive, times: int | None
 ) -> None:
-    hasty = opened(archive, **(ENDS_SOON if times is None else {}))
+    hasty = opened(archive, ENDS_SOON if times is None else {})
     lost = busy(method="PUT", path=r"records/_delta_log/\d+\.json$", times=times, done=True)
     with object_store.failing(lost):
         if times is None:
@@ -503,7 +487,9 @@ def test_a_bad_file_is_named_and_can_be_left_out(
 
     said = said_by(lambda: offsets(opened(archive).read(spark)))
     assert said.startswith(f"DamagedFileError: cannot read {where}/{file.path} (")
-    assert said.endswith("): put it back from a backup, or leave it out with --skip-bad")
+    assert said.endswith(
+        "): put it back from a backup, or leave it out with --skip-bad (capture and import need it)"
+    )
     assert why in said
     status, line = command("info", archive.where.uri)
     assert status == 1

@@ -7,21 +7,23 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
 
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.history._archive import TOPIC_SOURCE
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
+from kafka_assignors.history._capture import reason
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._spark_schema import spark_schema
 from tests.support.archives import group, member, row
 from tests.support.kip848_log import Log, two_come
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._counts import Counts
 
 DAY = 86_400
@@ -35,6 +37,22 @@ def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 def add(spark: SparkSession, archive: Archive, rows: Sequence[Mapping[str, Any]]) -> Counts:
     """Append as a capture does: up to the last row's offset of partition 0 is read then."""
     return archive.append(frame(spark, rows), TOPIC_SOURCE, archive.read_to({0: rows[-1]["offset"] + 1}))
+
+
+def opened(archive: Archive, options: Mapping[str, str] | None = None, *, skip_bad: bool = False) -> Archive:
+    """As whoever opens it now sees it, with further options of its store."""
+    return Archive(archive.where.uri, {**archive.where.options, **(options or {})}, skip_bad=skip_bad)
+
+
+def offsets(rows: DataFrame) -> list[int]:
+    return sorted(one["offset"] for one in rows.select("offset").collect())
+
+
+def said_by(failing: Callable[[], object]) -> str:
+    """What a job of Spark that fails ends with, in words."""
+    with pytest.raises(PySparkException) as failed:
+        failing()
+    return reason(str(failed.value))
 
 
 def generation(number: int, offset: int, *names: str) -> dict[str, Any]:

@@ -322,6 +322,41 @@ def test_a_cluster_says_what_is_wrong_with_it_and_is_mended(monkeypatch: pytest.
     ]
 
 
+def test_what_cannot_be_mended_is_named_and_keeps_no_other_from_it() -> None:
+    brokers = [FakeBroker(1), FakeBroker(2), FakeBroker(3)]
+
+    def fails() -> None:
+        raise OSError("no process left")
+
+    brokers[0].kill()
+    brokers[0]._launch = fails  # type: ignore[method-assign]
+    brokers[1].kill()
+    with pytest.raises(ClusterUnavailableError) as caught:
+        Cluster(["a:1"], 3, "embedded", tuple(brokers)).mend()
+    assert str(caught.value) == "cannot be mended: node 1 (OSError: no process left)"
+    assert brokers[1].done == ["launched", "killed", "launched"]
+
+
+def test_a_frozen_broker_that_cannot_be_thawed_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = FakeBroker()
+
+    def fails() -> None:
+        raise OSError("no such container")
+
+    broker._resume = fails  # type: ignore[method-assign]
+    broker.freeze()
+    monkeypatch.setattr(Cluster, "wait_complete", lambda *_: None)
+    assert Cluster(["a:1"], 1, "embedded", (broker,)).mend() == ["node 1 is frozen"]
+    assert broker.done == ["launched", "suspended", "killed", "launched"]
+
+
+def test_nothing_is_wrong_with_a_cluster_whose_context_has_ended(broker: FakeBroker) -> None:
+    with kafka_cluster(how="embedded") as cluster:
+        broker.kill()
+        assert cluster.wrong() == ["node 1 is down"]
+    assert cluster.wrong() == cluster.mend() == []
+
+
 def test_what_is_down_is_not_stopped_again_nor_frozen() -> None:
     broker = FakeBroker()
     broker.kill()

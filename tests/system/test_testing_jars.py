@@ -145,23 +145,6 @@ def test_of_many_at_once_one_fetches_and_all_use_it(fetches: Fetches) -> None:
     assert len(fetches.coordinates) == 1
 
 
-def test_without_a_lock_the_slower_uses_the_jars_of_the_quicker(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", "win32")
-    quicker = Fetches()
-
-    def slower(coordinates: Sequence[str], folder: Path, display: object) -> Mapping[str, int]:
-        monkeypatch.setattr(jars, "_fetch", quicker)
-        kafka_jars()
-        return Fetches()(coordinates, folder, display)
-
-    monkeypatch.setattr(jars, "_fetch", slower)
-    assert [path.read_text() for path in kafka_jars()] == ["a", "bb"]
-    assert len(quicker.coordinates) == 1
-    assert len(entries(cache)) == 1
-
-
 def test_cached_jars_need_neither_jgo_nor_rich_and_say_nothing(
     fetches: Fetches, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from kafka_assignors.testing import _topics as topics
 from kafka_assignors.testing._brokers import cluster, kept
+from kafka_assignors.testing._brokers.jars import KAFKA_VERSION
 from kafka_assignors.testing._groups import group
 from tests.support import plugin
 
@@ -36,16 +37,24 @@ from kafka_assignors.testing._groups import group
 from kafka_assignors._timelines.events import Assigned
 from kafka_assignors._timelines.timeline import Timeline
 
-class Fake:
+class Fake(cluster.Cluster):
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+    version, image, bootstrap_servers = "4.3.1", "", ["b:1"]
     def __str__(self):
         return "fake"
     def __init__(self, asked):
         self.asked = asked
         self.dead = None
         self.how, self.nodes, self.broken = "fake", asked[0], []
+        self.beyond_mending = None
     def death(self):
         return self.dead
+    def wrong(self):
+        return self.broken
     def mend(self):
+        if self.beyond_mending:
+            raise self.beyond_mending
         broken, self.broken = self.broken, []
         return broken
 
@@ -183,6 +192,13 @@ def test_a_bad_ini_value_is_a_usage_error(pytester: pytest.Pytester) -> None:
     assert "kafka=vagrant: must be one of" in usage_error(pytester)
 
 
+def test_an_image_in_the_environment_is_in_the_header(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_IMAGE", "mine:4.1")
+    assert "kafka: docker, mine:4.1, nodes: 1" in run(pytester, "def test(): pass", "--kafka=docker").outlines
+
+
 def test_naming_a_cluster_and_insisting_on_another_is_a_usage_error(pytester: pytest.Pytester) -> None:
     assert "names a running cluster" in usage_error(pytester, "--kafka=docker", "--kafka-bootstrap=b:1")
 
@@ -280,8 +296,9 @@ def test_consumer_settings_and_timeout_reach_all_groups_and_closer_ones_win(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((), "kafka: the first way that there is (docker, embedded), nodes: 1"),
-        (("--kafka=docker", "--kafka-nodes=3"), "kafka: docker, nodes: 3"),
+        ((), f"kafka: the first way that there is (docker, embedded), Kafka {KAFKA_VERSION}, nodes: 1"),
+        (("--kafka=docker", "--kafka-nodes=3"), f"kafka: docker, Kafka {KAFKA_VERSION}, nodes: 3"),
+        (("--kafka=embedded",), f"kafka: embedded, Kafka {KAFKA_VERSION}, nodes: 1"),
         (("--kafka-bootstrap=b:1",), "kafka: given, b:1"),
         (("--kafka-image=i:1",), "kafka: docker, i:1, nodes: 1"),
     ],
@@ -338,7 +355,13 @@ def test_a_cluster_is_kept_for_the_next_run_if_so_wished(pytester: pytest.Pytest
     )
     result.assert_outcomes(passed=1)
     assert "[use 1 {'seconds': 600.0, 'settings': {'a.b': '1'}}]" in result.stdout.str()
-    result.stdout.fnmatch_lines(["kafka: embedded, kept until unused for 600 s, nodes: 1", "kept, 1 node"])
+    release = f"Kafka {KAFKA_VERSION}"
+    result.stdout.fnmatch_lines(
+        [
+            f"kafka: embedded, {release}, kept until unused for 600 s, nodes: 1",
+            "kept, Kafka 4.3.1, 1 node, at b:1",
+        ]
+    )
 
 
 @pytest.mark.usefixtures("with_kept")
@@ -550,9 +573,116 @@ def test_what_a_test_breaks_is_mended_before_the_next_and_named_in_the_end(pytes
     )
 
 
+def test_what_a_test_breaks_is_mended_though_its_own_teardown_fails(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        @pytest.fixture
+        def ends_badly():
+            yield
+            raise ValueError("in teardown")
+
+        def test_breaks(kafka_cluster, ends_badly):
+            kafka_cluster.broken = ["node 2 is down"]
+        def test_goes_on(kafka_cluster):
+            assert not kafka_cluster.broken
+        """,
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["mended after *.py::test_breaks: node 2 is down"])
+
+
+BEYOND_MENDING = """
+import pytest
+from kafka_assignors.testing import consumer_group_factory, kafka_cluster_factory
+from kafka_assignors.testing._brokers.cluster import kafka_cluster as started
+
+groups = consumer_group_factory(scope="module")
+others = kafka_cluster_factory(3)
+
+@pytest.fixture(scope="module")
+def group(groups):
+    return groups("orders")
+
+@pytest.fixture(scope="session")
+def mine():
+    with started(3, how=None, bootstrap=None, settings=None) as kafka:
+        yield kafka
+
+@pytest.fixture
+def alias(mine):
+    return mine
+"""
+
+
+def test_a_cluster_that_cannot_be_mended_is_started_anew_with_all_that_is_on_it(
+    pytester: pytest.Pytester,
+) -> None:
+    result = run(
+        pytester,
+        BEYOND_MENDING
+        + """
+seen = []
+
+def test_breaks(kafka_cluster, group, others):
+    seen.extend([kafka_cluster, group, others])
+    kafka_cluster.broken = ["node 2 is down"]
+    kafka_cluster.beyond_mending = OSError("it ended again\\nand said why")
+
+def test_goes_on(kafka_cluster, group, others):
+    assert kafka_cluster is not seen[0]
+    assert (group is not seen[1], group.what[0]) == (True, kafka_cluster)
+    assert others is seen[2]
+""",
+    )
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "2 x fake, Kafka 4.3.1, 1 node; fake, Kafka 4.3.1, 3 nodes",
+            "started anew after *::test_breaks: node 2 is down, it ended again",
+        ]
+    )
+    said = result.stdout.str()
+    # What is on it ends before it, and once.
+    assert said.count("[members end]") == 2
+    assert said.index("[members end]") < said.index("[stop]")
+    assert said.count("[stop]") == 3
+
+
+def test_a_cluster_of_a_user_s_own_fixture_is_mended_and_started_anew(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        BEYOND_MENDING
+        + """
+def test_breaks(alias):
+    alias.broken = ["node 2 is down"]
+
+def test_breaks_for_good(alias):
+    assert alias.broken == []
+    alias.beyond_mending = OSError("it ended again")
+
+def test_goes_on(alias):
+    assert alias.beyond_mending is None
+""",
+    )
+    result.assert_outcomes(passed=3)
+    result.stdout.re_match_lines(
+        [
+            r"-+ Kafka -+",
+            r"mended after \S+::test_breaks: node 2 is down",
+            r"started anew after \S+::test_breaks_for_good: it ended again",
+        ],
+        consecutive=True,
+    )
+
+
 def test_the_summary_says_which_kafka_was_taken(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test(kafka_cluster): pass")
-    result.stdout.re_match_lines([r"-+ Kafka -+", "fake, 1 node"], consecutive=True)
+    result.stdout.re_match_lines([r"-+ Kafka -+", r"fake, Kafka 4\.3\.1, 1 node"], consecutive=True)
+    image = run(pytester, "def test(kafka_cluster): pass", "--kafka-image=mine:4.3")
+    image.stdout.fnmatch_lines(["fake, mine:4.3, Kafka 4.3.1, 1 node"])
     without = run(pytester, "def test(): pass")
     without.stdout.no_re_match_line(r"-+ Kafka -+")
 
@@ -841,7 +971,7 @@ def test_the_distribution_brings_options_and_fixtures(
     pytester.makepyfile("def test(kafka_cluster): print(kafka_cluster.asked)")
     result = pytester.runpytest_subprocess("-s", "--kafka=embedded", "--kafka-nodes=3")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["kafka: embedded, nodes: 3", "plugins:*kafka-assignors-*"])
+    result.stdout.fnmatch_lines(["kafka: embedded, *nodes: 3", "plugins:*kafka-assignors-*"])
     assert "(3, 'embedded', None, None)" in result.stdout.str()
 
 

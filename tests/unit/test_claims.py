@@ -103,6 +103,9 @@ CLAIMS = {
     "less than 30 partition-seconds, 10 moves": Evidence(
         "kafka_assignors/_groups/saving.py", "WORTH_SECONDS: Final = 30.0\n"
     ),
+    "more than 1 GiB is not copied": Evidence(
+        "kafka_assignors/_cli/placement_parser.py", "to be said from 1 GiB on"
+    ),
     "after every 1,000 records": Evidence("docs/tutorials/first-test.md", "if billed % 1000 == 0:"),
 }
 """Part of a sentence -> its evidence."""

@@ -205,19 +205,22 @@ def _folder(given: str) -> Place:
 
 
 def read_store_config(path: Path) -> dict[str, str]:
-    """Options of a store from a file of `name=value` lines; `#` and `!` begin comments.
+    """Options of a store from a file, by the rules of Java's properties.
 
     Raises:
-        WrongPlaceError: It cannot be read, or has another line.
+        WrongPlaceError: It cannot be read, or an option has no value.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise WrongPlaceError(f"cannot read {path}: {error}") from error
     try:
-        return parse_properties(text)
+        options = {name: value.strip() for name, value in parse_properties(text).items()}
     except ValueError as error:
-        raise WrongPlaceError(f"{path} is no file of options: {error}") from error
+        raise WrongPlaceError(f"cannot read {path}: {error}") from error
+    if empty := sorted(name for name, value in options.items() if not value):
+        raise WrongPlaceError(f"{path}: {', '.join(empty)} has no value")
+    return options
 
 
 def _options(kind: str, given: Mapping[str, str]) -> dict[str, str]:

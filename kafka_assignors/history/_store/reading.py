@@ -11,12 +11,14 @@ import json
 import re
 import zlib
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_assignors.history._spark_schema import spark_schema
+from kafka_assignors.history._store.log import Log, NoTableError
 from kafka_assignors.history._store.places import StoreError, reason_of
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ _ROWS_AT_ONCE: Final = 64
 
 class DamagedFileError(StoreError):
     """A file of a table is not there, or is no Parquet file any more; the message names it."""
+
+
+class CleanedUpError(StoreError):
+    """A file of the version that is read was deleted, as a newer one does without it: nothing is damaged."""
 
 
 class Source(NamedTuple):
@@ -99,14 +105,21 @@ def source_of_files(
         skip_bad: Whether files that cannot be read are passed over.
 
     Raises:
-        DamagedFileError: A large file cannot be read; of others the tasks say so.
+        CleanedUpError: A large file was deleted meanwhile; of others the tasks say so.
     """
+    numbers, packed = _shared_out(spark, where, files)
+    read = partial(_read_numbered, where=where, packed=packed, schema=schema, skip_bad=skip_bad)
+    return Source(numbers, read)
+
+
+def _shared_out(
+    spark: SparkSession, where: Place, files: Sequence[DataFile]
+) -> tuple[DataFrame, list[bytes]]:
+    """Numbers for tasks, and what each number stands for."""
     parts = parts_of(where, files, spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, len(parts), 1, max(1, len(parts)))
     # Each task gets all of them, and unpacks its own: of 100,000 files together they are 1.4 MB.
-    packed = [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
-    read = partial(_read_numbered, where=where, packed=packed, schema=schema, skip_bad=skip_bad)
-    return Source(numbers, read)
+    return numbers, [zlib.compress(json.dumps(some).encode(), 1) for some in parts]
 
 
 def frame_of_files(
@@ -114,6 +127,33 @@ def frame_of_files(
 ) -> DataFrame:
     """The same as Spark's rows."""
     return source_of_files(spark, where, files, schema, skip_bad=skip_bad).frame(schema)
+
+
+def find_damaged(
+    spark: SparkSession, where: Place, files: Sequence[DataFile], schema: pa.Schema
+) -> dict[str, str]:
+    """Read files to their end.
+
+    Returns:
+        By the paths of those that cannot be read, why.
+
+    Raises:
+        CleanedUpError: A large file was deleted meanwhile; of others the tasks say so.
+    """
+    numbers, packed = _shared_out(spark, where, files)
+    find = partial(_find_damaged, where=where, packed=packed, schema=schema)
+    return {row["path"]: row["why"] for row in numbers.mapInArrow(find, "path string, why string").collect()}
+
+
+def _find_damaged(
+    batches: Iterator[Any], *, where: Place, packed: Sequence[bytes], schema: pa.Schema
+) -> Iterator[Any]:
+    for part in chain.from_iterable(_unpacked(batches, packed)):
+        try:
+            for _ in _read_part(where, part, schema):
+                pass
+        except DamagedFileError as error:
+            yield pa.RecordBatch.from_pydict({"path": [part.path], "why": [str(error)]})
 
 
 def _as(batches: Iterator[Any], *, schema: pa.Schema) -> Iterator[Any]:
@@ -129,10 +169,14 @@ def in_schema(batch: Any, schema: pa.Schema) -> Any:
 def _read_numbered(
     batches: Iterator[Any], *, where: Place, packed: Sequence[bytes], schema: pa.Schema, skip_bad: bool
 ) -> Iterator[Any]:
+    for parts in _unpacked(batches, packed):
+        yield from read_parts(where, parts, schema, skip_bad=skip_bad)
+
+
+def _unpacked(batches: Iterator[Any], packed: Sequence[bytes]) -> Iterator[list[Part]]:
     for batch in batches:
         for number in batch["id"].to_pylist():
-            parts = json.loads(zlib.decompress(packed[number]))
-            yield from read_parts(where, [Part(*part) for part in parts], schema, skip_bad=skip_bad)
+            yield [Part(*part) for part in json.loads(zlib.decompress(packed[number]))]
 
 
 def parts_of(where: Place, files: Iterable[DataFile], tasks: int) -> list[list[Part]]:
@@ -148,7 +192,7 @@ def parts_of(where: Place, files: Iterable[DataFile], tasks: int) -> list[list[P
         batches of a capture follow one another as the records did.
 
     Raises:
-        DamagedFileError: A large file cannot be read.
+        CleanedUpError: A large file was deleted meanwhile.
     """
     ordered = sorted(files, key=lambda file: _natural(file.path))
     share = sum(file.size + _OPENING for file in ordered) // max(1, _TASKS_EACH * tasks)
@@ -172,10 +216,14 @@ def _natural(path: str) -> list[tuple[int, str]]:
 
 def _pieces(where: Place, file: DataFile, largest: int) -> Iterable[tuple[Part, int]]:
     """A file, or its row groups if it is too large for one task."""
+    undivided = [(whole(file), file.size)]
     if file.size <= largest:
-        return [(whole(file), file.size)]
-    with _opened(where, file.path) as opened:
-        groups = opened.num_row_groups
+        return undivided
+    try:
+        with _opened(where, file.path) as opened:
+            groups = opened.num_row_groups
+    except DamagedFileError:  # its task says so, or passes over it
+        return undivided
     return [
         (Part(file.path, file.values, number, number + 1), file.size // groups) for number in range(groups)
     ]
@@ -194,6 +242,7 @@ def read_parts(
 
     Raises:
         DamagedFileError: A file cannot be read.
+        CleanedUpError: A file was deleted meanwhile. It is not passed over: its rows are in newer files.
     """
     for part in parts:
         try:
@@ -251,7 +300,21 @@ def _wrong(where: Place, path: str, error: Exception) -> StoreError:
         return error
     if isinstance(error, OSError) and error.errno not in {None, errno.ENOENT}:
         return StoreError(f"cannot read {where / path}: {reason_of(error)}")
+    if isinstance(error, FileNotFoundError) and _was_replaced(where, path):
+        return CleanedUpError(
+            f"cannot read {where / path}: a clean-up has deleted it since this began, as newer versions do"
+            " without it: run this again; if it takes longer than replaced files stay, give history maintain"
+            " a longer --retention"
+        )
     return DamagedFileError(
         f"cannot read {where / path} ({str(error).splitlines()[0]}): put it back from a backup, or leave it"
-        " out with --skip-bad"
+        " out with --skip-bad (capture and import need it)"
     )
+
+
+def _was_replaced(where: Place, path: str) -> bool:
+    """Whether the table's newest version does without a file."""
+    try:
+        return all(file.path != path for file in Log(where).files())
+    except NoTableError:
+        return False

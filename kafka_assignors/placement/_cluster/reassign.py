@@ -7,25 +7,39 @@ already is waited for. So a run that ended, however, is gone on with by the same
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 from kafka.protocol.admin import ElectionType
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
-from kafka_assignors.placement._cluster.topics import read_brokers, read_topics, wait_described
+from kafka_assignors.placement._cluster.logs import read_logs
+from kafka_assignors.placement._cluster.stall import STALLED_SECONDS, Pace, Situation, reasons
+from kafka_assignors.placement._cluster.throttle import Copies, read_throttles, throttled
+from kafka_assignors.placement._cluster.topics import (
+    check_up,
+    read_brokers,
+    read_states,
+    read_topics,
+    wait_described,
+)
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors.placement._cluster.stall import Reason
+    from kafka_assignors.placement._cluster.throttle import Throttle
     from kafka_assignors.placement._placement import Placement
 
 AT_ONCE = 10
 """How many partitions are reassigned at once unless told otherwise."""
+
+_LOOKS: Final = 6  # at the logs of brokers, in the time after which nothing has got on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +50,13 @@ class Progress:
         done: How many partitions are where they are to be, those that were so from the start not counted.
         under_way: How many are being reassigned.
         total: How many were elsewhere at the start.
+        stalled: If nothing has got on for a while, why.
     """
 
     done: int
     under_way: int
     total: int
+    stalled: tuple[Reason, ...] = ()
 
 
 def reassign(
@@ -49,21 +65,30 @@ def reassign(
     *,
     at_once: int = AT_ONCE,
     watch: Callable[[Progress], None] | None = None,
+    allow_fenced: bool = False,
+    throttle: Throttle | None = None,
+    stalled_after: float = STALLED_SECONDS,
 ) -> int:
     """Move replicas until topics are placed like this, and let preferred leaders lead.
+
+    A throttle is removed in the end, and nothing goes on without it: on Ctrl-C or an error, what is under
+    way is broken off. Without a throttle it goes on in the cluster.
 
     Args:
         admin: The cluster.
         targets: The placements to reach; partitions that are not named stay as they are.
         at_once: How many partitions to reassign at once.
         watch: Gets the progress whenever it changes.
+        allow_fenced: Whether to begin moves onto fenced brokers: they are done once those are started.
+        throttle: How fast to copy; as fast as brokers do by default.
+        stalled_after: After how many seconds without progress to say why there is none.
 
     Returns:
         How many partitions were reassigned.
 
     Raises:
-        PlacementError: A topic, a partition or a broker does not exist, or another reassignment of a
-            partition is under way. Nothing was begun.
+        PlacementError: A topic, a partition or a broker does not exist, a broker is fenced, or another
+            reassignment of a partition is under way. Nothing was begun.
         ClusterError: The cluster refused a partition. No more were begun; those under way are done by it.
     """
     wanted = {
@@ -72,27 +97,65 @@ def reassign(
         for partition, replicas in placement.items()
     }
     present = _read(admin, wanted)
+    adding = read_adding(admin, wanted)
     running = under_way(admin, wanted)
-    _check(admin, wanted, present, running)
+    _check(wanted, present, running)
+    brokers = read_brokers(admin)
+    check_up(_new_replicas(wanted, present, running), brokers, allow_fenced=allow_fenced)
     waiting = [tp for tp, replicas in sorted(wanted.items()) if tp not in running and present[tp] != replicas]
-    total = len(waiting) + len(running)
-    said: Progress | None = None
-    while True:
-        begun, waiting = waiting[: max(0, at_once - len(running))], waiting[max(0, at_once - len(running)) :]
-        if begun:
-            _begin(admin, {tp: wanted[tp] for tp in begun})
-        running = under_way(admin, wanted)
-        progress = Progress(done=total - len(waiting) - len(running), under_way=len(running), total=total)
-        if watch is not None and total and progress != said:
-            watch(progress)
-            said = progress
-        if not running and not waiting:
-            break
-        time.sleep(LOOK_SECONDS)
-    _wait_placed(admin, wanted)
-    if total:
+    work = _Work(admin, wanted, waiting, total=len(waiting) + len(running))
+    moves = {
+        tp: ({*present[tp]} - {*adding.get(tp, ())}, adding.get(tp, {*wanted[tp]} - {*present[tp]}))
+        for tp in [*waiting, *running]
+    }
+    copies = Copies.of(moves)
+    copies = copies._replace(brokers=copies.brokers & brokers.up.keys())
+    with (
+        nullcontext()
+        if throttle is None or not copies.replicas
+        else throttled(admin, throttle, copies, lambda: cancel(admin, targets))
+    ):
+        work.do(at_once, watch or (lambda _: None), stalled_after)
+        _wait_placed(admin, wanted)
+    if work.total:
         _elect(admin, wanted)
-    return total
+    return work.total
+
+
+@dataclass(slots=True)
+class _Work:
+    admin: Admin
+    wanted: dict[TopicPartition, list[int]]
+    waiting: list[TopicPartition]
+    total: int
+
+    def do(self, at_once: int, watch: Callable[[Progress], None], stalled_after: float) -> None:
+        """Begin and wait, so many at once, until nothing is left."""
+        running = under_way(self.admin, self.wanted)
+        said: Progress | None = None
+        pace, looked = Pace(), time.monotonic()
+        stalled: tuple[Reason, ...] = ()
+        while True:
+            free = max(0, at_once - len(running))
+            begun, self.waiting = self.waiting[:free], self.waiting[free:]
+            if begun:
+                _begin(self.admin, {tp: self.wanted[tp] for tp in begun})
+            running = under_way(self.admin, self.wanted)
+            done = self.total - len(self.waiting) - len(running)
+            if running and time.monotonic() - looked >= stalled_after / _LOOKS:
+                situation = read_situation(self.admin, running)
+                pace.look(done, situation.behind())
+                looked = time.monotonic()
+                stalled = (
+                    tuple(reasons(situation, stalled=True)) if looked - pace.since >= stalled_after else ()
+                )
+            progress = Progress(done=done, under_way=len(running), total=self.total, stalled=stalled)
+            if self.total and progress != said:
+                watch(progress)
+                said = progress
+            if not running and not self.waiting:
+                return
+            time.sleep(LOOK_SECONDS)
 
 
 def under_way(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
@@ -102,6 +165,49 @@ def under_way(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict
         for partition, state in admin.ask(lambda client: client.list_partition_reassignments()).items()
         if partition in partitions
     }
+
+
+def settled(
+    topics: Mapping[str, Placement], adding: Mapping[TopicPartition, Collection[int]]
+) -> dict[str, dict[int, list[int]]]:
+    """Placements without what reassignments are adding: where partitions would stay if all were cancelled."""
+    return {
+        topic: {
+            partition: [
+                one for one in replicas if one not in adding.get(TopicPartition(topic, partition), ())
+            ]
+            for partition, replicas in placement.items()
+        }
+        for topic, placement in topics.items()
+    }
+
+
+def read_adding(
+    admin: Admin, partitions: Mapping[TopicPartition, object] | None = None
+) -> dict[TopicPartition, list[int]]:
+    """Of some partitions, or all, those whose reassignment is under way, and the brokers that it adds."""
+    return {
+        partition: list(state["adding_replicas"])
+        for partition, state in admin.ask(lambda client: client.list_partition_reassignments()).items()
+        if partitions is None or partition in partitions
+    }
+
+
+def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) -> Situation:
+    """Ask for all that says why the reassignment of these partitions does not get on."""
+    adding = read_adding(admin, partitions)
+    topics: dict[str, list[int]] = {}
+    for tp in sorted(adding):
+        topics.setdefault(tp.topic, []).append(tp.partition)
+    states = read_states(admin, topics)
+    brokers = read_brokers(admin)
+    return Situation(
+        adding,
+        {tp: states[tp.topic][tp.partition] for tp in adding},
+        brokers,
+        read_logs(admin, topics, brokers.up),
+        read_throttles(admin, brokers.up, topics),
+    )
 
 
 def cancel(admin: Admin, topics: Mapping[str, Placement]) -> list[TopicPartition]:
@@ -127,25 +233,31 @@ def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[Top
     }
 
 
+def _new_replicas(
+    wanted: Mapping[TopicPartition, list[int]],
+    present: Mapping[TopicPartition, list[int]],
+    running: Mapping[TopicPartition, list[int]],
+) -> dict[str, dict[int, list[int]]]:
+    """By topic and partition, the brokers that get a replica; those that are getting it already left out."""
+    new: dict[str, dict[int, list[int]]] = {}
+    for tp, replicas in wanted.items():
+        if tp not in running:
+            added = [broker for broker in replicas if broker not in present[tp]]
+            new.setdefault(tp.topic, {})[tp.partition] = added
+    return new
+
+
 def _check(
-    admin: Admin,
     wanted: Mapping[TopicPartition, list[int]],
     present: Mapping[TopicPartition, list[int]],
     running: Mapping[TopicPartition, list[int]],
 ) -> None:
-    brokers = read_brokers(admin).up
     for tp, replicas in sorted(wanted.items()):
         name = f"{tp.topic}-{tp.partition}"
         if tp not in present:
             raise PlacementError(f"{name} does not exist: the topic has no such partition")
         if not replicas or len({*replicas}) < len(replicas):
             raise PlacementError(f"{name} is to have replicas {replicas}: brokers must differ")
-        for broker in replicas:
-            if broker not in brokers and broker not in present[tp] and tp not in running:
-                raise PlacementError(
-                    f"{name} is to have a replica on broker {broker}, which is not up:"
-                    f" there are {', '.join(map(str, sorted(brokers)))}"
-                )
         if tp in running and running[tp] != replicas:
             raise PlacementError(
                 f"{name} is on its way to {running[tp]} and is to be on {replicas}:"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.placement._placement import Placement
 
+FENCED_WAYS_OUT: Final = "start it, take another, or say --allow-fenced"
+
 _VISIBLE_SECONDS: Final = 30.0
 _UNKNOWN_TOPIC: Final = 3
 
@@ -33,12 +35,54 @@ class Brokers(NamedTuple):
     down: dict[int, str | None]
 
 
+class PartitionState(NamedTuple):
+    """What a cluster says of a partition now.
+
+    Attributes:
+        replicas: Its brokers, the preferred leader first; amid a reassignment also those that it adds and
+            removes.
+        in_sync: The brokers of its in-sync replicas (ISR).
+        leader: The broker that leads it; None if it is offline.
+    """
+
+    replicas: tuple[int, ...]
+    in_sync: frozenset[int]
+    leader: int | None
+
+
 def read_brokers(admin: Admin) -> Brokers:
     """The brokers of a cluster, as it says."""
     found = Brokers({}, {})
     for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]:
         (found.down if broker.get("is_fenced") else found.up)[broker["broker_id"]] = broker["rack"]
     return found
+
+
+def read_cluster_id(admin: Admin) -> str:
+    """The id that the cluster was given when it was made."""
+    return str(admin.ask(lambda client: client.describe_cluster())["cluster_id"])
+
+
+def check_up(topics: Mapping[str, Placement], brokers: Brokers, *, allow_fenced: bool) -> None:
+    """Check that replicas can be put on these brokers.
+
+    Args:
+        topics: The partitions that get new replicas, and the brokers that get them.
+        brokers: The cluster's.
+        allow_fenced: Whether fenced ones will do.
+
+    Raises:
+        PlacementError: A broker is fenced, or none of the cluster's.
+    """
+    for topic, placement in sorted(topics.items()):
+        for partition, replicas in sorted(placement.items()):
+            for broker in replicas:
+                name = f"{topic}-{partition} is to have a replica on broker {broker}"
+                if broker in brokers.down and not allow_fenced:
+                    raise PlacementError(f"{name}, which is fenced: {FENCED_WAYS_OUT}")
+                if broker not in brokers.up and broker not in brokers.down:
+                    there = ", ".join(map(str, sorted({*brokers.up, *brokers.down})))
+                    raise PlacementError(f"{name}, which is not up or does not exist: there are {there}")
 
 
 def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str, dict[int, list[int]]]:
@@ -52,7 +96,22 @@ def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str
         PlacementError: There is no such topic.
         ClusterError: A topic cannot be described.
     """
-    placements: dict[str, dict[int, list[int]]] = {}
+    return {topic: replicas_of(states) for topic, states in read_states(admin, topics).items()}
+
+
+def replicas_of(states: Mapping[int, PartitionState]) -> dict[int, list[int]]:
+    """A topic's placement."""
+    return {partition: list(state.replicas) for partition, state in states.items()}
+
+
+def read_states(
+    admin: Admin, topics: Collection[str] | None = None, *, internal: bool = False
+) -> dict[str, dict[int, PartitionState]]:
+    """The state of each partition; arguments and errors as of `read_topics`.
+
+    `internal` has internal topics among all.
+    """
+    found: dict[str, dict[int, PartitionState]] = {}
     # Without names, kafka-python asks for all.
     names = None if topics is None else sorted(topics)
     for topic in admin.ask(lambda client: client.describe_topics(names)):
@@ -61,34 +120,17 @@ def read_topics(admin: Admin, topics: Collection[str] | None = None) -> dict[str
             raise PlacementError(f"the cluster has no topic {name!r}")
         if topic["error_code"]:
             raise ClusterError(f"cannot describe topic {name!r}: {for_code(topic['error_code']).__name__}")
-        if topics is None and topic["is_internal"]:
+        if topics is None and topic["is_internal"] and not internal:
             continue
-        placements[name] = {
-            partition["partition_index"]: list(partition["replica_nodes"])
-            for partition in sorted(topic["partitions"], key=lambda one: int(one["partition_index"]))
+        found[name] = {
+            one["partition_index"]: PartitionState(
+                replicas=tuple(one["replica_nodes"]),
+                in_sync=frozenset(one["isr_nodes"]),
+                leader=None if one["leader_id"] < 0 else one["leader_id"],
+            )
+            for one in sorted(topic["partitions"], key=lambda one: int(one["partition_index"]))
         }
-    return dict(sorted(placements.items()))
-
-
-def read_sizes(admin: Admin, topics: Mapping[str, Placement]) -> dict[tuple[str, int], int]:
-    """Bytes of the log of each partition: what its largest replica has.
-
-    Raises:
-        ClusterError: A broker does not say.
-    """
-    sizes = {(topic, partition): 0 for topic, placement in topics.items() for partition in placement}
-    wanted = {topic: sorted(placement) for topic, placement in topics.items()}
-    for broker in admin.ask(lambda client: client.describe_log_dirs(wanted)):
-        for folder in broker["log_dirs"]:
-            if folder["error_code"]:
-                why = for_code(folder["error_code"]).__name__
-                raise ClusterError(f"broker {broker['broker']} does not say what its logs hold: {why}")
-            for topic in folder["topics"]:
-                for partition in topic["partitions"]:
-                    key = topic["name"], partition["partition_index"]
-                    if key in sizes and not partition["is_future_key"]:
-                        sizes[key] = max(sizes[key], partition["partition_size"])
-    return sizes
+    return dict(sorted(found.items()))
 
 
 def create_topic(

@@ -1,6 +1,7 @@
 """A group contracted: partitions that are alike are one cell, members that are alike are one node."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Self
 
@@ -12,51 +13,99 @@ from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors._model.topic_sets import TopicNumbers
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class Arcs:
     """Which node may get partitions of which cell; sorted by (cell, node).
 
     Attributes:
-        cells, nodes: (E,) the ends of each arc.
+        listed: (E,) the cell and the node of each arc; left out if there is a table.
         table: (A, V) whether there is an arc, where most are there: then it is the quicker way to others.
     """
 
-    cells: IntArray
-    nodes: IntArray
+    listed: tuple[IntArray, IntArray] | None = None
     table: BoolArray | None = None
 
-    @classmethod
-    def of(cls, table: BoolArray) -> "Arcs":
-        """The arcs in a table."""
-        cells = np.arange(len(table)).repeat(table.sum(axis=1))
-        nodes = table.reshape(-1).nonzero()[0]
-        nodes -= cells * table.shape[1]
-        return cls(cells=cells, nodes=nodes, table=table)
+    @cached_property
+    def ends(self) -> tuple[IntArray, IntArray]:
+        """(E,) the cell and the node of each arc; of a table not listed before somebody asks."""
+        if self.table is None:
+            assert self.listed is not None  # noqa: S101 - one of the two is there
+            return self.listed
+        cells = np.arange(len(self.table)).repeat(self.table.sum(axis=1))
+        nodes = self.table.reshape(-1).nonzero()[0]
+        nodes -= cells * self.table.shape[1]
+        return cells, nodes
 
     @property
+    def cells(self) -> IntArray:
+        """(E,) the cell of each arc."""
+        return self.ends[0]
+
+    @property
+    def nodes(self) -> IntArray:
+        """(E,) the node of each arc."""
+        return self.ends[1]
+
+    @cached_property
     def size(self) -> int:
         """E, the number of arcs."""
-        return self.cells.size
+        return self.cells.size if self.table is None else int(np.count_nonzero(self.table))
+
+    def starts(self, cells: int) -> IntArray:
+        """(A + 1,) the arcs of cell a, one of so many, are starts[a]..starts[a + 1] - 1."""
+        if self.table is None:
+            return self.cells.searchsorted(np.arange(cells + 1))
+        starts: IntArray = np.zeros(cells + 1, dtype=np.int64)
+        self.table.sum(axis=1).cumsum(out=starts[1:])
+        return starts
+
+    def at(self, places: IntArray) -> "Arcs":
+        """Some of the arcs, by their places."""
+        return Arcs(listed=(self.cells[places], self.nodes[places]))
 
     def only(self, chosen: BoolArray) -> "Arcs":
         """Some of the arcs."""
-        return self if chosen.all() else Arcs(cells=self.cells[chosen], nodes=self.nodes[chosen])
+        return self if chosen.all() else Arcs(listed=(self.cells[chosen], self.nodes[chosen]))
+
+    def inside(self, cell_block: IntArray, node_block: IntArray) -> "Arcs":
+        """Those of the arcs whose ends are in one block."""
+        if self.table is not None:
+            return Arcs(table=self.table & (cell_block[:, np.newaxis] == node_block))
+        return self.only(cell_block[self.cells] == node_block[self.nodes])
+
+    def cells_of(self, nodes: BoolArray, cells: int) -> BoolArray:
+        """(A,) which cells have an arc to one of some nodes."""
+        if self.table is not None:
+            having: BoolArray = np.logical_or.reduce(self.table & nodes, axis=1)
+            return having
+        found = np.zeros(cells, dtype=np.bool_)
+        found[self.cells[nodes[self.nodes]]] = True
+        return found
+
+    def nodes_of(self, cells: BoolArray, nodes: int) -> BoolArray:
+        """(V,) which nodes have an arc from one of some cells."""
+        if self.table is not None:
+            having: BoolArray = np.logical_or.reduce(self.table[cells], axis=0)
+            return having
+        found = np.zeros(nodes, dtype=np.bool_)
+        found[self.nodes[cells[self.cells]]] = True
+        return found
 
     def split_cells(self, parent: IntArray) -> "Arcs":
         """The arcs after each cell fell into parts, of which part i is of cell parent[i]."""
         if self.table is not None:
-            return Arcs.of(self.table[parent])
+            return Arcs(table=self.table[parent])
         bounds = np.searchsorted(self.cells, np.arange(parent.max(initial=-1) + 2))
         arcs, part = ranges(bounds[parent], np.diff(bounds)[parent])
-        return Arcs(cells=part, nodes=self.nodes[arcs])
+        return Arcs(listed=(part, self.nodes[arcs]))
 
     def split_nodes(self, parent: IntArray) -> "Arcs":
         """The same for nodes; the parents of the parts ascend."""
         if self.table is not None:
-            return Arcs.of(np.take(self.table, parent, axis=1))
+            return Arcs(table=np.take(self.table, parent, axis=1))
         bounds = np.searchsorted(parent, np.arange(parent.max(initial=-1) + 2))
         nodes, arcs = ranges(bounds[self.nodes], np.diff(bounds)[self.nodes])
-        return Arcs(cells=self.cells[arcs], nodes=nodes)
+        return Arcs(listed=(self.cells[arcs], nodes))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,8 +146,8 @@ class Contraction:
         tick()
         racks = {rack: number for number, rack in enumerate(sorted({*filter(None, group.members.racks)}), 1)}
         is_local = np.zeros((len(numbers), len(racks) + 1), dtype=np.bool_)
-        for number, (_, local) in enumerate(numbers):
-            is_local[number, [racks[rack] for rack in local]] = True
+        columns = [racks[rack] for _, local in numbers for rack in local]
+        is_local[np.arange(len(numbers)).repeat([len(local) for _, local in numbers]), columns] = True
         tick()
         return cls(
             group=group,
@@ -139,7 +188,7 @@ def _cells_of_topics(
         )
         first, _ = distinct(cell_of_topic)
         tick()
-        return cell_of_topic, Arcs.of(table[first])
+        return cell_of_topic, Arcs(table=table[first])
     sizes = np.diff(subscribed.bounds)[subscription_of]
     entries, kind = ranges(subscribed.bounds[subscription_of], sizes)
     topic = subscribed.numbers[entries]
@@ -157,4 +206,4 @@ def _cells_of_topics(
         if cell == len(kinds_of):
             kinds_of.append(subscribers)
     cells = np.repeat(np.arange(len(kinds_of)), [subscribers.size for subscribers in kinds_of])
-    return cell_of_topic, Arcs(cells=cells, nodes=np.concatenate(kinds_of))
+    return cell_of_topic, Arcs(listed=(cells, np.concatenate(kinds_of)))

@@ -27,10 +27,13 @@ from kafka_assignors._model.arrays import (
     NOBODY,
     BoolArray,
     IntArray,
+    added,
     all_same,
     before_in_run,
+    chosen_of,
     clipped,
     distinct,
+    find_in_runs,
     nonzero,
     stable_order,
     sums,
@@ -184,6 +187,20 @@ class _Flow:
         self.open(self.arcs.only(chosen))
         self.carried = carried
 
+    def leave_out_shut(self) -> None:
+        """Go on without the arcs that `settle` has shut, if they are most: often all but a few thousand."""
+        self.tick()
+        is_open = self.high > 0
+        is_open[nonzero(self.settled)] = True
+        if 2 * np.count_nonzero(is_open) > self.arcs.size:
+            return
+        chosen = np.flatnonzero(is_open)
+        self.arcs = self.arcs.at(chosen)
+        self.carried, self.settled, self.high = (
+            chosen_of(each, chosen) for each in (self.carried, self.settled, self.high)
+        )
+        self.stays_on = self.arc_of_owned()
+
     def in_blocks(self) -> None:
         """Best balance; then in its blocks racks; then moves."""
         has_owners = bool((self.group.owner != NOBODY).any())
@@ -242,9 +259,11 @@ class _Flow:
             if last != enough:
                 self.in_skew(enough, least, most)
         self.settle()
+        self.leave_out_shut()
         if self.contraction.rack_of is not None:
             self.send(self.local())
             self.settle()
+            self.leave_out_shut()
         self.level()
 
     def least_skew(self, skew: int, budget: int, least: IntArray, most: IntArray) -> int:
@@ -335,15 +354,18 @@ class _Flow:
     def arc_of_owned(self) -> IntArray:
         """(N,) the arc that each partition is on if it stays; `_NO_OWNER`, or `_SHUT` if no plan keeps it."""
         owner, nodes = self.group.owner, self.nodes.members.size
-        keys = self.arcs.cells * nodes + self.arcs.nodes
-        wanted = self.contraction.cell_of * nodes + self.nodes.of_member[owner]
+        cells, node = self.contraction.cell_of, self.nodes.of_member[owner]
         if self.supply.size * nodes <= 4 * owner.size:
             table = np.full(self.supply.size * nodes, _SHUT)
-            table[keys] = np.arange(keys.size)
-            arc = table[wanted]
+            table[self.arcs.cells * nodes + self.arcs.nodes] = np.arange(self.arcs.size)
+            arc = table[cells * nodes + node]
         else:
-            arc = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-            arc = np.where(keys[arc] == wanted, arc, _SHUT)
+            starts = self.arcs.starts(self.supply.size)
+            end = starts[cells + 1]
+            arc = find_in_runs(self.arcs.nodes, starts[cells], end, node)
+            is_there = arc < end
+            is_there[is_there] = self.arcs.nodes[arc[is_there]] == node[is_there]
+            arc = np.where(is_there, arc, _SHUT)
         return np.where(owner == NOBODY, _NO_OWNER, arc)
 
     def sizes(self) -> Sizes:
@@ -360,19 +382,19 @@ class _Flow:
         """Spread the loads evenly, within what nodes are sure to get and may get."""
         network = self.network(all_same(UNLIMITED, self.arcs.size), self.carried - self.settled)
         levels = find_levels(network, self.sizes(), self.tick)
-        self.carried = self.settled + network.flow
+        self.carried = added(self.settled, network.flow)
         return levels
 
     def network(self, free: IntArray, flow: IntArray) -> Network:
         """All of the network with a flow beyond what is settled."""
         self.tick()
-        carried = self.settled + flow
+        carried = added(self.settled, flow)
         there = nonzero(carried)
         carried = carried[there]
         out = sums(self.arcs.cells[there], carried, self.supply.size)
         load = sums(self.arcs.nodes[there], carried, self.nodes.members.size)
         network = Network(
-            starts=self.arcs.cells.searchsorted(np.arange(self.supply.size + 1)),
+            starts=self.arcs.starts(self.supply.size),
             heads=self.arcs.nodes,
             supply=self.supply - out,
             base=self.nodes.sure,
@@ -410,9 +432,10 @@ class _Flow:
             if sent.stuck:
                 raise _NoRoomError
             self.tick()
-            whole.flow[arcs] = part.flow
+            if part is not whole:
+                whole.flow[arcs] = part.flow
             in_cells[cells], in_nodes[nodes], in_pools[nodes] = sent.cells, sent.nodes, sent.pool
-        self.carried = self.settled + whole.flow
+        self.carried = added(self.settled, whole.flow)
 
     def room_for(self, wanted: IntArray) -> IntArray:
         """(E,) how much of what is wanted fits: nodes that want too much get of each cell in proportion."""
@@ -466,21 +489,20 @@ class _Flow:
         if cell.size and cell.min() == cell.max() and node.min() == node.max():
             self.settle_all(int(cell[0] - node[0]))
             return
-        excess = np.repeat(cell, np.diff(np.searchsorted(self.arcs.cells, np.arange(cell.size + 1))))
+        excess = np.repeat(cell, np.diff(self.arcs.starts(cell.size)))
         excess -= node[self.arcs.nodes]
         self.tick()
         left = np.minimum(self.free, high)
         left[np.flatnonzero(excess > 0)] = 0
         self.tick()
-        saving = excess < 0
-        fixing = np.flatnonzero(saving & ((left > 0) | (excess < -1)))
-        fixed = np.where(excess[fixing] < -1, high[fixing], left[fixing])
-        self.tick()
-        np.copyto(left, high, where=saving)
-        if fixing.size:
-            left[fixing] -= fixed
-            self.settled = self.settled.copy()
-            self.settled[fixing] += fixed
+        saving = np.flatnonzero(excess < 0)
+        if saving.size:
+            fixed = np.where(excess[saving] < -1, high[saving], left[saving])
+            self.tick()
+            left[saving] = high[saving] - fixed
+            if fixed.any():
+                self.settled = self.settled.copy()
+                self.settled[saving] += fixed
         self.high = left
 
     def settle_all(self, excess: int) -> None:
@@ -500,20 +522,14 @@ class _Flow:
         members = self.nodes.members
         load = sums(self.arcs.nodes, self.carried, members.size)
         gives, takes = load > levels.sure, load < levels.sure + levels.more
-        arcs, carried = self.arcs, self.carried
+        arcs, carrying = self.arcs, self.arcs.at(nonzero(self.carried))
         if levels.node_block.any():
-            inside = levels.cell_block[arcs.cells] == levels.node_block[arcs.nodes]
-            arcs, carried = arcs.only(inside), carried[inside]
-        cells, nodes = arcs.cells, arcs.nodes
-        carries = nonzero(carried)
+            arcs, carrying = (each.inside(levels.cell_block, levels.node_block) for each in (arcs, carrying))
         self.tick()
         # A node can have one more if a chain of exchanges leads to it from one that can give; or one less.
-        can_take = _spread(
-            gives, (nodes[carries], cells[carries]), (cells, nodes), self.supply.size, self.tick
-        )
-        can_give = _spread(
-            takes, (nodes, cells), (cells[carries], nodes[carries]), self.supply.size, self.tick
-        )
+        cells = self.supply.size
+        can_take = _spread(gives, carrying, arcs, cells, self.tick)
+        can_give = _spread(takes, arcs, carrying, cells, self.tick)
         sure, one = levels.sure // members, levels.more > 0
         # Members of one node can change places: between its bounds each of them can have either load.
         return sure + (one & ~takes & ~can_give), sure + (one & (gives | can_take))
@@ -550,20 +566,11 @@ class _Flow:
         return owner
 
 
-def _spread(
-    nodes: BoolArray,
-    to_cells: tuple[IntArray, IntArray],
-    to_nodes: tuple[IntArray, IntArray],
-    cells: int,
-    tick: Tick,
-) -> BoolArray:
-    """The nodes that are reached from some over pairs (node, cell) and (cell, node)."""
-    reached, count = np.zeros_like(nodes), -1
-    start = nodes
+def _spread(start: BoolArray, back: Arcs, on: Arcs, cells: int, tick: Tick) -> BoolArray:
+    """The nodes that are reached from some, back over arcs to cells and on over others."""
+    reached, count = np.zeros_like(start), -1
     while int(reached.sum()) > count:
         count = int(reached.sum())
         tick()
-        in_cells = np.zeros(cells, dtype=np.bool_)
-        in_cells[to_cells[1][(start | reached)[to_cells[0]]]] = True
-        reached[to_nodes[1][in_cells[to_nodes[0]]]] = True
+        reached |= on.nodes_of(back.cells_of(start | reached, cells), start.size)
     return reached

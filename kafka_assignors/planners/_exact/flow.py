@@ -14,7 +14,6 @@ Where `_flow.c` could be compiled it does this, step by step in the same order, 
 same, hundreds of times as fast. What is written here in Python is what it means, and runs without it.
 """
 
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -88,13 +87,6 @@ class Network:
             flow=self.flow[arcs],
             load=self.load[nodes],
         )
-
-    def whole(self) -> "Network":
-        """A copy that shares what sending leaves as it is; the pool is empty."""
-        whole = copy(self)
-        whole.pool = 0
-        whole.supply, whole.flow, whole.load = self.supply.copy(), self.flow.copy(), self.load.copy()
-        return whole
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from kafka_assignors._model.arrays import BoolArray, IntArray, before_in_run, clipped, nonzero, sums
+from kafka_assignors._model.arrays import BoolArray, IntArray, before_in_run, clipped, nonzero, ranges, sums
 from kafka_assignors._model.tick import Tick
 from kafka_assignors.planners._exact.flow import Network, send_if_any
 
@@ -61,9 +61,10 @@ ALL = slice(None)
 
 
 def part_of(network: Network, cells: Chosen, nodes: Chosen, arcs: Chosen) -> Network:
-    """A copy of some cells and nodes and the arcs between these, or of all of it; the pool is empty."""
+    """A copy of some cells and nodes and the arcs between these, or all of it as it is; the pool is empty."""
     if isinstance(cells, slice) or isinstance(nodes, slice) or isinstance(arcs, slice):
-        return network.whole()
+        network.pool = 0
+        return network
     return network.part(cells, nodes, arcs)
 
 
@@ -96,7 +97,8 @@ def find_levels(network: Network, sizes: Sizes, tick: Tick) -> Levels:
         _take_back(part)
         _pour(part, tick)
         sent = send_if_any(part, tick)
-        network.flow[arcs], network.supply[cells], network.load[nodes] = part.flow, part.supply, part.load
+        if part is not network:
+            network.flow[arcs], network.supply[cells], network.load[nodes] = part.flow, part.supply, part.load
         if not sent.stuck:
             sure[nodes], more[nodes] = base, extra
             cell_block[cells], node_block[nodes] = blocks, blocks
@@ -216,16 +218,17 @@ def _pour(network: Network, tick: Tick) -> None:
     room = np.minimum(network.base - network.load, network.high.max(initial=0)).clip(0)
     supply = np.repeat(network.supply, np.diff(network.starts))
     offered = np.bincount(heads, weights=supply, minlength=room.size)
-    share = np.divide(room, offered, out=np.zeros(room.size), where=offered > 0)[heads]
+    ratio = np.divide(room, offered, out=np.zeros(room.size), where=offered > 0)
     tick()
-    shares = np.bincount(tails, weights=share, minlength=network.supply.size)
-    share *= supply
-    share /= np.repeat(np.where(shares > 0, shares, 1), np.diff(network.starts))
+    shares = np.bincount(tails, weights=ratio[heads], minlength=network.supply.size)
     tick()
-    # On most arcs of a large network that comes to less than a unit.
-    arcs = np.flatnonzero(share >= 1)
+    # On most arcs of a large network that comes to less than a unit, and in most cells on all.
+    pouring = np.flatnonzero((ratio.max(initial=0) * network.supply >= shares) & (shares > 0))
+    arcs, number = ranges(network.starts[pouring], np.diff(network.starts)[pouring])
+    share = ratio[heads[arcs]] * network.supply[pouring][number] / shares[pouring][number]
+    arcs, share = arcs[share >= 1], share[share >= 1]
     heads = heads[arcs]
-    poured = np.minimum(np.floor(share[arcs]), network.high[arcs])
+    poured = np.minimum(np.floor(share), network.high[arcs])
     coming = np.bincount(heads, weights=poured, minlength=room.size)
     fits = np.divide(room, coming, out=np.ones(room.size), where=coming > room)
     flow = np.floor(poured * fits[heads]).astype(np.int64)

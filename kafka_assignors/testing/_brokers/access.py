@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol as Structure, Self, Typ
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+__tracebackhide__ = True
+
 
 @runtime_checkable
 class HasAccess(Structure):

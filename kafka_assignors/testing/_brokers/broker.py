@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +14,8 @@ from kafka_assignors.testing._disturbance import Disturbance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+__tracebackhide__ = True
 
 _LOG_LINES = 30  # the end of a log that an error shows
 
@@ -30,7 +33,10 @@ class Broker(ABC):
         addresses: Where its listeners are, ``host:port`` by the names in
             `kafka_assignors.testing._brokers.listeners`.
         peers: All nodes of its cluster, itself included.
+        image: The image of its container; empty without one.
     """
+
+    image = ""
 
     def __init__(self, node_id: int, addresses: Mapping[str, str]) -> None:
         self.node_id = node_id
@@ -134,10 +140,15 @@ class Broker(ABC):
         return None if self.running else f"node {self.node_id} is {self._state}"
 
     def mend(self) -> None:
-        """Have it run again, whatever was done to it; does not wait until it answers."""
+        """Have it run again, whatever was done to it; does not wait until it answers.
+
+        Raises:
+            Exception: It can be neither thawed nor started again; whatever its process or container says.
+        """
         if self._state == "frozen" and self._alive():
-            self.thaw()
-        elif not self.running or self.has_died():
+            with contextlib.suppress(Exception):  # it is killed and started then
+                self.thaw()
+        if not self.running or self.has_died():
             self._bring_down(orderly=False)
             self.start(wait=False)
 

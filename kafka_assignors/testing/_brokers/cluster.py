@@ -13,9 +13,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import TYPE_CHECKING, Literal
 
 from kafka_assignors.testing._brokers import coordinator, embedded
@@ -26,17 +28,21 @@ from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnav
 from kafka_assignors.testing._brokers.known_settings import check_known
 from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.listeners import PROXIED
-from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer
+from kafka_assignors.testing._brokers.metadata import ClusterState, cluster_state, first_answer, version_by
 from kafka_assignors.testing._brokers.network import Network
 from kafka_assignors.testing._brokers.users import create_user
-from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
+from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT, START_TIMEOUT, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+__tracebackhide__ = True
+
 log = logging.getLogger(__name__)
 
 How = Literal["given", "docker", "embedded"]
+
+_VERSION = re.compile(r"Kafka version: (\S+)")  # in a broker's log
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,7 @@ class Cluster:
     brokers: tuple[Broker, ...] = ()
     security: Security = OPEN
     proxies: Network | None = None
+    _ended: Event = field(default_factory=Event, repr=False, compare=False)
 
     def death(self) -> str | None:
         """Which broker has died, and the end of its log; None while all live. Stopped ones are not dead."""
@@ -66,14 +73,18 @@ class Cluster:
     def wrong(self) -> list[str]:
         """What was done to it and not undone, or has happened to it, in words; nothing if it is whole.
 
-        Nothing, too, of a given cluster, whose brokers are not ours.
+        Nothing, too, of a given cluster, whose brokers are not ours, and once its context has ended.
         """
+        if self._ended.is_set():
+            return []
         found = [said for broker in self.brokers if (said := broker.wrong()) is not None]
         faults = () if self.proxies is None else self.proxies.faults()
         return [*found, *(f"its network has a fault: {rule}" for rule in faults)]
 
-    def mend(self, timeout: float = START_TIMEOUT) -> list[str]:
+    def mend(self, timeout: float = MEND_TIMEOUT) -> list[str]:
         """Have it whole again: heal its network, thaw its brokers, start those that are down or have died.
+
+        One part that cannot be mended keeps no other from it.
 
         Args:
             timeout: In seconds.
@@ -82,18 +93,45 @@ class Cluster:
             What was wrong, as `wrong` says it.
 
         Raises:
-            ClusterUnavailableError: It took longer than the timeout; says what is wrong.
+            ClusterUnavailableError: A part cannot be mended, or it took longer than the timeout; says what is
+                wrong. Start another cluster then; pytest's fixtures do.
             BrokerDiedError: A broker ended again.
         """
         wrong = self.wrong()
         if not wrong:
             return []
+        parts: dict[str, Callable[[], None]] = {f"node {one.node_id}": one.mend for one in self.brokers}
         if self.proxies is not None:
-            self.proxies.heal()
-        for broker in self.brokers:
-            broker.mend()
+            parts["its network"] = self.proxies.heal
+        failed: list[str] = []
+        for name, mend in parts.items():
+            try:
+                mend()
+            except Exception as error:  # noqa: BLE001 - an engine's error, the system's: others are mended
+                failed.append(f"{name} ({type(error).__name__}: {error})")
+        if failed:
+            raise ClusterUnavailableError(f"cannot be mended: {'; '.join(failed)}")
         self.wait_complete(timeout)
         return wrong
+
+    @property
+    def version(self) -> str:
+        """The release of Kafka that runs, "4.3.1"; empty where no broker says it.
+
+        Of a given cluster it is "4.3", by the requests that its brokers know.
+        """
+        if self.brokers:
+            found = _VERSION.search(self.brokers[0].log())
+            return "" if found is None else found[1]
+        for server in self.bootstrap_servers:
+            with contextlib.suppress(OSError):
+                return version_by(server)
+        return ""
+
+    @property
+    def image(self) -> str:
+        """The container image of its brokers; empty where there are no containers."""
+        return self.brokers[0].image if self.brokers else ""
 
     @property
     def access(self) -> Access:
@@ -275,6 +313,8 @@ def kafka_cluster(
             if (death := cluster.death()) is not None:
                 error.add_note(death)
             raise
+        finally:
+            cluster._ended.set()  # noqa: SLF001 - its own maker's
         if (death := cluster.death()) is not None:
             raise BrokerDiedError(death)
 

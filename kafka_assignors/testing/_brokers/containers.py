@@ -11,7 +11,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Self
 
-from docker.errors import APIError, DockerException, ImageNotFound
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
@@ -27,6 +27,8 @@ from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+__tracebackhide__ = True
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class ContainerBroker(Broker):
         self, image: str, node_id: int, layout: Layout, ports: Mapping[str, int], network: Network
     ) -> None:
         super().__init__(node_id, {})  # the engine's host is known when the container runs
+        self.image = image
         self._layout = layout
         self._ports = ports
         self._container = DockerContainer(image, network=network, network_aliases=[_host(node_id)])
@@ -91,7 +94,10 @@ class ContainerBroker(Broker):
 
     def log(self) -> str:
         """All that it has logged since it was last started."""
-        logs = self._container.get_logs()
+        try:
+            logs = self._container.get_logs()
+        except NotFound:
+            return "Its container was removed."
         return b"".join(text[before:] for text, before in zip(logs, self._logged, strict=True)).decode(
             errors="replace"
         )
@@ -130,7 +136,10 @@ class ContainerBroker(Broker):
         self._docker.unpause()
 
     def _alive(self) -> bool:
-        self._docker.reload()
+        try:
+            self._docker.reload()
+        except NotFound:
+            return False
         return self._docker.status in {"running", "paused"}
 
 

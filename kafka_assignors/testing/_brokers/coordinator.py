@@ -16,6 +16,8 @@ from kafka_assignors.testing._brokers.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+__tracebackhide__ = True
+
 
 def coordinator_of(servers: Sequence[str], group_id: str, timeout: float) -> int:
     """The node that coordinates a group, by the first of the brokers that answers.

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+__tracebackhide__ = True
+
 Level = Literal["plaintext", "tls", "sasl", "sasl_tls"]
 """What a cluster requires of clients: nothing, encryption, a user with a password (SCRAM), or both."""
 

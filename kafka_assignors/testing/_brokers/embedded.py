@@ -34,6 +34,8 @@ from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+__tracebackhide__ = True
+
 log = logging.getLogger(__name__)
 
 # Start time is what tests wait for; it is too short for the optimising compiler to pay.

@@ -1,5 +1,7 @@
 """What can be wrong with a cluster that tests need."""
 
+__tracebackhide__ = True
+
 
 class ClusterUnavailableError(RuntimeError):
     """There is no Kafka to be had in the way that was asked for, or it is not as was waited for."""

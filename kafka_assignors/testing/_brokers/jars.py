@@ -20,8 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-if sys.platform != "win32":
-    import fcntl
+from filelock import FileLock
+from platformdirs import user_cache_path
 
 from kafka_assignors._common.progress import progress_bar
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rich.progress import Progress
+
+__tracebackhide__ = True
 
 log = logging.getLogger(__name__)
 
@@ -54,14 +56,12 @@ def cache_folder() -> Path:
     """Where this package keeps what it has fetched.
 
     Returns:
-        ``$KAFKA_ASSIGNORS_CACHE``, else ``$XDG_CACHE_HOME/kafka-assignors``, else
-        ``~/.cache/kafka-assignors``. It need not exist.
+        ``$KAFKA_ASSIGNORS_CACHE``, else the user's cache folder of the platform: on Linux
+        ``$XDG_CACHE_HOME/kafka-assignors`` or ``~/.cache/kafka-assignors``. It need not exist.
     """
     if own := os.environ.get("KAFKA_ASSIGNORS_CACHE"):
         return Path(own).expanduser().absolute()
-    # The XDG specification has relative paths ignored.
-    xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (xdg if xdg.is_absolute() else Path.home() / ".cache") / "kafka-assignors"
+    return user_cache_path("kafka-assignors", appauthor=False)
 
 
 def kafka_jars(*, extra: Sequence[str] = (), progress: bool = True) -> list[Path]:
@@ -146,12 +146,7 @@ def _fetch_entry(entry: Path, coordinates: Sequence[str], display: _Display | No
         if entry.exists():
             log.warning("%s is damaged and is replaced", entry)
             entry.rename(partial / "damaged")
-        try:
-            partial.rename(entry)
-        except OSError:
-            # Where there is no lock, another process may have been quicker: its jars are as good.
-            if _read_entry(entry) is None:
-                raise
+        partial.rename(entry)
         shutil.rmtree(entry / "damaged", ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -215,11 +210,7 @@ def _check_jar(path: Path) -> None:
 def _locked(entry: Path) -> Iterator[None]:
     """Hold the entry's lock, for which others wait; the holder may remove what killed fetches left behind."""
     entry.parent.mkdir(parents=True, exist_ok=True)
-    if sys.platform == "win32":  # no fcntl: two may fetch at once, and the rename decides
-        yield
-        return
-    with entry.with_name(f"{entry.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(entry.with_name(f"{entry.name}.lock")):
         for partial in entry.parent.glob(f"{entry.name}.partial-*"):
             shutil.rmtree(partial, ignore_errors=True)
         yield

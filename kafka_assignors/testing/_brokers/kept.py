@@ -22,12 +22,15 @@ from kafka_assignors.testing._brokers.cluster import Cluster, common_settings, k
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, cache_folder
 from kafka_assignors.testing._brokers.metadata import cluster_state
+from kafka_assignors.testing._brokers.waiting import MEND_TIMEOUT
 
 if sys.platform != "win32":
     import fcntl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+__tracebackhide__ = True
 
 _LOOK_SECONDS: Final = 0.5
 _LOG_LINES: Final = 30
@@ -67,7 +70,41 @@ def kept_cluster(
         with place.locked("starting", alone=True):
             place.write("wanted", {**wanted, "seconds": seconds})
             servers = _running(place, nodes) or _started(place)
-        yield Cluster(servers, nodes, "given")
+        yield _KeptCluster(servers, nodes, "given")
+
+
+class _KeptCluster(Cluster):
+    """A cluster that is kept: others use it, too, and its brokers are the keeper's, not ours to start."""
+
+    @property
+    def version(self) -> str:
+        """The release that is kept."""
+        return KAFKA_VERSION
+
+    def wrong(self) -> list[str]:
+        """Which brokers do not answer: who finds one has another cluster started, and so has its keeper."""
+        return [f"{server} of the kept cluster does not answer" for server in _silent(self.bootstrap_servers)]
+
+    def mend(self, timeout: float = MEND_TIMEOUT) -> list[str]:  # noqa: ARG002 - there is nothing to wait for
+        """Do nothing, if all answer.
+
+        Raises:
+            ClusterUnavailableError: Some do not: the next to use it will have another one.
+        """
+        if wrong := self.wrong():
+            raise ClusterUnavailableError(f"not ours to mend: {', '.join(wrong)}")
+        return []
+
+
+def _silent(servers: Sequence[str]) -> list[str]:
+    """Which of these do not answer."""
+    silent = []
+    for server in servers:
+        try:
+            cluster_state(server)
+        except OSError:
+            silent.append(server)
+    return silent
 
 
 class _Place:
@@ -79,7 +116,10 @@ class _Place:
 
     @contextlib.contextmanager
     def locked(self, name: str, *, alone: bool) -> Iterator[None]:
-        """Hold a lock, with others or alone, and wait for it."""
+        """Hold a lock, with others or alone, and wait for it.
+
+        filelock's is held alone only; the one of its that readers share is a database.
+        """
         with (self.folder / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
             yield

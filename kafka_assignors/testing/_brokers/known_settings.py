@@ -11,6 +11,8 @@ from kafka_assignors.testing._brokers.errors import UnknownSettingError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+__tracebackhide__ = True
+
 _VALUES: Final = re.compile(r"KafkaConfig values: *\n((?:\t.*\n)+)")
 _NAME: Final = re.compile(r"^\t(\S+) = ", re.MULTILINE)
 _OF_A_LISTENER: Final = "listener.name."

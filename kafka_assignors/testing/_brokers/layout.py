@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._brokers.access import Protocol
     from kafka_assignors.testing._brokers.credentials import Credentials
 
+__tracebackhide__ = True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:

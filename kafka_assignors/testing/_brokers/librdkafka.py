@@ -17,6 +17,8 @@ from confluent_kafka import cimpl, libversion
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+__tracebackhide__ = True
+
 _PRODUCER: Final = 0  # RD_KAFKA_PRODUCER
 _REASON_BYTES: Final = 512
 

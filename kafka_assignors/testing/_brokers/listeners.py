@@ -2,6 +2,8 @@
 
 from typing import Final
 
+__tracebackhide__ = True
+
 PLAIN: Final = "PLAIN"
 """The listener without security, for the kit's own work; clients' too where nothing is required of them."""
 

@@ -11,7 +11,10 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafka.protocol.broker_version_data import infer_broker_version_from_api_versions
 from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     MetadataRequest,
@@ -20,6 +23,8 @@ from kafka.protocol.metadata import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+__tracebackhide__ = True
 
 _ANSWER_SECONDS = 5.0
 _METADATA_VERSION = 9  # brokers from 2.4 on
@@ -103,6 +108,21 @@ def coordinator_by(server: str, group_id: str) -> int | None:
     data = _ask(server, request)
     answer = FindCoordinatorResponse.decode(data, version=_FIND_COORDINATOR_VERSION, header=True)
     return None if answer.error_code else int(answer.node_id)
+
+
+def version_by(server: str) -> str:
+    """The release of Kafka by the requests that a broker knows, "4.3"; the newest that kafka-python knows.
+
+    Args:
+        server: "host:port" of a listener without security.
+
+    Raises:
+        OSError: It does not answer.
+    """
+    data = _ask(server, ApiVersionsRequest[0]())
+    answer = ApiVersionsResponse.decode(data, version=0, header=True)
+    known = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+    return ".".join(map(str, infer_broker_version_from_api_versions(known)))
 
 
 def first_answer(servers: Iterable[str]) -> ClusterState | None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._brokers.mock_protocol import MockApi, MockRequest
 
+__tracebackhide__ = True
+
 _OLDEST: Final = 0x02100000  # 2.16.0, as librdkafka writes it
 _NOBODY: Final = -1  # librdkafka's broker id for none
 _SETTLE_SECONDS: Final = 0.0005

@@ -13,6 +13,8 @@ from kafka_assignors.testing._brokers.librdkafka import function
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+__tracebackhide__ = True
+
 MockApi = Literal[
     "Produce",
     "Fetch",

@@ -24,6 +24,8 @@ from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traff
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
+__tracebackhide__ = True
+
 T = TypeVar("T")
 
 __all__ = ["Direction", "Fault", "Network", "Traffic"]

@@ -15,6 +15,8 @@ from kafka_assignors.testing._brokers.errors import PortTakenError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+__tracebackhide__ = True
+
 log = logging.getLogger(__name__)
 
 LOCALHOST = "127.0.0.1"  # "localhost" may mean ::1 to a client

@@ -17,6 +17,8 @@ from kafka_assignors.testing._brokers.ports import LOCALHOST
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+__tracebackhide__ = True
+
 Direction = Literal["both", "to_broker", "to_client"]
 Way = Literal["to_broker", "to_client"]
 

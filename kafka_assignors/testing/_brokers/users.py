@@ -17,6 +17,8 @@ from kafka_assignors.testing._brokers.waiting import START_TIMEOUT, wait_until
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+__tracebackhide__ = True
+
 _LOGIN_MS = 2000  # for one try
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._groups.clients import ClientName
 
+__tracebackhide__ = True
+
 CommitMode = Literal["each poll", "auto", "never"]
 """When a member commits: after reporting each poll's records, by the client's timer, or on command only."""
 

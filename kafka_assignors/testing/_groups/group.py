@@ -26,6 +26,7 @@ from confluent_kafka import KafkaException
 
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._timelines.events import NO_GENERATION, Event, Processed, Started, StateReported, name_of
+from kafka_assignors._timelines.losses import may_end_others
 from kafka_assignors._timelines.records import handled_by
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._brokers.access import Access
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._groups.runners import Place
     from kafka_assignors.testing._groups.stability import BrokersView
     from kafka_assignors.testing._load import Load
+
+__tracebackhide__ = True
 
 _LOOK_SECONDS = 0.05  # between two looks at what sends no word: the brokers, the caller's predicate
 _ANSWER_SECONDS = 1.0  # for members that say where they stand, when the wait is over already
@@ -273,13 +276,15 @@ class ConsumerGroup:
             what: What is waited for, for the message.
 
         Raises:
-            GroupNotStableError: It did not come to hold, or a member ended by itself meanwhile.
+            GroupNotStableError: It did not come to hold, or a member ended by itself. If that was at
+                a record that it had polled and not processed, it is raised when another has processed the
+                record, or when none is left, so that a record which ends them all is named with all of them.
         """
-        __tracebackhide__ = True
         deadline = Deadline(self.timeout if timeout is None else timeout)
+        doomed = False
         with self._changed:
-            while not predicate():
-                self._give_up_if(what or "a condition", [], deadline)
+            while doomed or not predicate():
+                doomed = self._give_up_if(what or "a condition", [], deadline)
                 self._changed.wait(_LOOK_SECONDS)
 
     def wait_stable(
@@ -310,9 +315,9 @@ class ConsumerGroup:
             GroupNotStableError: It did not happen, or a member ended by itself. The message says what each
                 member and the coordinator said at last.
         """
-        __tracebackhide__ = True
         deadline = Deadline(self.timeout if timeout is None else timeout)
         stable: tuple[float, StableGroup] | None = None
+        doomed = False
         while True:
             with self._changed:
                 awaited = self.present() if members is None else [*members]
@@ -336,9 +341,9 @@ class ConsumerGroup:
                 )
                 if stable is None or stable[1] != found:
                     stable = now, found
-                elif now - stable[0] >= _SETTLED_SECONDS:
+                elif now - stable[0] >= _SETTLED_SECONDS and not doomed:
                     return found
-            self._give_up_if("the group to be stable", wrong, deadline)
+            doomed = self._give_up_if("the group to be stable", wrong, deadline)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
 
@@ -351,10 +356,10 @@ class ConsumerGroup:
         Raises:
             GroupNotStableError: They have not; the message counts what is missing.
         """
-        __tracebackhide__ = True
         produced = load.produced
         deadline = Deadline(self.timeout if timeout is None else timeout)
         seen = 0
+        doomed = False
         processing: frozenset[str] = frozenset()
         missing: dict[TopicPartition, set[int]] = {}
         while True:
@@ -375,7 +380,7 @@ class ConsumerGroup:
                         if partition in missing:
                             missing[partition].difference_update(range(first, last + 1))
             missing = {partition: offsets for partition, offsets in missing.items() if offsets}
-            if not missing:
+            if not missing and not doomed:
                 return
             word = "processed" if processing else "consumed"
             wrong = [
@@ -385,7 +390,7 @@ class ConsumerGroup:
             ]
             if deadline.passed:
                 wrong += self._log_ends(missing)
-            self._give_up_if(f"all records to be {word}", wrong, deadline)
+            doomed = self._give_up_if(f"all records to be {word}", wrong, deadline)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
 
@@ -429,19 +434,23 @@ class ConsumerGroup:
         """Member id -> the name of the member that had it last."""
         return {member.member_id: member.name for member in self.members.values()}
 
-    def _give_up_if(self, what: str, wrong: Sequence[str], deadline: Deadline) -> None:
-        __tracebackhide__ = True
+    def _give_up_if(self, what: str, wrong: Sequence[str], deadline: Deadline) -> bool:
+        """Give up if the time is over or a member has ended by itself.
+
+        Returns:
+            Whether it will be given up, when it is known whether what ended a member ends others, too.
+        """
         members = [*self.members.values()]
         ended = [member.name for member in members if member.ended_by_itself]
-        if not ended and not deadline.passed:
-            return
+        if not deadline.passed and (not ended or self._may_lose_others(ended)):
+            return bool(ended)
         self._hear_of(members)
         timeline = self.timeline
         headline = f"gave up waiting for {what}" if ended else deadline.text(what, ())
         raise GroupNotStableError(
             describe_group(
                 f"group {self.group_id}: {headline}",
-                [*(how_ended(timeline, name) for name in ended), *wrong],
+                [*how_ended(timeline, ended), *wrong],
                 members=members,
                 view=self.describe(),
                 names=self._names,
@@ -449,6 +458,10 @@ class ConsumerGroup:
                 since=deadline.began,
             )
         )
+
+    def _may_lose_others(self, ended: Sequence[str]) -> bool:
+        """Whether others will get a record at which members ended, and so say whether it ends them, too."""
+        return bool(self.present()) and may_end_others(self.timeline, ended)
 
     def _hear_of(self, members: Iterable[Member]) -> None:
         """Have those that can answer say where they stand, and for how long they have not polled."""

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+__tracebackhide__ = True
+
 
 def path_of(target: Any) -> str:
     """The path by which `imported` finds a class or function: "package.module:name", or "/a/file.py:name".

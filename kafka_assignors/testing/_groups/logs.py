@@ -11,6 +11,8 @@ import kafka_assignors
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+__tracebackhide__ = True
+
 _LAST_LINES: Final = 15
 _HEADING: Final = "Traceback (most recent call last):"
 # What comes with Python, what is installed, and the kit: an application's own code is elsewhere.

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._groups.runners import Place, Runner
     from kafka_assignors.testing._groups.specs import AssignorSpec, ClientSpec, Topics
 
+__tracebackhide__ = True
+
 _Answer = TypeVar("_Answer", bound=Happened)
 
 COMMAND_SECONDS = 60.0
@@ -196,7 +198,6 @@ class Member:
             RuntimeError: The member could not do it, or has ended.
             GroupNotStableError: No answer came, for instance because the member is frozen.
         """
-        __tracebackhide__ = True
         name = command["command"]
         seen = len(self._events)
         self._runner.send(command)
@@ -233,7 +234,6 @@ class Member:
             RuntimeError: The member has ended.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        __tracebackhide__ = True
         answer = self._ask(StateReported, command="state")
         return MemberState(
             generation=answer.generation,
@@ -254,7 +254,6 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        __tracebackhide__ = True
         names = [topics] if isinstance(topics, str) else [*topics]
         if wait:
             self._ask(Subscribed, command="subscribe", topics=names)
@@ -269,7 +268,6 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        __tracebackhide__ = True
         self._ask(Unsubscribed, command="unsubscribe")
         self.topics = ()
 
@@ -280,7 +278,6 @@ class Member:
             RuntimeError: The member could not, for instance because a rebalance is on and it does not poll.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        __tracebackhide__ = True
         self._ask(Obeyed, command="commit")
 
     def pause_polling(self) -> Disturbance:
@@ -293,7 +290,6 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        __tracebackhide__ = True
         self._ask(Paused, command="pause")
         self.paused = True
         return Disturbance(lambda: self.resume_polling() if self.paused and self.running else None)
@@ -305,7 +301,6 @@ class Member:
             RuntimeError: The member could not.
             GroupNotStableError: It does not answer, as when it is frozen.
         """
-        __tracebackhide__ = True
         self._ask(Resumed, command="resume")
         self.paused = False
 
@@ -318,7 +313,6 @@ class Member:
         Raises:
             GroupNotStableError: The process does not end.
         """
-        __tracebackhide__ = True
         self._told_to_end = True
         self._runner.send({"command": "leave"})
         if not wait:
@@ -390,7 +384,6 @@ class Member:
             GroupNotStableError: It does not end.
             NotInAThreadError: It is to crash and runs in a thread.
         """
-        __tracebackhide__ = True
         if crash:
             self.crash()
         else:

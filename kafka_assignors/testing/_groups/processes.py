@@ -23,6 +23,8 @@ import threading
 from pathlib import Path
 from typing import IO, Any, Final, Protocol
 
+__tracebackhide__ = True
+
 WARM: Final = (
     "kafka_assignors.testing._groups.worker",
     "kafka_assignors.testing._groups.clients.kafka_python",

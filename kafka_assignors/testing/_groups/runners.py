@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._groups.config import WorkerConfig
 
+__tracebackhide__ = True
+
 Place = Literal["process", "thread"]
 """What a member runs in."""
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._brokers.access import Access
     from kafka_assignors.testing._groups.runners import Place
 
+__tracebackhide__ = True
+
 AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]] | Mapping[str, Any]
 """A member's assignor: a strategy's name, for the client's own ("range"), or for kafka-python one to make: a
 class or its path "package.module:Class", alone or in a pair with its arguments by name; or {"class": path,

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._groups.specs import Sharing, Topics
 
+__tracebackhide__ = True
+
 _WARNINGS = threading.Lock()
 """Held while warnings are caught, whose filters are the whole process's."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors._common.waiting import listed
 from kafka_assignors._timelines.events import format_partitions, name_of
-from kafka_assignors._timelines.losses import left_undone
+from kafka_assignors._timelines.losses import ended_in_turn, left_undone
 from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors.testing._groups.logs import summary
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing._groups.member import Member
     from kafka_assignors.testing._groups.stability import BrokersView
+
+__tracebackhide__ = True
 
 _EVENTS_SHOWN = 30
 
@@ -69,8 +71,25 @@ def describe_group(
     )
 
 
-def how_ended(timeline: Timeline, member: str) -> str:
-    """That a member ended by itself, and at which records, if its application says what it has processed."""
+def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:
+    """That members ended by themselves, and at which records, if applications say what they have processed.
+
+    Args:
+        timeline: What happened.
+        ended: Their names.
+    """
+    in_turn = ended_in_turn(timeline, ended)
+    said = []
+    for (partition, offset), deaths in in_turn.items():
+        each = ", then ".join(f"{member} at {time - timeline.begin:.3f} s" for time, member in deaths)
+        said.append(
+            f"{name_of(partition)} offset {offset} ended {each}: each had polled it, and had not processed it"
+        )
+    told = {member for deaths in in_turn.values() for _, member in deaths}
+    return said + [_how_one_ended(timeline, member) for member in ended if member not in told]
+
+
+def _how_one_ended(timeline: Timeline, member: str) -> str:
     left = sorted(left_undone(timeline, member).items())
     if not left:
         return f"{member} ended by itself"

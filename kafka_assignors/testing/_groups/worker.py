@@ -73,6 +73,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._groups.clients import Client, ClientName, Report
 
+__tracebackhide__ = True
+
 _EXIT_TOO_MANY_ERRORS: Final = 3
 _EXIT_PARENT_GONE: Final = 4
 _MOST_ERRORS_IN_A_ROW: Final = 100

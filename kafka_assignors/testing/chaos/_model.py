@@ -152,12 +152,6 @@ class Model:
         partitions: How many each topic has.
         down: The broker that is down, if one is.
         joined: How many members ever joined.
-        leader: The member that is sure to lead: one that was alone at first, and never away. There are no
-            slow members without it, brokers are left alone then, as it could be expelled with them, and it
-            subscribes to all topics. A slow leader throws away what it planned unless all others join within
-            one of its polls (kafka-python 3.0). One that learns of topics by others' joins joins again if its
-            metadata was refreshed in a rebalance, as it is in one that waits for slow members. Either goes
-            on for minutes, or for ever.
         unwatched: Whether a static member restarted and no rebalance is sure to have come since. If it was
             the leader nobody watches the topics meanwhile (kafka-python 3.0): a topic that grows is seen in
             the next rebalance only.
@@ -169,7 +163,6 @@ class Model:
     partitions: dict[str, int] = field(default_factory=dict)
     down: str | None = None
     joined: int = 0
-    leader: str | None = None
     unwatched: bool = False
     grown: bool = False
 
@@ -181,18 +174,6 @@ class Model:
         """How many steps it takes until nothing is frozen, paused or down."""
         return sum(not member.healthy for member in self.members.values()) + (self.down is not None)
 
-    @property
-    def may_be_slow(self) -> bool:
-        """Whether a member that joins may be slow: a quick one is sure to lead it, and knows all topics."""
-        if self.leader is None or self.down is not None:
-            return False
-        return self.members[self.leader].topics == self.partitions.keys()
-
-    @property
-    def has_slow_members(self) -> bool:
-        """Whether some poll briefly and work for long."""
-        return any(member.slow for member in self.members.values())
-
     def covered_without(self, name: str, topics: Collection[str]) -> bool:
         """Whether each of the topics has a healthy member besides this one; some other has to be healthy."""
         others = [member for other, member in self.members.items() if other != name and member.healthy]
@@ -202,8 +183,6 @@ class Model:
         """Why a step makes no sense now; None if it does."""
         if step.kind in _BY_GROUP:
             return _BY_GROUP[step.kind](self, step)
-        if step.kind in _ABSENCES and step.target == self.leader and self.has_slow_members:
-            return f"{step.target} has to go on leading the slow members"
         member = self.members.get(step.target)
         if member is None:
             return f"no member {step.target} runs"
@@ -227,8 +206,6 @@ class Model:
                 pass
             case _:
                 self.members[step.target].take(step)
-        if step.kind in _ABSENCES and step.target == self.leader:
-            self.leader = None
         if step.kind in {"restart", "crash and restart"}:
             self.unwatched = True
         elif step.kind in {"join", "leave", "crash", "subscribe"}:
@@ -236,8 +213,6 @@ class Model:
         self.settle(step)
 
     def _join(self, step: Step) -> None:
-        if self.joined == 0 and step.settle:
-            self.leader = step.target
         self.members[step.target] = MemberModel(
             static=step.static, topics=frozenset(step.topics), slow=step.poll_ms > 0
         )
@@ -251,9 +226,6 @@ class Model:
                 member.subscribed_anew = False
 
 
-_ABSENCES: Final = frozenset({"leave", "crash", "freeze", "pause", "restart", "crash and restart"})
-
-
 def _on_join(model: Model, step: Step) -> str | None:
     if step.target in model.members:
         return f"there is a member {step.target} already"
@@ -263,13 +235,9 @@ def _on_join(model: Model, step: Step) -> str | None:
         return f"there are the topics {', '.join(model.partitions)}"
     if not model.members and {*step.topics} != model.partitions.keys():
         return "the first member has to subscribe to all topics"
-    return _on_pace(model, step)
-
-
-def _on_pace(model: Model, step: Step) -> str | None:
     if (step.poll_ms > 0) != (step.work_ms > 0) or min(step.poll_ms, step.work_ms) < 0:
         return "a slow member has both polls and work that take time"
-    return None if not step.poll_ms or model.may_be_slow else "nobody is sure to lead a slow member"
+    return None
 
 
 def _on_growth(model: Model, step: Step) -> str | None:
@@ -291,8 +259,6 @@ def _on_broker(model: Model, step: Step) -> str | None:
         return f"there are the nodes 1 to {model.limits.nodes}"
     if step.kind == "start broker":
         return None if model.down == step.target else f"node {step.target} is not down"
-    if model.has_slow_members:
-        return "with a broker the leader of the slow members may go"
     return None if model.down is None else f"node {model.down} is down already"
 
 
@@ -300,8 +266,6 @@ def _on_coordinator(model: Model, step: Step) -> str | None:
     del step
     if model.limits.nodes < QUORUM:
         return "there is no other node that could have it"
-    if model.has_slow_members:
-        return "with the coordinator the leader of the slow members may go"
     return "a broker is down" if model.down is not None else None
 
 
@@ -332,8 +296,6 @@ def _on_topics(model: Model, step: Step, member: MemberModel) -> str | None:
     topics = frozenset(step.topics)
     if not member.healthy:
         return f"{step.target} is frozen or paused"
-    if step.target == model.leader and model.has_slow_members:
-        return f"{step.target} leads the slow members, and has to know all topics"
     if not topics or not model.partitions.keys() >= topics or topics == member.topics:
         return f"{step.target} has {' '.join(sorted(member.topics))}"
     # kafka-python 3.0 forgets a join that it has not sent yet, but given up its partitions for, when the

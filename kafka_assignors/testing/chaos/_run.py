@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 
 from kafka_assignors._timelines.events import NO_GENERATION, name_of
 from kafka_assignors._timelines.lines import MANY
-from kafka_assignors.assignors import Assignor
+from kafka_assignors.assignors import Assignor, StickyAssignor
 from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.logs import summary
@@ -45,6 +45,8 @@ RATE: Final = 40.0
 """Records a second that `unleash` produces to each topic."""
 
 REPLICAS: Final = 3
+
+_PLANNING: Final = 20.0  # seconds that a plan may take
 
 _SLOW_POLLS: Final = 10  # of a slow member, until a rebalance of two rounds is over for it
 
@@ -207,7 +209,11 @@ def unleash(
     def join(number: int) -> dict[str, Any]:
         rack = f"rack-{(number - 1) % cluster.nodes + 1}"
         if isinstance(assignor, type) and issubclass(assignor, Assignor):
-            return {"assignors": [(assignor, {"rack": rack})], "settings": {"client_rack": rack}}
+            options: dict[str, Any] = {"rack": rack}
+            if issubclass(assignor, StickyAssignor):
+                # By itself a third of the session: on a laden machine plans would not be the best ones.
+                options["time_limit"] = _PLANNING
+            return {"assignors": [(assignor, options)], "settings": {"client_rack": rack}}
         return {"settings": {"client_rack": rack}}
 
     with contextlib.ExitStack() as stack:

@@ -45,7 +45,7 @@ OPENING: Final = frozenset[Kind]({"freeze", "pause", "kill broker", "stop broker
 
 _CLOSING: Final = frozenset[Kind]({"thaw", "resume", "start broker"})
 _CALM: Final = 0.5  # of the steps that follow a settled group come alone
-_LED: Final = 0.6  # of the scripts have a first member that is alone at first, and so leads
+_LED: Final = 0.6  # of the scripts have a first member that is alone at first
 _MOST_NEW_PARTITIONS: Final = 3
 _STATIC: Final = 0.5  # of the members
 _WANTED: Final = 0.8  # the chance of each topic to be subscribed to
@@ -284,7 +284,7 @@ def _joins(rng: random.Random, model: Model) -> Sequence[Step]:
         topics=some or topics,
         static=rng.random() < _STATIC,
     )
-    if model.may_be_slow and rng.random() < model.limits.slow:
+    if rng.random() < model.limits.slow:
         step = replace(step, poll_ms=rng.choice(_POLLS_MS), work_ms=rng.choice(_WORKS_MS))
     return [step]
 

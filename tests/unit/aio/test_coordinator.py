@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
-from aiokafka.errors import GroupAuthorizationFailedError
+from aiokafka.consumer.subscription_state import SubscriptionState
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from aiokafka.errors import (
+    CommitFailedError,
+    GroupAuthorizationFailedError,
+    GroupLoadInProgressError,
+    IllegalGenerationError,
+    KafkaError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from aiokafka.protocol.group import LeaveGroupRequest
+from aiokafka.structs import OffsetAndMetadata
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator
+from kafka_assignors import StickyAssignor
+from kafka_assignors.aio import _coordinator, _partitions, strategies
+from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator, Coordinator, sooner_than
 from kafka_assignors.aio._partitions import LastingState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+SUBSCRIPTION = ConsumerProtocolSubscription(topics=["t"], version=0).encode()
 A, B = (TopicPartition("t", number) for number in range(2))
 
 
@@ -25,40 +46,82 @@ class Listener(ConsumerRebalanceListener):
 
     def __init__(self) -> None:
         self.lost: list[set[TopicPartition]] = []
+        self.revoked: list[set[TopicPartition]] = []
+        self.assigned: list[set[TopicPartition]] = []
         self.does: Callable[[], Any] = lambda: None
+        self.does_when_revoked: Callable[[], Any] = lambda: None
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        """Do nothing."""
+        self.assigned.append(assigned)
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        """Do nothing."""
+        self.revoked.append(revoked)
+        self.does_when_revoked()
 
     async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
         self.lost.append(lost)
         await self.does()
 
 
+class Client:
+    """An AIOKafkaClient whose broker answers as a test says.
+
+    Attributes:
+        answers: What to answer to a request, by the name of its type.
+        sent: The requests, in order.
+    """
+
+    def __init__(self) -> None:
+        self.cluster = SimpleNamespace(
+            add_listener=lambda _: None,
+            partitions_for_topic=lambda _: {0, 1},
+            topics=lambda _: {"t"},
+            brokers=list,
+            _partitions={"t": {0: None, 1: None}},
+        )
+        self.answers: dict[str, Callable[[Any], Coroutine[Any, Any, Any]]] = {}
+        self.sent: list[Any] = []
+        self._conns: Any = defaultdict(lambda: SimpleNamespace(_request_timeout=40))
+
+    def set_topics(self, topics: Any) -> None:
+        """Do nothing."""
+
+    async def _maybe_wait_metadata(self) -> None:
+        """Have it."""
+
+    async def ready(self, node: int, *, group: int) -> bool:
+        del node, group
+        return True
+
+    async def send(self, node: int, request: Any, *, group: int) -> Any:
+        del node, group
+        self.sent.append(request)
+        return await self.answers[type(request).__name__](request)
+
+
+def refused(error: type[KafkaError]) -> Any:
+    """The answer to a commit of A."""
+    return SimpleNamespace(topics=[(A.topic, [(A.partition, error.errno)])])
+
+
 def in_generation_5(
-    test: Callable[[CooperativeCoordinator, Listener], Coroutine[Any, Any, None]],
+    test: Callable[[Any, Listener], Coroutine[Any, Any, None]], *, eager: bool = False
 ) -> None:
     async def run() -> None:
-        state, listener = LastingState(), Listener()
+        state = SubscriptionState() if eager else LastingState()
+        listener, client = Listener(), Client()
         state.register_fetch_waiters(set())  # as a fetcher does
         state.subscribe({"t"}, listener=listener)
         state.assign_from_subscribed({A, B})
-        cluster = SimpleNamespace(
-            add_listener=lambda _: None, partitions_for_topic=lambda _: {0, 1}, topics=lambda _: {"t"}
-        )
-        coordinator = CooperativeCoordinator(
-            SimpleNamespace(_records={}), SimpleNamespace(cluster=cluster), state, enable_auto_commit=False
-        )
+        coordinator: Any
+        if eager:
+            coordinator = Coordinator(client, state, enable_auto_commit=False)
+        else:
+            fetcher = SimpleNamespace(_records={}, _notify=lambda _: None, _wait_consume_future=None)
+            coordinator = CooperativeCoordinator(fetcher, client, state, enable_auto_commit=False)
         coordinator._coordination_task.cancel()
-        coordinator.generation, coordinator.member_id = 5, "m"
-        try:
-            await test(coordinator, listener)
-        finally:
-            assert coordinator._pulse is not None
-            coordinator._pulse.cancel()
+        coordinator.generation, coordinator.member_id, coordinator.coordinator_id = 5, "m", 0
+        await test(coordinator, listener)
 
     asyncio.run(run())
 
@@ -144,3 +207,423 @@ def test_a_listener_is_cancelled_with_the_coordination() -> None:
             await telling
 
     in_generation_5(test)
+
+
+@pytest.mark.parametrize("error", [IllegalGenerationError, UnknownMemberIdError])
+def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_nothing(error: Any) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        async def join_and_refuse(_: Any) -> Any:
+            coordinator.generation = 6
+            return refused(error)
+
+        coordinator._client.answers["OffsetCommitRequest"] = join_and_refuse
+        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
+        assert (coordinator.generation, coordinator.member_id) == (6, "m")
+        assert not coordinator._rejoin_needed_fut.done()
+        # One that no join came between does.
+        coordinator._client.answers["OffsetCommitRequest"] = lambda _: asyncio.sleep(0, refused(error))
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(None, {A: OffsetAndMetadata(7, "")})
+        assert (coordinator.generation, coordinator.member_id) == (-1, "")
+        assert coordinator._rejoin_needed_fut.done()
+
+    in_generation_5(test, eager=True)
+
+
+@dataclass
+class Clock:
+    """A clock that a test turns; the event loop has its own."""
+
+    now: float = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def rules(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in (_coordinator, _partitions):
+            monkeypatch.setattr(module, "time", self)
+
+
+@pytest.mark.parametrize("error", [0, RebalanceInProgressError.errno])
+def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
+    error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    clock.rules(monkeypatch)
+
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        async def answer_4_s_later(_: Any) -> Any:
+            clock.now += 4
+            return SimpleNamespace(error_code=error)
+
+        lasting = coordinator._lasting
+        assert lasting is not None
+        coordinator._client.answers["HeartbeatRequest"] = answer_4_s_later
+        assert lasting.doubted is not None
+        await coordinator._do_heartbeat()
+        assert lasting.doubted is None
+        clock.now += 5.9  # 9.9 s after it was sent
+        assert lasting.doubted is None
+        clock.now += 0.1
+        assert lasting.doubted is not None
+        # Frozen for a session while the answer was on its way: it is too old to prove anything.
+        clock.now -= 4
+        coordinator._session_timeout_ms = 4000
+        await coordinator._do_heartbeat()
+        assert lasting.doubted is not None
+
+    in_generation_5(test)
+
+
+@pytest.mark.parametrize("error", [RebalanceInProgressError, IllegalGenerationError])
+def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
+    error: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    clock.rules(monkeypatch)
+
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        beats, joined = asyncio.Queue[int](), asyncio.Event()
+
+        async def beat(request: Any) -> Any:
+            beats.put_nowait(request._generation_id)
+            return SimpleNamespace(error_code=error.errno)
+
+        async def join(_: Any) -> Any:
+            await joined.wait()
+            return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+
+        coordinator._heartbeat_interval_ms = 1
+        coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
+        coordinator._client.answers |= {"HeartbeatRequest": beat, "JoinGroupRequest": join}
+        lasting = coordinator._lasting
+        assert lasting is not None
+        coordinator._is_member(clock.now)
+        clock.now += 9
+        joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+        assert [await beats.get(), await beats.get()] == [5, 5]
+        clock.now += 9
+        # The coordinator has made the next generation already if it does not know this one.
+        assert (lasting.doubted is None) == (error is RebalanceInProgressError)
+        assert (coordinator.joining, coordinator.generation, coordinator._lost) == (True, 5, False)
+        joined.set()
+        assert not await joining
+
+    in_generation_5(test)
+
+
+def committed(request: Any) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(topic, number): offset
+        for topic, partitions in request._topics
+        for number, offset, _ in partitions
+    }
+
+
+def answered(request: Any, error: int = 0) -> Any:
+    """The answer to a commit."""
+    topics: dict[str, list[tuple[int, int]]] = {}
+    for one in committed(request):
+        topics.setdefault(one.topic, []).append((one.partition, error))
+    return SimpleNamespace(topics=list(topics.items()))
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_commit_that_is_tried_again_is_of_what_stayed_only(comes_back: bool) -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        asked: list[dict[TopicPartition, int]] = []
+
+        async def commit(request: Any) -> Any:
+            asked.append(committed(request))
+            if len(asked) > 1:
+                return answered(request)
+            coordinator._subscription.assign_from_subscribed({A})
+            if comes_back:
+                coordinator._subscription.assign_from_subscribed({A, B})
+            return answered(request, GroupLoadInProgressError.errno)
+
+        coordinator._client.answers["OffsetCommitRequest"] = commit
+        coordinator._retry_backoff_ms = 1
+        offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
+        with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
+            await coordinator.commit_offsets(coordinator._lasting, offsets)
+        assert asked == [{A: 7, B: 9}, {A: 7}]
+
+    in_generation_5(test)
+
+
+def test_who_has_fallen_out_commits_nothing_as_a_member_of_no_generation() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        coordinator.reset_generation()
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+        assert coordinator._client.sent == []
+
+    in_generation_5(test)
+
+
+def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_revoked() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        sent, answers = asyncio.Event(), asyncio.Event()
+
+        async def commit(request: Any) -> Any:
+            sent.set()
+            await answers.wait()
+            return answered(request)
+
+        coordinator._client.answers["OffsetCommitRequest"] = commit
+        committing = asyncio.create_task(
+            coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+        )
+        await sent.wait()
+        committing.cancel()
+        await asyncio.wait([committing])
+        assert committing.cancelled()
+        revoking = asyncio.create_task(coordinator._revoke({A}))
+        await asyncio.sleep(0.01)
+        assert not revoking.done()
+        answers.set()
+        await revoking
+        assert coordinator._committing == set()
+
+    in_generation_5(test)
+
+
+@pytest.mark.parametrize("generation", [-1, 5])
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(eager: bool, generation: int) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        asked = asyncio.Event()
+
+        async def join(_: Any) -> Any:
+            asked.set()
+            await asyncio.sleep(3600)
+
+        coordinator.generation = generation
+        coordinator._assignors = [SimpleNamespace(name="s", metadata=lambda _: b"")]
+        coordinator._client.answers |= {
+            "JoinGroupRequest": join,
+            "LeaveGroupRequest": lambda _: asyncio.sleep(0, SimpleNamespace(error_code=0)),
+        }
+        joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+        coordinator._coordination_task = joining
+        await asked.wait()
+        await asyncio.wait_for(coordinator.close(), 5)
+        assert joining.done()
+        (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
+        assert left._member_id == "m"
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_leader_whose_plan_failed_sends_no_more_heartbeats(eager: bool) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        class Failing(StickyAssignor):
+            def assign(self, *_: Any, **__: Any) -> Any:
+                assert coordinator._heartbeat_task is not None
+                raise ZeroDivisionError
+
+        coordinator._assignors = strategies(Failing)
+        response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
+        with pytest.raises(ZeroDivisionError):
+            await coordinator._perform_assignment(response)
+        assert coordinator._heartbeat_task is None
+
+    in_generation_5(test, eager=eager)
+
+
+def test_a_leader_plans_though_the_loops_own_threads_are_busy() -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        done = threading.Event()
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        busy = loop.run_in_executor(None, done.wait)
+        coordinator._assignors = strategies(StickyAssignor)
+        response = SimpleNamespace(group_protocol="sticky", members=[("m", None, SUBSCRIPTION)])
+        try:
+            planned = await asyncio.wait_for(coordinator._perform_assignment(response), 20)
+        finally:
+            done.set()
+            await busy
+            await coordinator._stop_heartbeat_task()
+        assert planned.keys() == {"m"}
+
+    in_generation_5(test)
+
+
+def assignment(*partitions: TopicPartition) -> bytes:
+    """What a SyncGroup gives, as bytes."""
+    of_topics: dict[str, list[int]] = {}
+    for one in partitions:
+        of_topics.setdefault(one.topic, []).append(one.partition)
+    raw: bytes = ConsumerProtocolMemberAssignment(0, list(of_topics.items()), b"").encode()
+    return raw
+
+
+STRATEGY = SimpleNamespace(name="s", metadata=lambda _: b"", on_assignment=lambda _: None)
+
+
+async def ended(coordinator: Coordinator) -> None:
+    if isinstance(coordinator, CooperativeCoordinator):
+        coordinator._stop_listening()
+    await coordinator._stop_heartbeat_task()
+    await coordinator._stop_commit_offsets_refresh_task()
+
+
+def test_who_falls_out_while_a_listener_runs_is_given_nothing_and_loses_what_it_had() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        coordinator._assignors = [STRATEGY]
+        coordinator.generation = 6
+        listener.does_when_revoked = coordinator.reset_generation
+        new = TopicPartition("t", 7)
+        await coordinator._on_join_complete(6, "m", "s", assignment(A, new))
+        await coordinator._give_up_what_was_lost()
+        assert (listener.revoked, listener.assigned, listener.lost) == ([{B}], [], [{A}])
+        assert coordinator._owned == frozenset()
+        await ended(coordinator)
+
+    in_generation_5(test)
+
+
+def test_unsubscribed_topics_are_not_delivered_and_are_revoked_before_the_next_join() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        state = coordinator._subscription
+        joining = asyncio.Event()
+
+        async def join(_: Any) -> Any:
+            joining.set()
+            return await answer
+
+        answer = asyncio.get_running_loop().create_future()
+        coordinator._retry_backoff_ms = 1
+        coordinator._assignors = [STRATEGY]
+        coordinator._client.answers["JoinGroupRequest"] = join
+        coordinator._is_member(time.monotonic())
+        lasting = coordinator._lasting
+        assert lasting is not None
+        lasting.release({A, B})
+        first = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
+        await joining.wait()
+        state.subscribe({"u"}, listener=listener)
+        assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
+        state.subscribe({"t", "u"}, listener=listener)
+        assert [lasting.state_value(one).paused for one in (A, B)] == [False, False]
+        state.subscribe({"u"}, listener=listener)
+        answer.set_result(SimpleNamespace(error_code=GroupLoadInProgressError.errno))
+        assert not await first
+        assert listener.revoked == []
+        assert not await coordinator._do_rejoin_group(state.subscription)
+        assert listener.revoked == [{A, B}]
+
+    in_generation_5(test)
+
+
+def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what_it_left() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        def subscribe() -> None:
+            coordinator._subscription.subscribe({"u"}, listener=listener)
+
+        coordinator._assignors = [STRATEGY]
+        coordinator._subscription.subscribe({"t", "u"}, listener=listener)
+        listener.does_when_revoked = subscribe
+        new = [TopicPartition(topic, 7) for topic in "tu"]
+        await coordinator._on_join_complete(5, "m", "s", assignment(A, *new))
+        assert (listener.revoked, listener.assigned) == ([{B}], [{new[1]}])
+        await ended(coordinator)
+
+    in_generation_5(test)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\0", id="cut off"),
+        pytest.param(bytes(2) + b"\xff" * 8, id="null"),
+        pytest.param(bytes(5) + b"\1\0\1t" + b"\xff" * 4 + bytes(4), id="no list of partitions"),
+        pytest.param(bytes(5) + b"\1\0\1\xff" + bytes(8), id="no text"),
+        pytest.param(bytes(2) + b"\x7f\xff\xff\xff", id="two thousand million"),
+    ],
+)
+def test_an_assignment_that_cannot_be_read_is_an_error_and_it_joins_again(given: bytes, eager: bool) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        coordinator._assignors = [STRATEGY]
+        coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
+        with pytest.raises(KafkaError) as caught:
+            await coordinator._on_join_complete(5, "m", "s", given)
+        assert (
+            str(caught.value)
+            == "KafkaError: group aiokafka-default-group has a leader whose assignment cannot be read:"
+            f" {given!r} (generation 5)"
+        )
+        assert coordinator._rejoin_needed_fut.done()
+        # Who does not hear it, as it does not poll, is expelled.
+        assert coordinator._heartbeat_task is None
+        assert coordinator._subscription.assigned_partitions() == {A, B}
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_partitions_of_topics_without_a_subscription_are_left_out(eager: bool) -> None:
+    async def test(coordinator: Coordinator, listener: Listener) -> None:
+        coordinator._assignors = [STRATEGY]
+        await coordinator._on_join_complete(5, "m", "s", assignment(A, TopicPartition("u", 0)))
+        assert coordinator._subscription.assigned_partitions() == {A}
+        assert listener.assigned == [{A} if eager else set()]
+        await ended(coordinator)
+
+    in_generation_5(test, eager=eager)
+
+
+def test_autocommit_goes_on_while_a_join_is_on() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        commits, joined = asyncio.Queue[dict[TopicPartition, int]](), asyncio.Event()
+
+        async def commit(request: Any) -> Any:
+            commits.put_nowait(committed(request))
+            return answered(request)
+
+        async def join(_: Any) -> Any:
+            await joined.wait()
+            return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+
+        coordinator._enable_auto_commit, coordinator._auto_commit_interval_ms = True, 1
+        coordinator._next_autocommit_deadline = 0
+        coordinator._assignors = [STRATEGY]
+        coordinator._client.answers |= {"OffsetCommitRequest": commit, "JoinGroupRequest": join}
+        state = coordinator._subscription
+        state.seek(A, 7)
+        joining = asyncio.create_task(coordinator._do_rejoin_group(state.subscription))
+        assert await asyncio.wait_for(commits.get(), 20) == {A: 7}
+        state.seek(A, 8)
+        while (offsets := await asyncio.wait_for(commits.get(), 20)) == {A: 7}:
+            pass
+        assert offsets == {A: 8}
+        assert coordinator.joining
+        joined.set()
+        assert not await joining
+
+    in_generation_5(test)
+
+
+def test_heartbeats_after_a_rebalance_come_until_regular_ones_are_as_good() -> None:
+    assert list(sooner_than(3.0)) == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6]
+    assert list(sooner_than(0.05)) == []
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_consumer_that_is_stopped_without_a_coordinator_commits_nothing_and_ends(eager: bool) -> None:
+    async def test(coordinator: Coordinator, _: Listener) -> None:
+        coordinator.coordinator_dead()
+        coordinator._retry_backoff_ms = 1
+        coordinator._closing.set_result(None)
+        given = coordinator._subscription.subscription.assignment
+        with pytest.raises(KafkaError, match="the coordinator is away, and the consumer is stopped"):
+            await asyncio.wait_for(coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")}), 5)
+
+    in_generation_5(test, eager=eager)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import IllegalStateError
 
-from kafka_assignors.aio._partitions import GONE, LastingState
+from kafka_assignors.aio import _partitions
+from kafka_assignors.aio._partitions import GONE, LastingAssignment, LastingState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +25,7 @@ def on_a_loop(test: Callable[[LastingState], Any]) -> None:
         state = LastingState()
         state.subscribe({"t"})
         state.assign_from_subscribed({A, B})
+        state.subscription.assignment.confirm(math.inf)
         await test(state)
 
     asyncio.run(run())
@@ -88,21 +92,31 @@ def test_what_is_withheld_is_not_fetched_until_it_is_released_and_is_not_paused_
     on_a_loop(test)
 
 
-def test_doubt_withholds_all_until_it_is_gone() -> None:
-    async def test(state: LastingState) -> None:
-        assignment = state.subscription.assignment
+def test_all_is_withheld_from_when_it_is_in_doubt_until_it_is_certain_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def run() -> None:
+        now = 10.0
+        monkeypatch.setattr(_partitions, "time", SimpleNamespace(monotonic=lambda: now))
+        assignment = LastingAssignment()
+        assignment.change({A, B})
         assignment.release({A, B})
-        assignment.doubt()
-        assignment.doubt()
-        waiting = assignment.state_value(A).resume_fut
-        assert assignment.state_value(A).paused
+        one = assignment.state_value(A)
+        assert one.paused  # nobody has confirmed it yet
+        assignment.confirm(15)
+        assignment.confirm(12)
+        assert not one.paused
+        now = 15.0
+        assert one.paused
         assert assignment.state_value(B).paused
-        assignment.confirm()
-        assignment.confirm()
+        waiting = one.resume_fut
+        assignment.confirm(15)  # an answer that is too old
+        assert not waiting.done()
+        assignment.confirm(20)
         assert waiting.done()
-        assert not assignment.state_value(A).paused
+        assert not one.paused
 
-    on_a_loop(test)
+    asyncio.run(run())
 
 
 def test_a_changed_list_takes_the_assignment_over_and_unsubscribing_ends_it() -> None:

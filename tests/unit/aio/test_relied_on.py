@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import aiokafka
 import pytest
 
 from kafka_assignors.aio import _relied_on
-from kafka_assignors.aio._relied_on import RELIED_ON, TRIED, check, functions, release
+from kafka_assignors.aio._relied_on import KEPT, RELIED_ON, TRIED, check, functions, release
 from tests.support.aiokafka_sources import hashes, record
 
 
@@ -23,6 +24,12 @@ def test_each_release_that_was_tried_is_recorded_with_all_functions() -> None:
     assert {release: functions.keys() for release, functions in record().items()} == dict.fromkeys(
         TRIED, names
     )
+
+
+def test_each_release_that_was_tried_is_tried_by_nox() -> None:
+    noxfile = Path(__file__).parents[3] / "noxfile.py"
+    (tried,) = re.findall(r"^TRIED = (.*)$", noxfile.read_text(encoding="utf-8"), re.MULTILINE)
+    assert ast.literal_eval(tried) == TRIED
 
 
 @pytest.mark.parametrize("version", ["0.12.0", "0.15.0", "1.0", "0.1"])
@@ -45,3 +52,33 @@ def test_a_function_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) ->
     ):
         functions.__wrapped__()
     assert release().startswith("aiokafka ")
+
+
+@pytest.mark.parametrize("kind", ["AIOKafkaClient", "NoSuchClient"])
+def test_what_an_object_does_not_keep_is_named(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_relied_on, "KEPT", {"aiokafka.client": {kind: ("_sockets",)}})
+    with pytest.raises(
+        ImportError, match=rf"needs aiokafka\.client\.{kind} with _sockets, not that of aiokafka"
+    ):
+        functions.__wrapped__()
+
+
+def private_names(folder: Path) -> set[str]:
+    """All private names of a package, of functions and attributes; `sys._getframe` is nobody's."""
+    found = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Attribute) and ast.unparse(node) != "sys._getframe":
+                found.add(node.attr)
+    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+
+
+def test_no_private_name_of_aiokafka_is_used_that_is_not_listed() -> None:
+    ours = private_names(Path(_relied_on.__file__).parent)
+    theirs = private_names(Path(aiokafka.__file__).parent)
+    functions_ = {name.rpartition(".")[2] for names in RELIED_ON.values() for name in names}
+    kept = {name for classes in KEPT.values() for names in classes.values() for name in names}
+    assert (ours & theirs) - functions_ - kept == set()
+    assert {name for name in kept if name.startswith("_")} <= ours

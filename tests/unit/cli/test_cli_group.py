@@ -12,7 +12,10 @@ import pytest
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.output import Answer
+from kafka_assignors._cluster.groups import ClassicGroup, Topic
 from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.joining import Look
+from kafka_assignors._groups.lag import find_lag
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator._live import Coordinator, LiveGroup, Noted, read_rebalances
 from kafka_assignors.coordinator._simulator.simulation import Simulation
@@ -23,11 +26,19 @@ if TYPE_CHECKING:
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
 
 TOPICS = {"orders": (0, 1, 2, 3), "payments": (0, 1)}
-UNTOLD = "which all members know and most preferred; what else they know, the coordinator does not tell"
+COORDINATOR = [
+    "coordinator: broker 2 (at kafka-2:9092), which leads __consumer_offsets-7: the",
+    "  hash of the group's id, of 50 partitions",
+]
+UNTOLD = [
+    "strategy: range, which all members know and most preferred; what else they know,",
+    "  the coordinator does not tell",
+]
 JOINED = [
-    "    A consumer joined: A consumer started, or came back after it had been lost. Normal when you",
-    "    deploy or scale up. If it happens all the time, look for consumers that restart or fall out of",
-    "    the group, and give each its own group.instance.id (static membership).",
+    "    A consumer joined: A consumer started, or came back after it had been lost.",
+    "    Normal when you deploy or scale up. If it happens all the time, look for",
+    "    consumers that restart or fall out of the group, and give each its own",
+    "    group.instance.id (static membership).",
 ]
 
 
@@ -37,23 +48,26 @@ def live_group(
     topics: Mapping[str, tuple[int, ...]] = MappingProxyType(TOPICS),
 ) -> LiveGroup:
     """Values as if they had been written three seconds after one another."""
+    described = ClassicGroup("billing", state, "consumer", values[-1].protocol, ())
     return LiveGroup(
         group_id="billing",
-        state=state,
+        looks=(Look(1_750_000_060_000, described),),
         coordinator=Coordinator(partition=7, partitions=50, broker=2, address="kafka-2:9092"),
         records=tuple(
             Noted(time_ms=1_750_000_000_000 + 3000 * number, value=value)
             for number, value in enumerate(values)
         ),
         record_limit=1_048_588,
-        topics=topics,
-        committed=(),
+        topics={name: Topic(name=name, leaders=dict.fromkeys(ids, 2)) for name, ids in topics.items()},
+        committed={},
     )
 
 
 def lines_of(live: LiveGroup) -> list[str]:
-    found = explain(live.group_id, live.records[-1].value, live.topics)
-    return list(explained_lines(live, found, read_rebalances(live)))
+    found = explain(live.group_id, live.value, live.partition_ids)
+    owned = {member.member_id: member.assignment for member in found.account.members}
+    lag = find_lag(owned, (), live.partition_ids, {}, {})
+    return list(explained_lines(live, found.account, lag, found.problems, read_rebalances(live)))
 
 
 def test_an_explained_group_reads_like_this() -> None:
@@ -67,21 +81,27 @@ def test_an_explained_group_reads_like_this() -> None:
     assert str(live.coordinator) == "broker 2 (at kafka-2:9092), which leads __consumer_offsets-7"
     assert lines_of(live) == [
         "billing: Stable, generation 2",
-        f"coordinator: {live.coordinator}: the hash of the group's id, of 50 partitions",
+        *COORDINATOR,
         "leader: m1",
-        f"strategy: range, {UNTOLD}",
+        *UNTOLD,
         "record: 461 bytes of 1,048,588 that it may have",
         "generation 2: 2025-06-15 15:06:43 UTC, 3.0 s after the one before",
         "  two joined",
         *JOINED,
         "",
         "all members subscribe to orders, payments",
-        "member      host        session s  max poll s  had  has  partitions",
-        "m1 (leads)  /127.0.0.1         45         300    -    1  orders 2",
-        "two         /127.0.0.1         45         300    -    3  orders 0 1, payments 0",
+        "session.timeout.ms is 45,000, max.poll.interval.ms 300,000",
+        "member      host        had  has  lag  partitions",
+        "m1 (leads)  /127.0.0.1    -    1    0  orders 2",
+        "two         /127.0.0.1    -    3    0  orders 0 1, payments 0",
         "",
         "loads differ by 2: 0 is possible",
-        "in a rebalance now nothing would move",
+        "its leader is taken for Java (or this library), by what it sent; by the client",
+        "  that leads, so many partitions would move now: Java (or this library) none,",
+        "  librdkafka 4, kafka-python's own class none, aiokafka's own class 4",
+        "in a rebalance now nothing would move, by Java (or this library)",
+        "",
+        "lag: 0 records in 4 partitions",
         "",
         "note: loads differ by 2, where 0 is possible",
         "  a sticky strategy balances over all topics, range topic by topic",
@@ -108,16 +128,16 @@ def test_of_a_hand_over_the_round_before_is_told_too() -> None:
         "generation 2: 2025-06-15 15:06:43 UTC, 3.0 s after the one before",
         "  m2/127.0.0.1 joined",
     ]
-    assert lines[begin + 4 : begin + 7] == JOINED
+    assert lines[begin + 4 : begin + 8] == JOINED
 
 
 def test_a_lone_record_says_that_there_is_none_before() -> None:
     group = Simulation({"orders": 4, "payments": 2}, [RangeAssignor])
     group.join("m1")
     group.run_until_stable()
-    assert lines_of(live_group(group.group.record(), state="PreparingRebalance"))[5:7] == [
-        "a rebalance is on: what follows is from before it",
-        "generation 1: 2025-06-15 15:06:40 UTC; no record of one before it is left in the log",
+    assert lines_of(live_group(group.group.record()))[7:9] == [
+        "generation 1: 2025-06-15 15:06:40 UTC; no record of one before it is left in the",
+        "  log",
     ]
 
 
@@ -145,12 +165,13 @@ def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -
     live = live_group(value, topics={topic: (0,)})
     Answer(dict, lines_of(live)).show(as_json=False)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == r"leader: \x1b[2Jx"
+    assert lines[3] == r"leader: \x1b[2Jx"
     begin = lines.index("all members subscribe to or\\u202eders") + 1
-    assert lines[begin : begin + 6] == [
-        r"member            host        session s  max poll s  had  has  partitions",
-        r"\x1b[2Jx (leads)  /127.0.0.1         45         300    -    1  or\u202eders 0",
-        r"a\nb              /127.0.0.1         45         300    -    0  none",
+    assert lines[begin : begin + 7] == [
+        "session.timeout.ms is 45,000, max.poll.interval.ms 300,000",
+        r"member            host        had  has  lag  partitions",
+        r"\x1b[2Jx (leads)  /127.0.0.1    -    1    0  or\u202eders 0",
+        r"a\nb              /127.0.0.1    -    0    -  none",
         "",
         "loads differ by 1: the best possible",
         "in a rebalance now nothing would move",
@@ -252,3 +273,16 @@ def test_a_group_that_is_not_described_is_refused(
         status = stop.code
     assert status == 2
     assert message in capsys.readouterr().err
+
+
+def test_timeouts_that_differ_are_in_the_table() -> None:
+    group = Simulation({"orders": 2}, [RangeAssignor])
+    group.join("m1")
+    group.join("m2")
+    group.run_until_stable()
+    value = group.group.record()
+    members = (replace(value.members[0], session_timeout=6000), value.members[1])
+    lines = lines_of(live_group(replace(value, members=members), topics={"orders": (0, 1)}))
+    head = next(line for line in lines if line.startswith("member"))
+    assert head == "member      host        session s  max poll s  had  has  lag  partitions"
+    assert not any(line.startswith("session.timeout.ms is") for line in lines)

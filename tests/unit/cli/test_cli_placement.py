@@ -3,11 +3,13 @@
 import json
 import re
 import shlex
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka_assignors._cli.arguments import data_size
 from kafka_assignors._cli.main import main
 from kafka_assignors.placement import format_reassignment, parse_reassignment
 
@@ -241,6 +243,17 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.Capt
             ("reassign", "--bootstrap-servers", "h:1", "--cancel", "--execute"),
             "--cancel goes with topics only",
         ),
+        (("reassign", "--placements", "f", "--verify"), "--verify needs --bootstrap-servers"),
+        (
+            ("reassign", "--bootstrap-servers", "h:1", "--verify", "--throttle", "1MiB"),
+            "--verify goes with topics only",
+        ),
+        (("reassign", "--bootstrap-servers", "h:1", "--verify", "--cancel"), "one of them"),
+        (("reassign", "--placements", "f", "--remove-throttles"), "goes with --verify or --cancel"),
+        (("reassign", "--placements", "f", "--throttle", "1", "--no-throttle"), "one of them"),
+        (("reassign", "--placements", "f", "--throttle", "fast"), "'fast' is no number of bytes"),
+        (("reassign", "--placements", "f", "--throttle", "0"), "'0' is no number of bytes"),
+        (("describe", "--placements", "f", "--check"), "--check needs --bootstrap-servers"),
         (("reassign", "t", "--placements", "f", "--file", "g"), "leave out topics"),
         (("create", "t"), "say --bootstrap-servers"),
         (("create", "t", "--bootstrap-servers", "h:1"), "say --partitions and --replication-factor"),
@@ -273,6 +286,25 @@ def test_options_that_do_not_go_together_are_refused(
     arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said in wrong(capsys, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1", 1),
+        ("10485760", 10_485_760),
+        ("10MiB", 10_485_760),
+        ("1.5 kb", 1500),
+        ("2G", None),
+        ("2GB", 2 * 10**9),
+    ],
+)
+def test_sizes_have_the_units_that_people_write(text: str, size: int | None) -> None:
+    if size is None:
+        with pytest.raises(ArgumentTypeError, match="is no number of bytes, as in 10485760 or 10MiB"):
+            data_size(text)
+    else:
+        assert data_size(text) == size
 
 
 def test_the_page_shows_what_the_commands_print(

@@ -1,5 +1,6 @@
 """Properties files of Kafka's own tools, as settings of kafka-python."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ def test_a_file_for_tls_and_scram_is_understood(tmp_path: Path) -> None:
         "# made by hand\n! also a comment\n\n"
         "security.protocol=SASL_SSL\nsasl.mechanism = SCRAM-SHA-512\n"
         "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
-        '    username="bob" password="a \\"quoted\\" = secret";\n'
+        r'    username="bob" password="a \\"quoted\\" = secret";'
+        "\n"
         f"ssl.truststore.type=PEM\nssl.truststore.location={tmp_path / 'ca.pem'}\n"
         "ssl.endpoint.identification.algorithm=\nrequest.timeout.ms=5000\nclient.id=me\n"
     )
@@ -54,7 +56,8 @@ def test_names_of_librdkafka_are_understood(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("security.protocol", "line 1 is not name=value"),
+        ("security.protocol", "security.protocol has no value"),
+        (r"sasl.password=a\uend", "write a backslash that is meant twice"),
         ("security.protocoll=SSL", "'security.protocoll' is not known: known are client.id, "),
         ("request.timeout.ms=soon", "request.timeout.ms is 'soon', not a number"),
         ("ssl.truststore.type=JKS", "export the certificates as PEM"),
@@ -77,3 +80,23 @@ def test_a_refused_secret_is_not_repeated() -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(CommandConfigError, match=r"cannot read .*missing\.properties"):
         read_command_config(tmp_path / "missing.properties")
+
+
+@pytest.mark.parametrize(
+    ("text", "password"),
+    [
+        (r"sasl.password=a\\b", r"a\b"),
+        (r"sasl.password=a\b", "ab"),
+        (r"sasl.password=\u0061=:b", "a=:b"),
+        ("sasl.password: a ", "a "),
+        ("sasl.password a\\\n   b", "ab"),
+    ],
+)
+def test_passwords_are_read_by_the_rules_of_java(text: str, password: str) -> None:
+    assert parse_command_config(text) == {"sasl_plain_password": password}
+
+
+def test_without_javaproperties_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "javaproperties", None)
+    with pytest.raises(CommandConfigError, match=r"needs javaproperties .* 'kafka-assignors\[cli\]'"):
+        parse_command_config("client.id=a")

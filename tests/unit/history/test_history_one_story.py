@@ -16,9 +16,11 @@ from hypothesis import given, settings, strategies as st
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cli.history_what_if_text import what_if_lines
+from kafka_assignors._cluster.groups import ClassicGroup, Topic
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors._groups.best import best_of_equals, best_plan, find_best
 from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.joining import Look
 from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.saving import ACTUAL, AS_IT_WAS, WhatIf, best_saving
 from kafka_assignors._groups.topics import TopicsSeen
@@ -206,14 +208,18 @@ def test_explain_tells_the_same_of_the_last_rebalance(group: str) -> None:
         noted.append(
             Noted(time_ms=record.time_us // 1000, value=told.value, leader_epoch=record.leader_epoch)
         )
+    sizes = {"orders": 14, "payments": 2}
+    described = ClassicGroup("g", "Stable", "consumer", noted[-1].value.protocol, ())
     live = LiveGroup(
         group_id="g",
-        state="Stable",
+        looks=(Look(noted[-1].time_ms, described),),
         coordinator=Coordinator(partition=0, partitions=1, broker=0, address=""),
         records=tuple(noted),
         record_limit=1,
-        topics={"orders": tuple(range(14)), "payments": (0, 1)},
-        committed=(),
+        topics={
+            name: Topic(name=name, leaders=dict.fromkeys(range(size), 0)) for name, size in sizes.items()
+        },
+        committed={},
     )
     told_changes = read_rebalances(live)
     last = measured[-1]
@@ -222,7 +228,7 @@ def test_explain_tells_the_same_of_the_last_rebalance(group: str) -> None:
     assert (of_last[0].generation, of_last[-1].generation) == (last.first_generation, last.generation)
     reasons = [one for each in of_last for one in each.changes]
     assert set(last.reasons) <= set(reasons)
-    found = explain("g", noted[-1].value, live.topics)
+    found = explain("g", noted[-1].value, live.partition_ids)
     assert found.account.imbalance == last.imbalance
 
 

@@ -7,10 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_assignors._cli.history_watch import show_rebalances
-from kafka_assignors._cli.history_watch_text import watched_lines
+from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
+from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.lag import find_lag
 from kafka_assignors._groups.rebalances import find_rebalances
 from kafka_assignors._wire.offsets_topic import group_metadata_key
-from kafka_assignors.assignors import CooperativeStickyAssignor
+from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.coordinator._fleet import GroupSummary
+from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.history._snapshots import read_snapshots
 from kafka_assignors.history._watch import belongs_to, watch_records
 from tests.support.group_histories import RecordedGroup, member, snapshot
@@ -199,3 +203,34 @@ def test_lines_of_json_are_whole_rebalances(capsys: pytest.CaptureFixture[str]) 
     assert second["quiet"]
     show_rebalances([found], as_json=False)
     assert capsys.readouterr().out.startswith("2023-11-14 22:13:29 UTC  generation 2 by sticky")
+
+
+def test_how_far_members_are_behind_and_what_nobody_has_is_said() -> None:
+    group = Simulation({"orders": 2}, [RangeAssignor])
+    group.join("m1")
+    group.run_until_stable()
+    topics = {"orders": (0, 1, 2)}
+    account = explain("billing", group.group.record(), topics).account
+    owned = {member.member_id: member.assignment for member in account.members}
+    lag = find_lag(
+        owned, {"orders"}, topics, {("orders", 0): 3}, {("orders", 0): 10, ("orders", 1): 5, ("orders", 2): 0}
+    )
+    summary = GroupSummary(
+        group_id="billing",
+        kind="classic",
+        state="Stable",
+        protocol_type="consumer",
+        strategy="range",
+        epoch=None,
+        account=account,
+        lag=lag,
+        problems=(),
+    )
+    assert list(now_lines(summary)) == [
+        "  lag by member: m1 >=7",
+        "  lag: 7 records in 3 partitions, 1 of which has records and no commit",
+        "  partition  owner  committed  end  lag",
+        "  orders-0   m1             3   10    7",
+        "  orders-1   m1     no commit    5    -",
+        "  nobody has orders-2",
+    ]

@@ -157,21 +157,21 @@ def test_no_step_hides_what_the_group_may_not_have_seen(script: Script) -> None:
             anew.clear()
 
 
-@given(SCRIPTS)
-def test_slow_members_are_always_led_by_the_first_member_which_never_was_away(script: Script) -> None:
-    slow: set[str] = set()
-    been_away = not script.steps[0].settle  # another one may lead from the start
-    for step, found in lives(script):
-        if step.kind == "join" and step.poll_ms:
-            assert step.work_ms > 0
-            slow.add(step.target)
-        slow &= found.members.keys()
-        absence = {"leave", "crash", "freeze", "pause", "restart", "crash and restart"}
-        been_away |= step.target == "m1" and step.kind in absence
-        assert not (slow and (been_away or found.down))
-        assert not (slow and step.kind == "move coordinator")
-        assert not slow or found.members["m1"] == {*script.limits.topics}
-    assert "m1" not in slow
+def test_slow_members_lead_and_meet_faults_of_brokers() -> None:
+    scripts = [plan_events(seed, 30) for seed in range(30)]
+    assert any(script.steps[0].poll_ms for script in scripts)
+
+    def meets_a_fault(script: Script) -> bool:
+        slow: set[str] = set()
+        for step, found in lives(script):
+            if step.kind == "join" and step.poll_ms:
+                slow.add(step.target)
+            slow &= found.members.keys()
+            if slow and step.kind in {"kill broker", "stop broker", "move coordinator"}:
+                return True
+        return False
+
+    assert any(meets_a_fault(script) for script in scripts)
 
 
 def test_the_share_of_slow_members_is_as_the_limits_say() -> None:
@@ -320,46 +320,12 @@ def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
     assert model.objection(back) is None
 
 
-def test_a_slow_member_joins_only_where_a_quick_one_is_sure_to_lead() -> None:
-    first = Step(kind="join", target="m1", topics=("t1", "t2"))
-    slow = Step(kind="join", target="m2", topics=("t1",), poll_ms=50, work_ms=1000)
-    assert str(slow) == "join m2 slow (50 ms polls, 1 s of work) to t1; settle"
+def test_a_slow_member_has_polls_and_work_that_take_time() -> None:
+    slow = Step(kind="join", target="m1", topics=("t1", "t2"), poll_ms=50, work_ms=1000)
+    assert str(slow) == "join m1 slow (50 ms polls, 1 s of work) to t1 t2; settle"
     model = Model(Limits())
-    assert model.objection(replace(slow, topics=("t1", "t2"))) == "nobody is sure to lead a slow member"
-    model.take(first)
     assert model.objection(replace(slow, work_ms=0)) == "a slow member has both polls and work that take time"
     assert model.objection(slow) is None
-    model.take(slow)
-    model.take(Step(kind="join", target="m3", topics=("t1", "t2")))
-    for kind in ("leave", "crash", "freeze", "pause", "restart", "crash and restart"):
-        objection = model.objection(Step(kind=kind, target="m1"))
-        assert objection == "m1 has to go on leading the slow members"
-    narrowed = Step(kind="subscribe", target="m1", topics=("t2",))
-    assert model.objection(narrowed) == "m1 leads the slow members, and has to know all topics"
-    assert "of the slow members may go" in str(model.objection(Step(kind="kill broker", target="1")))
-    assert "of the slow members may go" in str(model.objection(Step(kind="move coordinator")))
-    model.take(Step(kind="crash", target="m2"))
-    stopped = Step(kind="stop broker", target="1")
-    assert model.objection(stopped) is None
-    model.take(stopped)
-    assert model.objection(replace(slow, target="m4")) == "nobody is sure to lead a slow member"
-    model.take(Step(kind="start broker", target="1"))
-    assert model.objection(replace(slow, target="m4")) is None
-    model.take(narrowed)
-    assert model.objection(replace(slow, target="m4")) == "nobody is sure to lead a slow member"
-    model.take(replace(narrowed, topics=("t1", "t2")))
-    assert model.objection(replace(slow, target="m4")) is None
-    pause = Step(kind="pause", target="m1")
-    assert model.objection(pause) is None
-    model.take(pause)
-    assert model.objection(replace(slow, target="m4")) == "nobody is sure to lead a slow member"
-
-
-def test_nobody_is_sure_to_lead_if_two_join_at_once() -> None:
-    model = Model(Limits())
-    model.take(Step(kind="join", target="m1", topics=("t1", "t2"), settle=False))
-    slow = Step(kind="join", target="m2", topics=("t1",), poll_ms=50, work_ms=1000)
-    assert model.objection(slow) == "nobody is sure to lead a slow member"
 
 
 def test_a_growing_topic_waits_for_a_broker_that_is_down_and_for_somebody_who_watches() -> None:

@@ -6,7 +6,7 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import CommitFailed, Committed, Event, Noted, Processed
-from kafka_assignors._timelines.losses import left_undone
+from kafka_assignors._timelines.losses import ended_in_turn, left_undone, may_end_others
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, history, joined, records, start, told
 
@@ -617,6 +617,29 @@ def test_who_had_not_committed_what_another_consumed_again_is_named() -> None:
     assert "   2.500 a          commit_failed t-0: 36 CommitFailedError: not a member" in said
 
 
+def test_a_commit_that_is_refused_when_others_have_the_partition_is_named_with_generations() -> None:
+    timeline = Timeline(
+        [
+            *told(0, 3, {"a": "0"}),
+            records(1, "a", (P0, 0, 9)),
+            processed(1.5, "a", (P0, 0, 4)),
+            *told(2.5, 4, {"b": "0"}),
+            records(3, "b", (P0, 0, 9)),
+            processed(4, "b", (P0, 0, 9)),
+            processed(5, "a", (P0, 5, 9)),
+            CommitFailed(6, "a", positions={P0: 10}, text="IllegalGenerationError"),
+        ]
+    )
+    said = message(timeline.assert_no_duplicates)
+    assert said.splitlines()[1] == (
+        "  t-0: 10: a had processed offsets 0..4 and had committed nothing when b got them at 4.000 s;"
+        " its commit at 6.000 s, as of generation 3, failed: IllegalGenerationError;"
+        " the group was in generation 4 by then;"
+        " and a, which had polled offsets 5..9 at 1.000 s, processed them at 5.000 s,"
+        " when b had processed them"
+    )
+
+
 def test_one_that_goes_back_consumes_twice_by_itself_or_behind_a_commit() -> None:
     rewound = Timeline([records(0, "a", (P0, 0, 9)), records(2, "a", (P0, 5, 9))])
     assert "t-0: 5: a consumed offsets 5..9 twice, again at 2.000 s" in message(rewound.assert_no_duplicates)
@@ -774,3 +797,21 @@ def test_what_a_member_had_polled_and_not_processed_is_left_undone() -> None:
     )
     assert left_undone(timeline, "a") == {P0: 7}
     assert left_undone(timeline, "b") == {}
+
+
+def test_a_record_at_which_members_ended_is_named_and_may_end_others_until_one_processes_it() -> None:
+    past = [
+        records(1, "a", (P1, 0, 4), (P0, 0, 9)),
+        processed(2, "a", (P0, 0, 6)),
+        event(3, "a", "exited", status=1),
+        # It has processed what the first one had not, but for the record at which that ended.
+        records(4, "b", (P1, 0, 4), (P0, 7, 9)),
+        processed(5, "b", (P1, 0, 4)),
+        event(6, "b", "exited", status=1),
+    ]
+    timeline = Timeline(past)
+    assert ended_in_turn(timeline, ["a", "b"]) == {(P0, 7): [(3, "a"), (6, "b")]}
+    assert ended_in_turn(timeline, ["a"]) == {}
+    assert may_end_others(timeline, ["a", "b"])
+    assert not may_end_others(Timeline([*past, processed(7, "c", (P0, 7, 9))]), ["a", "b"])
+    assert not may_end_others(timeline, [])

@@ -20,6 +20,8 @@ from kafka_assignors._timelines.records import merged
 if TYPE_CHECKING:
     from kafka_assignors.testing._brokers.access import Access
 
+__tracebackhide__ = True
+
 ClientName = Literal["kafka-python", "confluent-kafka", "aiokafka", "java"]
 
 Report = Callable[..., None]

@@ -41,6 +41,8 @@ from kafka_assignors.testing._groups.clients.observed_assignor import observe_as
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping, Sequence
 
+__tracebackhide__ = True
+
 _STOCK: Final = {
     "range": RangePartitionAssignor,
     "roundrobin": RoundRobinPartitionAssignor,

@@ -30,6 +30,8 @@ from kafka_assignors.testing._groups.clients import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+__tracebackhide__ = True
+
 _PACKAGE: Final = "org.apache.kafka.clients.consumer"
 _ASSIGNORS: Final = {
     "range": f"{_PACKAGE}.RangeAssignor",

@@ -38,6 +38,8 @@ from kafka_assignors.testing._groups.clients.observed_assignor import observe_as
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+__tracebackhide__ = True
+
 _STOCK = {
     "range": RangePartitionAssignor,
     "roundrobin": RoundRobinPartitionAssignor,

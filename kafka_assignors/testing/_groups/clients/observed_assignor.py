@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._groups.clients import Pair, Report
 
+__tracebackhide__ = True
+
 
 def observe_assignor(assignor: Any, report: Report) -> None:
     """Make an assignor report what it is asked and what it answers.

@@ -1,0 +1,121 @@
+"""`kafka-assignors group export`: what Prometheus reads of groups, once and served."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import urllib.request
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from prometheus_client.parser import text_string_to_metric_families
+
+from integration_tests.support.commands import COMMAND, run_command
+from integration_tests.support.waiting import wait_for
+from kafka_assignors.testing import create_topic
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafka_assignors.testing import Cluster
+
+PATIENCE = 60.0  # seconds
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+@pytest.fixture
+def group_id() -> str:
+    """A name."""
+    return f"exported-{uuid.uuid4().hex[:8]}"
+
+
+def samples(text: str) -> Samples:
+    """Each sample by its name and labels."""
+    return {
+        (one.name, tuple(sorted(one.labels.items()))): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+        if one.name != "kafka_groups_read_seconds"
+    }
+
+
+def expected(group: str, topic: str, *, kind: str, members: int, state: str) -> Samples:
+    one = ("group", group)
+    found: Samples = {
+        ("kafka_groups_up", ()): 1.0,
+        ("kafka_group_state", (one, ("state", state), ("type", kind))): 1.0,
+        ("kafka_group_members", (one,)): float(members),
+        ("kafka_group_problems", (one, ("severity", "error"))): 0.0,
+        ("kafka_group_problems", (one, ("severity", "warning"))): 0.0,
+        ("kafka_group_uncommitted_partitions", (one,)): 0.0,
+        ("kafka_group_lag_records", (one, ("partition", "0"), ("topic", topic))): 6.0,
+    }
+    return found
+
+
+def make(cluster: Cluster, group_id: str) -> str:
+    """A group that has read four records of ten; its topic."""
+    topic = create_topic(cluster, 1)
+    producer: Any = Producer(cluster.access.librdkafka())
+    for number in range(10):
+        producer.produce(topic, str(number).encode(), partition=0)
+    assert producer.flush(PATIENCE) == 0
+    consumer: Any = Consumer({**cluster.access.librdkafka(), "group.id": group_id})
+    consumer.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
+    consumer.close()
+    return topic
+
+
+def test_metrics_are_printed_or_written_once(kafka_cluster: Cluster, group_id: str, tmp_path: Path) -> None:
+    topic = make(kafka_cluster, group_id)
+    printed = run_command(kafka_cluster, "group", "export", group_id)
+    path = tmp_path / "groups.prom"
+    written = run_command(kafka_cluster, "group", "export", group_id, "--output", str(path))
+    assert (printed.returncode, written.returncode, written.stdout) == (0, 0, "")
+    wanted = expected(group_id, topic, kind="classic", members=0, state="Empty")
+    wanted["kafka_group_problems", (("group", group_id), ("severity", "note"))] = 0.0
+    assert samples(printed.stdout) == wanted
+    assert samples(path.read_text(encoding="utf-8")) == wanted
+    assert [one.name for one in tmp_path.iterdir()] == ["groups.prom"]
+
+
+def test_metrics_are_served_anew_at_each_request(kafka_cluster: Cluster, group_id: str) -> None:
+    topic = make(kafka_cluster, group_id)
+    servers = ",".join(kafka_cluster.bootstrap_servers)
+    arguments = [COMMAND, "group", "export", group_id, "--listen", "0", "--bootstrap-servers", servers]
+    settings = {**kafka_cluster.access.librdkafka(), "group.id": group_id, "group.protocol": "consumer"}
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = process.stderr.readline()
+            match = re.fullmatch(r"serving (http://127\.0\.0\.1:\d+/metrics); Ctrl-C ends it\n", said)
+            assert match is not None, said
+
+            def read() -> Samples:
+                with urllib.request.urlopen(match[1], timeout=PATIENCE) as response:  # noqa: S310 - our own
+                    return samples(response.read().decode())
+
+            assert read()["kafka_group_members", (("group", group_id),)] == 0.0
+            consumer: Any = Consumer(settings)
+            consumer.subscribe([topic])
+
+            def assigned() -> bool:
+                consumer.poll(0.1)
+                return len(consumer.assignment()) == 1
+
+            wait_for("an assignment", assigned, PATIENCE)
+            found = read()
+            consumer.close()
+            state = (("group", group_id), ("state", "Stable"), ("type", "consumer"))
+            assert found["kafka_group_state", state] == 1.0
+            assert found["kafka_group_members", (("group", group_id),)] == 1.0
+            assert found["kafka_group_epoch", (("group", group_id),)] >= 1.0
+            assert found["kafka_group_unowned_partitions", (("group", group_id),)] == 0.0
+        finally:
+            os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0

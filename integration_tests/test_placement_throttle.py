@@ -1,0 +1,300 @@
+"""Replicas moved under a throttle: whichever way a run ends, brokers have the quotas that they had before."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from kafka_assignors._cli import placement_moves
+from kafka_assignors._cli.main import main
+from kafka_assignors._cluster.admin import Admin
+from kafka_assignors.placement import format_reassignment
+from kafka_assignors.placement._cluster import reassign as moving, topics as live
+from kafka_assignors.placement._cluster.throttle import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    Throttle,
+    Throttles,
+    read_throttles,
+)
+from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
+from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._brokers.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafka import TopicPartition
+
+    from kafka_assignors.testing import Cluster
+
+COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
+PATIENCE = 60.0  # seconds
+ROUNDS = 4
+BATCH = 900_000
+FOR_EVER = "1KiB"  # at which a batch takes a quarter of an hour
+OTHERS = {LEADER_RATE: "77000000"}
+"""What somebody else has set on broker 1."""
+LISTED = {FOLLOWER_REPLICAS: "0:2"}
+"""And on the topic."""
+BEFORE = Throttles(
+    {1: {LEADER_RATE: 77_000_000}, 2: {}, 3: {}}, {1: {LEADER_RATE: 77_000_000}, 2: {}, 3: {}}, {}
+)
+
+
+def alter(admin: Admin, kind: ConfigResourceType, name: str, changes: dict[str, str | None]) -> None:
+    wanted = {key: ("DELETE" if value is None else "SET", value) for key, value in changes.items()}
+    resource = ConfigResource(kind, name, wanted)
+    admin.ask(lambda client: client.alter_configs([resource], raise_on_unknown=False))
+
+
+@pytest.fixture
+def admin(three_brokers: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Admin]:
+    """A cluster that has no throttles but one, of somebody else."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    with Admin(three_brokers.bootstrap_servers) as admin:
+        alter(admin, ConfigResourceType.BROKER, "1", dict(OTHERS))
+        yield admin
+        for broker in ("1", "2", "3"):
+            alter(admin, ConfigResourceType.BROKER, broker, dict.fromkeys((LEADER_RATE, FOLLOWER_RATE)))
+
+
+@pytest.fixture
+def topic(three_brokers: Cluster, admin: Admin) -> Iterator[str]:
+    """One partition of some megabytes on brokers 1 and 2."""
+    name = f"throttled-{uuid.uuid4().hex[:8]}"
+    live.create_topic(admin, name, {0: [1, 2]}, LISTED)
+    producer = Producer({**Access.to(three_brokers).librdkafka(), "message.max.bytes": BATCH + 1000})
+    for _ in range(ROUNDS):
+        producer.produce(name, os.urandom(BATCH), partition=0)
+    assert producer.flush(PATIENCE) == 0
+    yield name
+    moving.cancel(admin, live.read_topics(admin, [name]))
+    admin.ask(lambda client: client.delete_topics([name]))
+
+
+@pytest.fixture
+def wanted(topic: str, tmp_path: Path) -> str:
+    """A file that has it on 1 and 3."""
+    path = tmp_path / "wanted.json"
+    path.write_text(format_reassignment({topic: {0: [1, 3]}}), encoding="utf-8")
+    return str(path)
+
+
+def set_now(admin: Admin, topic: str) -> Throttles:
+    return read_throttles(admin, [1, 2, 3], [topic])
+
+
+def expect_as_before(admin: Admin, topic: str) -> None:
+    """Brokers apply what is changed a moment later."""
+    expected = BEFORE._replace(replicas={topic: {FOLLOWER_REPLICAS: ["0:2"]}})
+
+    def wrong() -> list[str]:
+        found = set_now(admin, topic)
+        return [] if found == expected else [f"{found} is not {expected}"]
+
+    wait_until(wrong, PATIENCE, "the throttles to be as before")
+
+
+def expect_throttled(admin: Admin, topic: str, rate: int) -> None:
+    def wrong() -> list[str]:
+        found = set_now(admin, topic)
+        both = {LEADER_RATE: rate, FOLLOWER_RATE: rate}
+        expected = (
+            {1: both, 2: both, 3: both},
+            {LEADER_REPLICAS: ["0:1", "0:2"], FOLLOWER_REPLICAS: ["0:2", "0:3"]},
+        )
+        return [] if (found.own, found.replicas[topic]) == expected else [f"{found} is not {expected}"]
+
+    wait_until(wrong, PATIENCE, "the throttles to be set")
+
+
+def under_way(admin: Admin) -> set[TopicPartition]:
+    return {*admin.ask(lambda client: client.list_partition_reassignments())}
+
+
+def arguments(cluster: Cluster, *more: str) -> list[str]:
+    return ["placement", "reassign", *more, "--bootstrap-servers", ",".join(cluster.bootstrap_servers)]
+
+
+def begun(cluster: Cluster, *more: str) -> subprocess.Popen[str]:
+    """A run, once its partition is under way."""
+    run = subprocess.Popen(
+        [COMMAND, *arguments(cluster, *more, "--execute")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stderr is not None
+    assert run.stderr.readline() == "0 of 1 partitions done, 1 under way\n"
+    return run
+
+
+def run(cluster: Cluster, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [COMMAND, *arguments(cluster, *more)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+
+def test_a_throttle_holds_until_the_end_and_what_was_there_comes_back(
+    admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    warned: list[str] = []
+    seen: list[moving.Progress] = []
+
+    def watch(progress: moving.Progress) -> None:
+        if not seen:
+            expect_throttled(admin, topic, 1 << 20)
+        seen.append(progress)
+
+    journal = ThrottleJournal("a", tmp_path)
+    throttle = Throttle(1 << 20, journal, warned.append)
+    assert moving.reassign(admin, {topic: {0: [1, 3]}}, throttle=throttle, watch=watch) == 1
+    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3]}}
+    expect_as_before(admin, topic)
+    assert (warned, journal.exists) == ([], False)
+
+
+def test_an_error_leaves_neither_a_throttle_nor_copying(admin: Admin, topic: str, tmp_path: Path) -> None:
+    def watch(_: moving.Progress) -> None:
+        expect_throttled(admin, topic, 1024)
+        raise LookupError
+
+    journal = ThrottleJournal("a", tmp_path)
+    with pytest.raises(LookupError):
+        moving.reassign(admin, {topic: {0: [1, 3]}}, throttle=Throttle(1024, journal, print), watch=watch)
+    expect_as_before(admin, topic)
+    assert under_way(admin) == set()
+    assert not journal.exists
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_neither_a_throttle_nor_copying(
+    three_brokers: Cluster, admin: Admin, topic: str, wanted: str, sent: signal.Signals
+) -> None:
+    moved = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER)
+    expect_throttled(admin, topic, 1024)
+    moved.send_signal(sent)
+    _, said = moved.communicate(timeout=PATIENCE)
+    assert moved.returncode == 128 + sent, said
+    assert "broken off, and the throttle removed" in said
+    expect_as_before(admin, topic)
+    assert under_way(admin) == set()
+    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 2]}}
+
+
+@pytest.mark.parametrize("then", ["--cancel", "--execute", "--verify"])
+def test_what_a_killed_run_leaves_is_removed_by_the_next(
+    three_brokers: Cluster, admin: Admin, topic: str, wanted: str, then: str
+) -> None:
+    killed = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER)
+    killed.kill()
+    killed.communicate(timeout=PATIENCE)
+    expect_throttled(admin, topic, 1024)
+    shown = run(three_brokers, topic, "--verify")
+    assert shown.returncode == 1, shown.stderr
+    assert "1 partition under way, 1 new replica not in sync" in shown.stdout
+    assert "throttled to 1.0 KiB/s" in shown.stdout
+    expect_throttled(admin, topic, 1024)
+    if then == "--verify":
+        moving.cancel(admin, {topic: {0: [1, 2]}})
+    ended = run(three_brokers, *(("--file", wanted, then) if then == "--execute" else (topic, then)))
+    assert ended.returncode == 0, ended.stderr
+    assert "removed what an earlier run left: its throttle on brokers 1, 2, 3\n" in ended.stderr
+    expect_as_before(admin, topic)
+    assert under_way(admin) == set()
+    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3] if then == "--execute" else [1, 2]}}
+
+
+def test_a_killed_run_is_gone_on_with_at_another_rate(
+    three_brokers: Cluster, admin: Admin, topic: str, wanted: str
+) -> None:
+    killed = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER)
+    killed.kill()
+    killed.communicate(timeout=PATIENCE)
+    ended = run(three_brokers, "--file", wanted, "--throttle", "10MiB", "--execute")
+    assert ended.returncode == 0, ended.stderr
+    expect_as_before(admin, topic)
+    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3]}}
+
+
+def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
+    three_brokers: Cluster, admin: Admin, topic: str
+) -> None:
+    shown = run(three_brokers, topic, "--verify")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout == (
+        "nothing is under way\n"
+        f"broker 1 has {LEADER_RATE}=77000000\n"
+        f"topic {topic} has {FOLLOWER_REPLICAS}=0:2\n"
+    )
+    expect_as_before(admin, topic)
+    removed = run(three_brokers, topic, "--verify", "--remove-throttles")
+    assert removed.returncode == 0, removed.stderr
+    wait_until(
+        lambda: (
+            [] if set_now(admin, topic) == ({1: {}, 2: {}, 3: {}},) * 2 + ({topic: {}},) else ["there are"]
+        ),
+        PATIENCE,
+        "no throttles to be left",
+    )
+
+
+def test_a_throttle_that_is_too_low_is_named_as_the_reason(
+    three_brokers: Cluster, admin: Admin, topic: str, wanted: str
+) -> None:
+    moved = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER, "--stalled-after", "2")
+    assert moved.stderr is not None
+    said = [moved.stderr.readline() for _ in range(3)]
+    moved.send_signal(signal.SIGINT)
+    moved.communicate(timeout=PATIENCE)
+    assert said[0] == "no progress for 2 s; 0 of 1 partitions done, 1 under way:\n"
+    assert said[1].startswith(f"  broker 3 is not in sync in {topic}-0: ")
+    assert said[1].endswith(" behind, throttled to 1.0 KiB/s\n")
+    assert said[2] == "    the throttle is too low: begin again with a higher --throttle\n"
+    expect_as_before(admin, topic)
+
+
+def test_much_is_not_copied_before_a_word_on_its_rate(
+    admin: Admin, topic: str, wanted: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(placement_moves, "UNTHROTTLED_BYTES", ROUNDS * BATCH - 1)
+    servers = ",".join(admin.settings["bootstrap_servers"])
+    moves = ["placement", "reassign", "--file", wanted, "--bootstrap-servers", servers]
+    assert main(moves) == 0
+    assert "so much needs --throttle or --no-throttle: 3.4 MiB\n" in capsys.readouterr().out
+    assert main([*moves, "--execute"]) == 2
+    assert "3.4 MiB would be copied as fast as brokers can" in capsys.readouterr().err
+    assert under_way(admin) == set()
+    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 2]}}
+    assert main([*moves, "--throttle", "1MiB"]) == 0
+    assert "at 1.0 MiB/s about 3 s: broker 1 sends 3.4 MiB, the most\n" in capsys.readouterr().out
+    assert main([*moves, "--execute", "--no-throttle", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["reassigned"] == 1
+    monkeypatch.setattr(placement_moves, "UNTHROTTLED_BYTES", ROUNDS * (BATCH + 1000))
+    Path(wanted).write_text(format_reassignment({topic: {0: [1, 2]}}), encoding="utf-8")
+    assert main([*moves, "--execute"]) == 0
+
+
+def test_a_rollback_written_amid_a_reassignment_is_what_was_there_before(
+    three_brokers: Cluster, topic: str, wanted: str, tmp_path: Path
+) -> None:
+    moved = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER)
+    rollback = tmp_path / "rollback.json"
+    shown = run(three_brokers, topic, "--rollback", str(rollback), "--json")
+    moved.send_signal(signal.SIGINT)
+    moved.communicate(timeout=PATIENCE)
+    assert shown.returncode == 0, shown.stderr
+    assert rollback.read_text(encoding="utf-8") == f"{format_reassignment({topic: {0: [1, 2]}})}\n"

@@ -1,0 +1,135 @@
+"""What all texts of groups are made of; they fit a terminal of 80 columns, as far as names are not longer."""
+
+from __future__ import annotations
+
+import textwrap
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors._cli.output import count, escaped, table
+from kafka_assignors.assignors._membership import by_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kafka_assignors._groups.account import PlannedMove
+    from kafka_assignors._groups.lag import GroupLag, PartitionLag
+    from kafka_assignors._groups.problems import Problem
+    from kafka_assignors._groups.snapshots import Partitions
+
+WIDTH: Final = 80
+
+MOVES_SHOWN: Final = 20
+"""How many partitions that would move are listed; all of them are in the JSON."""
+
+LAGS_SHOWN: Final = 10
+"""How many partitions are listed with their lags, the greatest first; all of them are in the JSON."""
+
+_LEAST: Final = 12  # letters of a column that is cut
+
+
+def wrapped(text: str, indent: int = 0) -> list[str]:
+    """Text in lines; the second and later ones are indented by two more."""
+    space = " " * indent
+    return textwrap.wrap(escaped(text), WIDTH, initial_indent=space, subsequent_indent=f"{space}  ")
+
+
+def when(time_ms: int) -> str:
+    """A time in milliseconds since 1970."""
+    return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def partitions_of(partitions: Partitions) -> str:
+    """Partitions in short: "orders 0 1 4, events 2"."""
+    listed = by_topic(partitions).items()
+    return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in listed) or "none"
+
+
+def fitted(columns: Mapping[str, Sequence[str]], *, left: set[str], cut: Sequence[str]) -> Iterator[str]:
+    """A table of columns by their headings, those without cells left out.
+
+    Args:
+        columns: Heading -> cells.
+        left: The headings of those whose cells are to the left.
+        cut: Those of which cells are shortened, the first ones first, until the table fits.
+    """
+    shown = {name: [escaped(cell) for cell in (name, *cells)] for name, cells in columns.items() if cells}
+    for name in cut:
+        if name not in shown:
+            continue
+        over = sum(max(map(len, cells)) + 2 for cells in shown.values()) - 2 - WIDTH
+        widest = max(map(len, shown[name]))
+        if over > 0:
+            room = max(_LEAST, widest - over)
+            shown[name] = [cell if len(cell) <= room else f"{cell[: room - 3]}..." for cell in shown[name]]
+    yield from table(
+        zip(*shown.values(), strict=True),
+        left=[number for number, name in enumerate(shown) if name in left],
+    )
+
+
+def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    """Problems, each with what to do, after an empty line."""
+    if problems:
+        yield ""
+    for problem in problems:
+        yield from wrapped(f"{problem.severity}: {problem.text}")
+        yield from textwrap.wrap(problem.advice, WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def moves_lines(moves: Sequence[PlannedMove], names: Mapping[str, str]) -> Iterator[str]:
+    """Partitions, from whom to whom."""
+    for move in moves[:MOVES_SHOWN]:
+        source = "nobody" if move.source is None else names.get(move.source, move.source)
+        yield f"  {move.topic}-{move.partition}: {source} -> {names.get(move.target, move.target)}"
+    if len(moves) > MOVES_SHOWN:
+        yield f"  and {len(moves) - MOVES_SHOWN:,} more: see --json"
+
+
+def lag_lines(lag: GroupLag, names: Mapping[str, str]) -> Iterator[str]:
+    """How far a group is behind: in all, and the partitions with the greatest lags and without commits."""
+    if not lag.partitions:
+        yield "lag: there is no partition that it reads or has read"
+        return
+    yield from wrapped(lag_words(lag))
+    behind = sorted(
+        (one for one in lag.partitions if one.lag or one.beyond or (one.committed is None and one.end)),
+        key=lambda one: (-(one.lag or 0), one.topic, one.partition),
+    )
+    if not behind:
+        return
+    shown = behind[:LAGS_SHOWN]
+    yield from fitted(
+        {
+            "partition": [f"{one.topic}-{one.partition}" for one in shown],
+            "owner": [_owner(one, names) for one in shown],
+            "committed": ["no commit" if one.committed is None else f"{one.committed:,}" for one in shown],
+            "end": ["-" if one.end is None else f"{one.end:,}" for one in shown],
+            "lag": ["-" if one.lag is None or one.beyond else f"{one.lag:,}" for one in shown],
+        },
+        left={"partition", "owner"},
+        cut=("owner", "partition"),
+    )
+    if len(behind) > LAGS_SHOWN:
+        yield f"and {len(behind) - LAGS_SHOWN:,} more that lag: see --json"
+
+
+def lag_words(lag: GroupLag) -> str:
+    """How far a group is behind, in a sentence."""
+    words = f"lag: {count(lag.total, 'record')} in {count(len(lag.partitions), 'partition')}"
+    if uncommitted := len(lag.uncommitted):
+        words += f", {uncommitted:,} of which {'has' if uncommitted == 1 else 'have'} records and no commit"
+    return words
+
+
+def lag_cell(lag: GroupLag | None) -> str:
+    """How far a group or a member is behind, in a table; None of one that has nothing."""
+    if lag is None:
+        return "-"
+    if not lag.uncommitted:
+        return f"{lag.total:,}"
+    return f">={lag.total:,}" if lag.total else "no commit"
+
+
+def _owner(one: PartitionLag, names: Mapping[str, str]) -> str:
+    return "nobody" if one.owner is None else names.get(one.owner, one.owner)

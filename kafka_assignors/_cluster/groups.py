@@ -1,0 +1,419 @@
+"""What brokers say of groups, of many at once: a request for each coordinator, or for each leader.
+
+kafka-python's own calls turn members' bytes into text, do not know groups of KIP-848 and share groups, and
+fail for all groups if one is refused. So requests are sent over its connections from here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+
+from kafka.errors import GroupIdNotFoundError, IncompatibleBrokerVersion, KafkaError, NoError, for_code
+from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
+
+from kafka_assignors._cluster.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+
+    from kafka import KafkaAdminClient
+
+    from kafka_assignors._cluster.admin import Admin
+
+Kind = Literal["classic", "consumer", "share", "streams", "unknown"]
+"""The types of groups; "consumer" is KIP-848's."""
+
+Partition = tuple[str, int]
+"""A partition by its topic and id."""
+
+_AT_ONCE: Final = 500  # groups in one request: the response of a thousand large groups may be too long
+_LATEST: Final = -1
+_MANY_OFFSETS: Final = 8  # the version of OffsetFetch from which on it is of many groups
+_MEMBER_KINDS: Final[Mapping[int, Literal["classic", "consumer"]]] = {0: "classic", 1: "consumer"}
+
+_Read = TypeVar("_Read")
+
+
+class ListedGroup(NamedTuple):
+    """A group in the list of a cluster's.
+
+    Attributes:
+        group_id: Its id.
+        kind: Its type.
+        state: Its state; empty if the broker is too old to say.
+        protocol_type: "consumer", "connect" and so on; empty of a group that never had a member.
+    """
+
+    group_id: str
+    kind: Kind
+    state: str
+    protocol_type: str
+
+
+class ClassicMember(NamedTuple):
+    """A member of a classic group; its bytes are empty while the group rebalances."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    subscription: bytes
+    assignment: bytes
+
+
+class ClassicGroup(NamedTuple):
+    """A classic group as its coordinator describes it; `strategy` is None while it rebalances."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    strategy: str | None
+    members: tuple[ClassicMember, ...]
+
+
+class EpochMember(NamedTuple):
+    """A member of a group of KIP-848, or of a share group.
+
+    Attributes:
+        member_id: Its id.
+        instance_id: Of a static member.
+        client_id: Its client's name.
+        host: Where it is.
+        rack: The rack that it named.
+        epoch: The epoch that it has taken.
+        topics: What it subscribes to by name.
+        expression: What it subscribes to by expression.
+        assignment: What it has.
+        target: What it is to have; of a share group the same.
+        speaks: By which protocol it is a member, if it is told.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    rack: str | None
+    epoch: int
+    topics: tuple[str, ...]
+    expression: str | None
+    assignment: frozenset[Partition]
+    target: frozenset[Partition]
+    speaks: Literal["classic", "consumer"] | None
+
+
+class EpochGroup(NamedTuple):
+    """A group of KIP-848, or a share group, as its coordinator describes it."""
+
+    group_id: str
+    kind: Literal["consumer", "share"]
+    state: str
+    epoch: int
+    assignment_epoch: int
+    assignor: str
+    members: tuple[EpochMember, ...]
+
+
+class Refused(NamedTuple):
+    """What the cluster did not tell of a group, and why."""
+
+    group_id: str
+    why: str
+    unknown: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic: the leader of each of its partitions, by id; -1 for none."""
+
+    name: str
+    leaders: Mapping[int, int]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids of its partitions."""
+        return tuple(sorted(self.leaders))
+
+
+def list_groups(admin: Admin) -> tuple[ListedGroup, ...]:
+    """All groups of a cluster, by id.
+
+    Raises:
+        KafkaError: The cluster does not say.
+    """
+    listed = {
+        group["group_id"]: ListedGroup(
+            group_id=group["group_id"],
+            kind=_kind(group.get("group_type", "")),
+            state=group.get("group_state", ""),
+            protocol_type=group["protocol_type"],
+        )
+        for group in admin.ask(lambda client: client.list_groups())
+    }
+    return tuple(listed[group_id] for group_id in sorted(listed))
+
+
+def describe_classic(admin: Admin, group_ids: Sequence[str]) -> dict[str, ClassicGroup | Refused]:
+    """Classic groups by id; of others that they are refused.
+
+    Raises:
+        KafkaError: A coordinator does not answer.
+    """
+
+    def read(group: Any) -> ClassicGroup:
+        return ClassicGroup(
+            group_id=group.group_id,
+            state=group.group_state,
+            protocol_type=group.protocol_type,
+            strategy=group.protocol_data or None,
+            members=tuple(
+                ClassicMember(
+                    member_id=member.member_id,
+                    instance_id=member.group_instance_id,
+                    client_id=member.client_id,
+                    host=member.client_host,
+                    subscription=bytes(member.member_metadata),
+                    assignment=bytes(member.member_assignment),
+                )
+                for member in group.members
+            ),
+        )
+
+    return _described(admin, group_ids, lambda ids: DescribeGroupsRequest(groups=ids), read)
+
+
+def describe_consumer(admin: Admin, group_ids: Sequence[str]) -> dict[str, EpochGroup | Refused]:
+    """Groups of KIP-848 by id; of others that they are refused.
+
+    Raises:
+        KafkaError: A coordinator does not answer.
+    """
+    return _described(
+        admin, group_ids, lambda ids: ConsumerGroupDescribeRequest(group_ids=ids), _read_consumer_group
+    )
+
+
+def describe_share(admin: Admin, group_ids: Sequence[str]) -> dict[str, EpochGroup | Refused]:
+    """Share groups by id; of others that they are refused.
+
+    Raises:
+        KafkaError: A coordinator does not answer.
+    """
+    return _described(
+        admin, group_ids, lambda ids: ShareGroupDescribeRequest(group_ids=ids), _read_share_group
+    )
+
+
+def committed_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, dict[Partition, int] | Refused]:
+    """The offsets that groups have committed, by group and partition.
+
+    Raises:
+        KafkaError: A coordinator does not answer.
+    """
+
+    def read(group: Any) -> dict[Partition, int]:
+        return {
+            (topic.name, one.partition_index): one.committed_offset
+            for topic in group.topics
+            for one in topic.partitions
+            if not one.error_code and one.committed_offset >= 0
+        }
+
+    def many(ids: list[str]) -> Any:
+        groups = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=one, topics=None) for one in ids]
+        return OffsetFetchRequest(groups=groups, min_version=_MANY_OFFSETS, max_version=_MANY_OFFSETS)
+
+    def one(ids: list[str]) -> Any:
+        return OffsetFetchRequest(group_id=ids[0], topics=None, min_version=2, max_version=_MANY_OFFSETS - 1)
+
+    try:
+        return _described(admin, group_ids, many, read)
+    except IncompatibleBrokerVersion:
+        return _described(admin, group_ids, one, read, at_once=1)
+
+
+def read_topics(admin: Admin) -> dict[str, Topic]:
+    """The topics of a cluster, by name.
+
+    Raises:
+        KafkaError: The cluster does not say.
+    """
+    return {
+        topic["name"]: Topic(
+            name=topic["name"],
+            leaders={int(one["partition_index"]): int(one["leader_id"]) for one in topic["partitions"]},
+        )
+        for topic in admin.ask(lambda client: client.describe_topics())
+        if not topic["error_code"]
+    }
+
+
+def end_offsets(
+    admin: Admin, partitions: Iterable[Partition], topics: Mapping[str, Topic]
+) -> dict[Partition, int]:
+    """The offsets after the last record of partitions; not of one that has no leader, or is gone.
+
+    Args:
+        admin: The cluster.
+        partitions: The partitions.
+        topics: The cluster's topics.
+
+    Raises:
+        KafkaError: A leader does not answer.
+    """
+    by_leader: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for topic, partition in partitions:
+        leader = topics[topic].leaders.get(partition, -1) if topic in topics else -1
+        if leader >= 0:
+            by_leader[leader][topic].append(partition)
+
+    async def ask(client: KafkaAdminClient) -> dict[Partition, int]:
+        found: dict[Partition, int] = {}
+        for leader, wanted in by_leader.items():
+            response = await client._manager.send(_list_offsets(wanted), node_id=leader)  # noqa: SLF001
+            found.update(
+                ((topic.name, one.partition_index), one.offset)
+                for topic in response.topics
+                for one in topic.partitions
+                if not one.error_code and one.offset >= 0
+            )
+        return found
+
+    return admin.ask(lambda client: client._manager.run(ask, client))  # noqa: SLF001
+
+
+def _list_offsets(wanted: Mapping[str, Collection[int]]) -> Any:
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=0,
+        topics=[
+            topic(
+                name=name,
+                partitions=[
+                    topic.ListOffsetsPartition(partition_index=one, timestamp=_LATEST) for one in sorted(ids)
+                ],
+            )
+            for name, ids in wanted.items()
+        ],
+    )
+
+
+def _described(
+    admin: Admin,
+    group_ids: Sequence[str],
+    request: Callable[[list[str]], Any],
+    read: Callable[[Any], _Read],
+    *,
+    at_once: int = _AT_ONCE,
+) -> dict[str, _Read | Refused]:
+    """Ask the coordinators of groups; each is asked of many at once."""
+
+    async def ask(client: KafkaAdminClient) -> dict[str, _Read | Refused]:
+        found: dict[str, _Read | Refused] = {}
+        async for part, response in _ask_coordinators(client, group_ids, request, at_once):
+            groups = getattr(response, "groups", None)
+            for group_id, group in zip(part, groups, strict=True) if groups else [(part[0], response)]:
+                found[group_id] = _read_group(group_id, group, read)
+        return found
+
+    if not group_ids:
+        return {}
+    return admin.ask(lambda client: client._manager.run(ask, client))  # noqa: SLF001
+
+
+async def _ask_coordinators(
+    client: KafkaAdminClient, group_ids: Sequence[str], request: Callable[[list[str]], Any], at_once: int
+) -> AsyncIterator[tuple[list[str], Any]]:
+    """The response to each request, with the groups that it is of."""
+    by_coordinator = defaultdict(list)
+    for group_id, node in (await client._find_coordinator_ids([*group_ids])).items():  # noqa: SLF001
+        by_coordinator[node].append(group_id)
+    for node, ids in by_coordinator.items():
+        for begin in range(0, len(ids), at_once):
+            part = ids[begin : begin + at_once]
+            yield part, await client._manager.send(request(part), node_id=node)  # noqa: SLF001
+
+
+def _read_group(group_id: str, group: Any, read: Callable[[Any], _Read]) -> _Read | Refused:
+    error = for_code(group.error_code)
+    if error is NoError:
+        return read(group)
+    message = getattr(group, "error_message", None) or error.description
+    if issubclass(error, KafkaError) and error.retriable:  # by another request, or another broker
+        raise error(f"{group_id}: {message}")
+    return Refused(group_id=group_id, why=str(message), unknown=error is GroupIdNotFoundError)
+
+
+def _kind(text: str) -> Kind:
+    lowered = text.lower()
+    for kind in ("classic", "consumer", "share", "streams"):
+        if lowered == kind:
+            return kind
+    return "unknown" if text else "classic"  # brokers that do not say have classic groups only
+
+
+def _read_consumer_group(group: Any) -> EpochGroup:
+    return _read_epochs(
+        group,
+        "consumer",
+        [
+            EpochMember(
+                member_id=member.member_id,
+                instance_id=member.instance_id,
+                client_id=member.client_id,
+                host=member.client_host,
+                rack=member.rack_id or None,
+                epoch=member.member_epoch,
+                topics=tuple(sorted(member.subscribed_topic_names)),
+                expression=member.subscribed_topic_regex or None,
+                assignment=_flat(member.assignment),
+                target=_flat(member.target_assignment),
+                speaks=_MEMBER_KINDS.get(member.member_type),
+            )
+            for member in group.members
+        ],
+    )
+
+
+def _read_share_group(group: Any) -> EpochGroup:
+    return _read_epochs(
+        group,
+        "share",
+        [
+            EpochMember(
+                member_id=member.member_id,
+                instance_id=None,
+                client_id=member.client_id,
+                host=member.client_host,
+                rack=member.rack_id or None,
+                epoch=member.member_epoch,
+                topics=tuple(sorted(member.subscribed_topic_names)),
+                expression=None,
+                assignment=_flat(member.assignment),
+                target=_flat(member.assignment),
+                speaks=None,
+            )
+            for member in group.members
+        ],
+    )
+
+
+def _read_epochs(group: Any, kind: Literal["consumer", "share"], members: list[EpochMember]) -> EpochGroup:
+    return EpochGroup(
+        group_id=group.group_id,
+        kind=kind,
+        state=group.group_state,
+        epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor=group.assignor_name,
+        members=tuple(sorted(members, key=lambda member: (member.client_id, member.member_id))),
+    )
+
+
+def _flat(assignment: Any) -> frozenset[Partition]:
+    return frozenset(
+        (one.topic_name, partition) for one in assignment.topic_partitions for partition in one.partitions
+    )

@@ -1,0 +1,225 @@
+"""A group of KIP-848, or a share group, explained by what its coordinator describes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafka_assignors._common.words import first_of
+from kafka_assignors._groups.account import GroupAccount, MemberAccount, PlannedMove
+from kafka_assignors._groups.best import best_plan
+from kafka_assignors._groups.explanation import RECORD_LIMIT, group_now, member_names
+from kafka_assignors._groups.problems import Problem, find_problems, in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from kafka_assignors._cluster.groups import EpochGroup, EpochMember
+    from kafka_assignors._groups.snapshots import Partitions
+
+SETTLED: Final = frozenset({"Stable", "Empty", "Dead"})
+"""The states in which such a group has nothing to do."""
+
+_NAMED: Final = 5
+
+
+class EpochLook(NamedTuple):
+    """A group as it was described, and when, in milliseconds since 1970."""
+
+    time_ms: int
+    group: EpochGroup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """A member that has yet to do what the coordinator wants of it.
+
+    Attributes:
+        member: Its name.
+        epoch: The epoch that it has taken.
+        lets_go: What it has and is not to have.
+        takes: What it is to have and has not.
+        waits_for: The names of the others that have that still.
+    """
+
+    member: str
+    epoch: int
+    lets_go: Partitions
+    takes: Partitions
+    waits_for: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochExplanation:
+    """Such a group, explained.
+
+    Attributes:
+        group: What its coordinator describes.
+        seen_seconds: For how long it was seen to be on its way.
+        account: The same as of a classic group, as far as it is told; its generation is the epoch of the
+            assignment, and what would move is what the coordinator has decided and is not done yet.
+        behind: Members that are not yet where the coordinator wants them.
+        problems: What is wrong, the worst first.
+    """
+
+    group: EpochGroup
+    seen_seconds: float
+    account: GroupAccount
+    behind: tuple[Behind, ...]
+    problems: tuple[Problem, ...]
+
+
+def explain_epochs(
+    looks: Sequence[EpochLook],
+    topics: Mapping[str, Collection[int]],
+    *,
+    committed: Collection[str] = (),
+) -> EpochExplanation:
+    """Explain such a group.
+
+    Args:
+        looks: The group as it was described, at least once, the newest last.
+        topics: The partition ids of each topic that exists.
+        committed: The topics of which it has committed offsets.
+    """
+    now, group = looks[-1], looks[-1].group
+    names = member_names(
+        (member.member_id, member.instance_id, member.client_id, member.host) for member in group.members
+    )
+    matched = _matched(group.members)
+    accounts = [_account(member, names[member.member_id], matched) for member in group.members]
+    strategy = "share" if group.kind == "share" else group.assignor or None
+    planned = group_now(accounts, topics, group.assignment_epoch)
+    account = GroupAccount(
+        group_id=group.group_id,
+        generation=group.assignment_epoch,
+        strategy=strategy if group.members else None,
+        leader=None,
+        members=tuple(accounts),
+        loads={one.member_id: len(one.assignment) for one in accounts},
+        best_loads=tuple(sorted(int(load) for load in best_plan(planned).loads)),
+        would_move=_pending(group.members),
+        leader_client=None,
+        predictions={},
+        record_bytes=0,
+        record_limit=RECORD_LIMIT,
+    )
+    behind = tuple(_behind(group, names))
+    since = next((look for look in looks if not _settled(look.group)), now)
+    seconds = (now.time_ms - since.time_ms) / 1000
+    problems = [*find_problems(account, topics, committed)]
+    if not _settled(group):
+        problems = [one for one in problems if one.kind not in {"uneven", "nothing to do"}]
+        problems += _about_the_way(group, behind, seconds)
+    return EpochExplanation(
+        group=group,
+        seen_seconds=seconds,
+        account=account,
+        behind=behind,
+        problems=in_order(problems),
+    )
+
+
+def _settled(group: EpochGroup) -> bool:
+    return group.state in SETTLED
+
+
+def _matched(members: Sequence[EpochMember]) -> dict[str | None, frozenset[str]]:
+    """By expression, the topics of which its members are to have something: no others are told."""
+    found: dict[str | None, set[str]] = defaultdict(set)
+    for member in members:
+        found[member.expression].update(topic for topic, _ in member.target)
+    return {expression: frozenset(topics) for expression, topics in found.items() if expression is not None}
+
+
+def _account(member: EpochMember, name: str, matched: Mapping[str | None, frozenset[str]]) -> MemberAccount:
+    return MemberAccount(
+        name=name,
+        member_id=member.member_id,
+        client_id=member.client_id,
+        host=member.host,
+        instance_id=member.instance_id,
+        leads=False,
+        rack=member.rack,
+        topics=tuple(sorted({*member.topics, *matched.get(member.expression, ())})),
+        version=-1,
+        layout=None,
+        claims=frozenset(),
+        claimed_generation=-1,
+        assignment=member.assignment,
+        session_timeout_ms=-1,
+        rebalance_timeout_ms=-1,
+        unreadable=None,
+    )
+
+
+def _pending(members: Sequence[EpochMember]) -> tuple[PlannedMove, ...]:
+    """What the coordinator has decided, and is not done yet."""
+    owner = {one: member.member_id for member in members for one in member.assignment}
+    return tuple(
+        PlannedMove(
+            topic=topic, partition=partition, source=owner.get((topic, partition)), target=member.member_id
+        )
+        for member in members
+        for topic, partition in sorted(member.target - member.assignment)
+    )
+
+
+def _behind(group: EpochGroup, names: Mapping[str, str]) -> Iterator[Behind]:
+    owners: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for member in group.members:
+        for one in member.assignment:
+            owners[one].append(member.member_id)
+    for member in group.members:
+        takes = member.target - member.assignment
+        if member.epoch >= group.epoch and member.target == member.assignment:
+            continue
+        others = {owner for one in takes for owner in owners[one] if owner != member.member_id}
+        yield Behind(
+            member=names[member.member_id],
+            epoch=member.epoch,
+            lets_go=member.assignment - member.target,
+            takes=takes,
+            waits_for=tuple(sorted(names[other] for other in others)),
+        )
+
+
+def _about_the_way(group: EpochGroup, behind: Sequence[Behind], seconds: float) -> Iterator[Problem]:
+    """Why it is not settled yet."""
+    so_long = f"for {seconds:.0f} s at least"
+    if group.assignment_epoch < group.epoch:
+        yield Problem(
+            kind="behind",
+            severity="error",
+            text=f"the group is at epoch {group.epoch}, and its assignment at {group.assignment_epoch},"
+            f" {so_long}",
+            advice="the coordinator has yet to work out an assignment: look at its log",
+        )
+    if holders := [one.member for one in behind if one.lets_go]:
+        yield Problem(
+            kind="behind",
+            severity="error",
+            text=f"{_have(holders)} partitions that others are to have, {so_long}",
+            advice="a member lets go of them in its next poll, when its listener has returned: look at what"
+            " it does; it is fenced after its max.poll.interval.ms",
+        )
+    elif late := [one.member for one in behind if one.epoch < group.epoch]:
+        yield Problem(
+            kind="behind",
+            severity="error",
+            text=f"{_have(late)} yet to take epoch {group.epoch}, {so_long}",
+            advice="a member takes it at its next heartbeat (group.consumer.heartbeat.interval.ms, 5 s); one"
+            " that is dead is fenced after the session timeout (group.consumer.session.timeout.ms, 45 s)",
+        )
+    elif waiting := [one.member for one in behind]:
+        yield Problem(
+            kind="behind",
+            severity="error",
+            text=f"{_have(waiting)} yet to take partitions, {so_long}",
+            advice="a member takes them at its next heartbeat (group.consumer.heartbeat.interval.ms, 5 s)",
+        )
+
+
+def _have(names: Sequence[str]) -> str:
+    return f"{first_of(names, _NAMED)} {'has' if len(names) == 1 else 'have'}"

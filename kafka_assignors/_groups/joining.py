@@ -1,0 +1,153 @@
+"""A classic group in a rebalance: who has joined, who may not have, and until when they are waited for.
+
+DescribeGroups says who is a member, and nothing of who has joined. What follows all the same:
+
+- Who is a member now and was none in the last generation has joined: that is how one becomes a member.
+- Of the members that the last generation had, at least one has not joined, or the rebalance would go on: the
+  coordinator waits for all. Only a new member that has yet to come back with the id that it was given, and
+  the delay of an empty group's first rebalance, make it wait as well; neither is in the description.
+- Once all have joined the state is CompletingRebalance, and the leader's assignment is waited for.
+- The coordinator waits for as long as the longest rebalance timeout (`max.poll.interval.ms`) of its members,
+  and removes who has not come by then. When it began is not told: not before the last generation was written,
+  and not after the group was seen in that state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from kafka_assignors._common.words import first_of
+from kafka_assignors._groups.explanation import member_names
+from kafka_assignors._groups.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafka_assignors._cluster.groups import ClassicGroup
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+
+REBALANCING: Final = frozenset({"PreparingRebalance", "CompletingRebalance"})
+"""The states of a classic group in a rebalance."""
+
+_NAMED: Final = 5
+
+
+class Look(NamedTuple):
+    """A group as it was described, and when, in milliseconds since 1970."""
+
+    time_ms: int
+    group: ClassicGroup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joining:
+    """A rebalance that is on. Members are named as in `MemberAccount.name`.
+
+    Attributes:
+        state: "PreparingRebalance": members are waited for; "CompletingRebalance": the leader is.
+        seen_seconds: For how long it was seen to be on.
+        last_generation_ms: When the last generation was written, in milliseconds since 1970: the rebalance
+            began later. None if there was none.
+        until_ms: Until when it is waited for at the latest; None if no member's rebalance timeout is known.
+        patience_ms: The longest rebalance timeout of the last generation's members that are there still.
+        joined: Who has joined.
+        unsure: Who may have joined or not.
+        gone: Who was in the last generation, and is no member any more.
+        leader: Who leads; None if that is not known.
+    """
+
+    state: Literal["PreparingRebalance", "CompletingRebalance"]
+    seen_seconds: float
+    last_generation_ms: int | None
+    until_ms: int | None
+    patience_ms: int | None
+    joined: tuple[str, ...]
+    unsure: tuple[str, ...]
+    gone: tuple[str, ...]
+    leader: str | None
+
+    @property
+    def missing(self) -> str | None:
+        """The one that has not joined, if it can be no other."""
+        return self.unsure[0] if len(self.unsure) == 1 else None
+
+
+def find_joining(
+    looks: Sequence[Look], last: GroupMetadataValue | None, last_ms: int | None
+) -> Joining | None:
+    """What is known of the rebalance that is on; None if none is.
+
+    Args:
+        looks: The group as it was described, at least once, the newest last.
+        last: Its newest record; None if there is none.
+        last_ms: When that was written.
+    """
+    now = looks[-1]
+    if now.group.state not in REBALANCING:
+        return None
+    since = next(
+        (
+            later
+            for look, later in zip(looks[-2::-1], looks[:0:-1], strict=True)
+            if look.group.state != now.group.state
+        ),
+        looks[0],
+    )
+    before = {member.member_id: member for member in last.members} if last is not None else {}
+    names = member_names(
+        (member.member_id, member.instance_id, member.client_id, member.host) for member in now.group.members
+    )
+    there = names.keys()
+    old = [member for member_id, member in before.items() if member_id in there]
+    patience = max((member.rebalance_timeout for member in old), default=-1)
+    completing = now.group.state == "CompletingRebalance"
+    joined = [name for member_id, name in names.items() if completing or member_id not in before]
+    instances = {member.instance_id for member in now.group.members if member.instance_id}
+    gone = [
+        member.group_instance_id or f"{member.client_id}{member.client_host}"
+        for member_id, member in before.items()
+        if member_id not in there and member.group_instance_id not in instances
+    ]
+    return Joining(
+        state="CompletingRebalance" if completing else "PreparingRebalance",
+        seen_seconds=(now.time_ms - since.time_ms) / 1000,
+        last_generation_ms=last_ms,
+        until_ms=since.time_ms + patience if patience >= 0 else None,
+        patience_ms=patience if patience >= 0 else None,
+        joined=tuple(sorted(joined)),
+        unsure=tuple(
+            sorted(name for member_id, name in names.items() if not completing and member_id in before)
+        ),
+        gone=tuple(sorted(gone)),
+        leader=None if last is None or last.leader is None else names.get(last.leader),
+    )
+
+
+def joining_problem(found: Joining) -> Problem:
+    """That the group rebalances, and whose doing it may be."""
+    seconds = f"for {found.seen_seconds:.0f} s at least"
+    if found.state == "CompletingRebalance":
+        return Problem(
+            kind="rebalancing",
+            severity="error",
+            text=f"all members have joined, and {seconds} the assignment of the leader"
+            f" {f'({found.leader}) ' if found.leader else ''}is waited for",
+            advice="look at the leader's log: its assignor hangs or fails, or it cannot reach the"
+            " coordinator",
+        )
+    who = (
+        f"{found.missing} has not joined"
+        if found.missing is not None
+        else f"one or more of {first_of(found.unsure, _NAMED)} have not joined"
+        if found.unsure
+        else "a new member has yet to come back with its id, or the first rebalance of an empty group is"
+        " delayed (group.initial.rebalance.delay.ms)"
+    )
+    return Problem(
+        kind="rebalancing",
+        severity="error",
+        text=f"a rebalance has been on {seconds}: {who}",
+        advice="look at what such a member does: it hangs, works on records for long, or was stopped and its"
+        " session is not over yet; a member that does not come within its max.poll.interval.ms is removed",
+    )

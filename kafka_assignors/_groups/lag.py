@@ -1,0 +1,139 @@
+"""How far a group is behind: what it has committed of each partition, and where that ends."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from kafka_assignors._groups.snapshots import Partitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLag:
+    """A partition that a group reads, or has read.
+
+    Attributes:
+        topic: Its topic.
+        partition: Its id.
+        owner: The member that has it, by its id; None if nobody has.
+        committed: The offset that the group has committed; None without a commit.
+        end: The offset after its last record; None if the cluster did not tell.
+    """
+
+    topic: str
+    partition: int
+    owner: str | None
+    committed: int | None
+    end: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets are between the two; None if one of them is not known.
+
+        It is 0 if the commit is beyond the end, as after a topic was made anew.
+        """
+        return None if self.committed is None or self.end is None else max(0, self.end - self.committed)
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the commit is beyond the end."""
+        return self.committed is not None and self.end is not None and self.committed > self.end
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "owner": self.owner,
+            "committed": self.committed,
+            "end": self.end,
+            "lag": self.lag,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLag:
+    """How far a group is behind.
+
+    Attributes:
+        partitions: Each partition that it owns, subscribes to or has committed of, by topic and id.
+    """
+
+    partitions: tuple[PartitionLag, ...]
+
+    @property
+    def total(self) -> int:
+        """The lag of all partitions of which it is known."""
+        return sum(one.lag or 0 for one in self.partitions)
+
+    @property
+    def uncommitted(self) -> tuple[PartitionLag, ...]:
+        """Those that have records, of which the group has committed nothing."""
+        return tuple(one for one in self.partitions if one.committed is None and one.end)
+
+    def by_member(self) -> dict[str, GroupLag]:
+        """Member id -> the same of what it has; nothing of a member that has nothing."""
+        found: dict[str, list[PartitionLag]] = defaultdict(list)
+        for one in self.partitions:
+            if one.owner is not None:
+                found[one.owner].append(one)
+        return {member: GroupLag(partitions=tuple(partitions)) for member, partitions in found.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "total": self.total,
+            "uncommitted": len(self.uncommitted),
+            "partitions": [one.to_json() for one in self.partitions],
+        }
+
+
+def lag_partitions(
+    owned: Mapping[str, Partitions],
+    subscribed: Collection[str],
+    topics: Mapping[str, Collection[int]],
+    committed: Mapping[tuple[str, int], int],
+) -> frozenset[tuple[str, int]]:
+    """The partitions whose ends have to be known for `find_lag`, which takes the same."""
+    return frozenset(
+        [
+            *(one for partitions in owned.values() for one in partitions),
+            *((topic, partition) for topic in subscribed for partition in topics.get(topic, ())),
+            *(one for one in committed if one[0] in topics),
+        ]
+    )
+
+
+def find_lag(
+    owned: Mapping[str, Partitions],
+    subscribed: Collection[str],
+    topics: Mapping[str, Collection[int]],
+    committed: Mapping[tuple[str, int], int],
+    ends: Mapping[tuple[str, int], int],
+) -> GroupLag:
+    """How far a group is behind.
+
+    Args:
+        owned: Member id -> the partitions that it has.
+        subscribed: The topics that members subscribe to.
+        topics: The partition ids of each topic that exists.
+        committed: The offsets that the group has committed. Those of topics that are gone do not count.
+        ends: The offset after the last record of each partition, where the cluster told it.
+    """
+    owner = {one: member for member, partitions in owned.items() for one in partitions}
+    return GroupLag(
+        partitions=tuple(
+            PartitionLag(
+                topic=one[0],
+                partition=one[1],
+                owner=owner.get(one),
+                committed=committed.get(one),
+                end=ends.get(one),
+            )
+            for one in sorted(lag_partitions(owned, subscribed, topics, committed))
+        )
+    )

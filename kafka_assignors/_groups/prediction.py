@@ -1,0 +1,182 @@
+"""What a rebalance would make of a group, by the client that leads it.
+
+Clients deal out the same partitions in range and round robin, and differ in the order of members:
+
+- Java, and the assignors of this library: static members by their instance ids, then the others by member id.
+- librdkafka: two static members by their instance ids, any other two by member id. Where static members are
+  beside dynamic ones that may be no order at all; then what comes out depends on the C library.
+- kafka-python: as Java, but of several runs of static members, or of dynamic ones, in the coordinator's list
+  only the last counts: the members before it are left out.
+- aiokafka: all by member id.
+
+Racks are left out of account. Which client leads, no protocol tells: it is guessed from what the leader sent.
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+
+from kafka_assignors._wire.offsets_topic import RecordError, decode_subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
+
+Client = Literal["java", "librdkafka", "kafka-python", "aiokafka"]
+"""The clients whose rules are known; "java" stands for the assignors of this library as well."""
+
+CLIENTS: Final[tuple[Client, ...]] = get_args(Client)
+
+Owners = dict[tuple[str, int], str]
+"""The member that gets each partition."""
+
+_RACKS_SINCE: Final = 3  # the version of a subscription
+
+
+class Joined(NamedTuple):
+    """A member as a leader sees it."""
+
+    member_id: str
+    instance_id: str | None
+    topics: tuple[str, ...]
+
+
+def predict(
+    strategy: str | None, members: Sequence[Joined], topics: Mapping[str, Collection[int]], client: Client
+) -> Owners | None:
+    """Who would get what if all joined again now; None if that is not known.
+
+    Args:
+        strategy: The group's.
+        members: The group's, in the order in which its coordinator lists them.
+        topics: The partition ids of each topic that exists.
+        client: The client that leads.
+    """
+    order = _ORDERS[client]
+    if strategy == "range":
+        return _range(members, topics, order)
+    return _round_robin(members, topics, order) if strategy == "roundrobin" else None
+
+
+def guess_client(value: GroupMetadataValue) -> Client | None:
+    """The client that leads a group, by the bytes that it sent and its client id; None if they do not say."""
+    leader = next((member for member in value.members if member.member_id == value.leader), None)
+    return None if leader is None else _guess(leader)
+
+
+def _guess(member: MemberMetadata) -> Client | None:
+    for name in ("kafka-python", "aiokafka"):  # their client ids, if the application chose none
+        if member.client_id.startswith(f"{name}-"):
+            return "aiokafka" if name == "aiokafka" else "kafka-python"
+    if member.client_id == "rdkafka":
+        return "librdkafka"
+    try:
+        said = decode_subscription(member.subscription)
+    except RecordError:
+        return None
+    if said.version >= _RACKS_SINCE and said.rack_id == "" and said.user_data == b"":
+        return "librdkafka"
+    return "java" if said.version > 0 and said.user_data is None else None
+
+
+def _range(
+    members: Sequence[Joined],
+    topics: Mapping[str, Collection[int]],
+    order: Callable[[Sequence[Joined]], list[Joined] | None],
+) -> Owners | None:
+    found: Owners = {}
+    subscribers: dict[str, list[Joined]] = {}
+    for member in members:
+        for topic in member.topics:
+            subscribers.setdefault(topic, []).append(member)
+    orders: dict[tuple[str, ...], list[Joined] | None] = {}
+    for topic in sorted(topics.keys() & subscribers.keys()):
+        key = tuple([member.member_id for member in subscribers[topic]])
+        if key not in orders:
+            orders[key] = order(subscribers[topic])
+        ordered = orders[key]
+        if ordered is None:
+            return None
+        ids = sorted(topics[topic])
+        size, more = divmod(len(ids), len(ordered))
+        begin = 0
+        for number, member in enumerate(ordered):
+            end = begin + size + (number < more)
+            found.update(((topic, partition), member.member_id) for partition in ids[begin:end])
+            begin = end
+    return found
+
+
+def _round_robin(
+    members: Sequence[Joined],
+    topics: Mapping[str, Collection[int]],
+    order: Callable[[Sequence[Joined]], list[Joined] | None],
+) -> Owners | None:
+    ordered = order(members)
+    if ordered is None:
+        return None
+    wanted = {topic for member in ordered for topic in member.topics}
+    if wanted != {topic for member in members for topic in member.topics}:
+        return None  # kafka-python's own has nobody to give these topics to, and does not end
+    found: Owners = {}
+    turn = 0
+    for topic in sorted(topics.keys() & wanted):
+        for partition in sorted(topics[topic]):
+            while topic not in ordered[turn % len(ordered)].topics:
+                turn += 1
+            found[topic, partition] = ordered[turn % len(ordered)].member_id
+            turn += 1
+    return found
+
+
+def _java(members: Sequence[Joined]) -> list[Joined]:
+    return sorted(members, key=lambda one: (one.instance_id is None, one.instance_id or one.member_id))
+
+
+def _aiokafka(members: Sequence[Joined]) -> list[Joined]:
+    return sorted(members, key=lambda one: one.member_id)
+
+
+def _kafka_python(members: Sequence[Joined]) -> list[Joined]:
+    last_runs = {
+        static: [*run] for static, run in groupby(members, key=lambda one: one.instance_id is not None)
+    }
+    return [
+        *sorted(last_runs.get(True, ()), key=lambda one: (one.instance_id, one.member_id)),
+        *sorted(last_runs.get(False, ()), key=lambda one: one.member_id),
+    ]
+
+
+def _librdkafka(members: Sequence[Joined]) -> list[Joined] | None:
+    """As `rd_kafka_group_member_cmp` orders them; None if it puts them in no order."""
+    ordered = sorted(members, key=cmp_to_key(_compare))
+    if len({one.instance_id is None for one in members}) <= 1:
+        return ordered
+    return ordered if all(_compare(one, other) < 0 for one, other in _pairs(ordered)) else None
+
+
+def _pairs(members: Sequence[Joined]) -> Iterator[tuple[Joined, Joined]]:
+    for place, one in enumerate(members):
+        for other in members[place + 1 :]:
+            yield one, other
+
+
+def _compare(one: Joined, other: Joined) -> int:
+    if one.instance_id is not None and other.instance_id is not None:
+        return _sign(one.instance_id, other.instance_id)
+    return _sign(one.member_id, other.member_id)
+
+
+def _sign(one: str, other: str) -> int:
+    return (one > other) - (one < other)
+
+
+_ORDERS: Final[Mapping[Client, Callable[[Sequence[Joined]], list[Joined] | None]]] = {
+    "java": _java,
+    "librdkafka": _librdkafka,
+    "kafka-python": _kafka_python,
+    "aiokafka": _aiokafka,
+}

@@ -1,0 +1,284 @@
+"""All groups of a running cluster at once: a few requests for each broker, however many groups there are."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka.errors import IncompatibleBrokerVersion, KafkaError
+
+from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
+from kafka_assignors._cluster.groups import (
+    ClassicGroup,
+    EpochGroup,
+    Refused,
+    committed_offsets,
+    describe_classic,
+    describe_consumer,
+    describe_share,
+    end_offsets,
+    list_groups,
+    read_topics,
+)
+from kafka_assignors._common.waiting import Deadline
+from kafka_assignors._groups.described import described_value
+from kafka_assignors._groups.epochs import SETTLED, EpochLook, explain_epochs
+from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.joining import REBALANCING
+from kafka_assignors._groups.lag import find_lag, lag_partitions
+from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors._cluster.groups import ListedGroup, Partition
+    from kafka_assignors._groups.account import GroupAccount
+    from kafka_assignors._groups.lag import GroupLag
+    from kafka_assignors._groups.snapshots import Partitions
+
+    Described = ClassicGroup | EpochGroup | Refused | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary:
+    """A group among all of a cluster.
+
+    Attributes:
+        group_id: Its id.
+        kind: Its type: "classic", "consumer" (KIP-848), "share", "streams" or "unknown".
+        state: Its state.
+        protocol_type: "consumer", "connect" and so on.
+        strategy: What it is assigned by; None while it rebalances, and of an empty group.
+        epoch: The group's epoch; None of a classic group, whose generation is not described.
+        account: What is known of its members; None of a type that brokers do not describe to us.
+        lag: How far it is behind; None of a share group.
+        problems: What is wrong, the worst first.
+    """
+
+    group_id: str
+    kind: str
+    state: str
+    protocol_type: str
+    strategy: str | None
+    epoch: int | None
+    account: GroupAccount | None
+    lag: GroupLag | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def members(self) -> int:
+        """How many there are."""
+        return 0 if self.account is None else len(self.account.members)
+
+    @property
+    def unowned(self) -> tuple[Partition, ...] | None:
+        """Partitions of subscribed topics that nobody has; None if that is not known, as in a rebalance."""
+        if self.account is None or self.strategy is None or self.lag is None:
+            return None
+        wanted = {topic for member in self.account.members for topic in member.topics}
+        return tuple(
+            (one.topic, one.partition)
+            for one in self.lag.partitions
+            if one.owner is None and one.topic in wanted
+        )
+
+    @property
+    def badness(self) -> tuple[int, int, str]:
+        """Sorts the worst first: by the worst problem, then by lag."""
+        worst = min((ORDER[problem.severity] for problem in self.problems), default=len(ORDER))
+        return worst, -(0 if self.lag is None else self.lag.total), self.group_id
+
+
+def read_fleet(
+    admin: Admin,
+    *,
+    wanted: Callable[[str], bool] = lambda _: True,
+    observe: float = 0.0,
+    max_lag: int | None = None,
+) -> tuple[GroupSummary, ...]:
+    """All groups of a cluster, the worst first.
+
+    Args:
+        admin: The cluster.
+        wanted: Which groups are meant, by their ids.
+        observe: For how many seconds to look at groups that are in a rebalance; if it is not over by then,
+            that is an error. With 0 it is none: such a look cannot know how long it will take.
+        max_lag: The lag from which on it is an error; None for none.
+
+    Raises:
+        ClusterError: The cluster does not say.
+    """
+    try:
+        listed = [group for group in list_groups(admin) if wanted(group.group_id)]
+        described, seconds = _describe(admin, listed, observe)
+        topics = read_topics(admin)
+        committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])
+        ids = {name: topic.ids for name, topic in topics.items()}
+        found = [
+            _Found(group, described.get(group.group_id), _offsets(committed.get(group.group_id)), ids)
+            for group in listed
+        ]
+        ends = end_offsets(admin, {one for group in found for one in group.partitions}, topics)
+    except KafkaError as error:
+        raise ClusterError(f"cannot read the cluster's groups: {error}") from error
+    summaries = (group.summary(ends, seconds.get(group.listed.group_id), max_lag) for group in found)
+    return tuple(sorted((one for one in summaries if one is not None), key=lambda one: one.badness))
+
+
+def read_summary(admin: Admin, group_id: str) -> GroupSummary | None:
+    """One group as among all of a cluster; None if there is none of this id.
+
+    Raises:
+        ClusterError: The cluster does not say.
+    """
+    return next(iter(read_fleet(admin, wanted=group_id.__eq__)), None)
+
+
+def _offsets(committed: dict[Partition, int] | Refused | None) -> dict[Partition, int]:
+    return committed if isinstance(committed, dict) else {}
+
+
+def _describe(
+    admin: Admin, listed: Iterable[ListedGroup], observe: float
+) -> tuple[dict[str, Described], dict[str, float]]:
+    """Groups as they are described, and for how long those were seen in a rebalance that still are."""
+    ways: dict[str, Callable[[Admin, Sequence[str]], Mapping[str, Described]]] = {
+        "classic": describe_classic,
+        "consumer": describe_consumer,
+        "share": describe_share,
+    }
+    described: dict[str, Described] = {}
+    began, deadline = time.monotonic(), Deadline(observe)
+    ids = {kind: [group.group_id for group in listed if group.kind == kind] for kind in ways}
+    while True:
+        for kind, describe in ways.items():
+            try:
+                described |= describe(admin, ids[kind])
+            except IncompatibleBrokerVersion:
+                described |= dict.fromkeys(ids[kind])
+            ids[kind] = [group_id for group_id in ids[kind] if _rebalances(described[group_id])]
+        if deadline.passed or not any(ids.values()):
+            seconds = time.monotonic() - began
+            lasting = [group_id for some in ids.values() for group_id in some] if observe > 0 else []
+            return described, dict.fromkeys(lasting, seconds)
+        time.sleep(LOOK_SECONDS)
+
+
+def _rebalances(group: Described) -> bool:
+    if isinstance(group, EpochGroup):
+        return group.state not in SETTLED
+    return isinstance(group, ClassicGroup) and group.state in REBALANCING
+
+
+class _Found:
+    """A group before it is known where partitions end."""
+
+    def __init__(
+        self,
+        listed: ListedGroup,
+        described: Described,
+        committed: Mapping[Partition, int],
+        topics: Mapping[str, Sequence[int]],
+    ) -> None:
+        self.listed, self.described, self._committed, self._topics = listed, described, committed, topics
+        self._account: GroupAccount | None = None
+        self._problems: tuple[Problem, ...] = ()
+        names = {topic for topic, _ in committed}
+        if isinstance(described, ClassicGroup):
+            value = described_value(described)
+            explained = explain(listed.group_id, value, topics, committed=names)
+            self._account, self._problems = explained.account, explained.problems
+        elif isinstance(described, EpochGroup):
+            epochs = explain_epochs([EpochLook(0, described)], topics, committed=names)
+            # Whether it is only on its way is known from several looks.
+            self._account = epochs.account
+            self._problems = tuple(one for one in epochs.problems if one.kind != "behind")
+
+    @property
+    def _owned(self) -> dict[str, Partitions]:
+        members = () if self._account is None else self._account.members
+        return {member.member_id: member.assignment for member in members}
+
+    @property
+    def _subscribed(self) -> set[str]:
+        members = () if self._account is None else self._account.members
+        return {topic for member in members for topic in member.topics}
+
+    @property
+    def partitions(self) -> frozenset[Partition]:
+        """The partitions whose ends have to be known."""
+        if self.listed.kind == "share":
+            return frozenset()
+        return lag_partitions(self._owned, self._subscribed, self._topics, self._committed)
+
+    def summary(
+        self, ends: Mapping[Partition, int], seconds: float | None, max_lag: int | None
+    ) -> GroupSummary | None:
+        """The group; None if it went meanwhile."""
+        described, account = self.described, self._account
+        if isinstance(described, Refused) and described.unknown:
+            return None
+        lag = None
+        if self.listed.kind != "share":
+            lag = find_lag(self._owned, self._subscribed, self._topics, self._committed, ends)
+        known = isinstance(described, ClassicGroup | EpochGroup)
+        return GroupSummary(
+            group_id=self.listed.group_id,
+            kind=self.listed.kind,
+            state=described.state if isinstance(described, ClassicGroup | EpochGroup) else self.listed.state,
+            protocol_type=self.listed.protocol_type,
+            strategy=account.strategy if known and account is not None else None,
+            epoch=described.epoch if isinstance(described, EpochGroup) else None,
+            account=account,
+            lag=lag,
+            problems=in_order([*self._problems, *self._more_problems(lag, seconds, max_lag)]),
+        )
+
+    def _more_problems(
+        self, lag: GroupLag | None, seconds: float | None, max_lag: int | None
+    ) -> Iterator[Problem]:
+        if isinstance(self.described, Refused):
+            yield Problem(
+                kind="not described",
+                severity="warning",
+                text=f"its coordinator does not describe it: {self.described.why}",
+                advice="the client needs the right to describe the group",
+            )
+        if seconds is not None:
+            yield Problem(
+                kind="rebalancing",
+                severity="error",
+                text=f"a rebalance has been on for {seconds:.0f} s at least",
+                advice="kafka-assignors group explain says of the group who holds it up",
+            )
+        if lag is None:
+            return
+        yield from find_lag_problems(lag, members=bool(self._owned))
+        if max_lag is not None and lag.total > max_lag:
+            yield Problem(
+                kind="lag",
+                severity="error",
+                text=f"it is {lag.total:,} records behind, more than {max_lag:,}",
+                advice="see which partitions, and whose, with kafka-assignors group explain",
+            )
+
+
+def summary_to_json(summary: GroupSummary) -> dict[str, Any]:
+    """For machines."""
+    lag = summary.lag
+    return {
+        "group": summary.group_id,
+        "type": summary.kind,
+        "state": summary.state,
+        "protocol_type": summary.protocol_type,
+        "strategy": summary.strategy,
+        "epoch": summary.epoch,
+        "members": summary.members,
+        "lag": None if lag is None else {"total": lag.total, "uncommitted": len(lag.uncommitted)},
+        "problems": [
+            {"kind": one.kind, "severity": one.severity, "text": one.text, "advice": one.advice}
+            for one in summary.problems
+        ],
+    }

@@ -1,0 +1,148 @@
+"""Which brokers are up, and which partitions are not as they should be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from kafka_assignors._cluster.admin import Admin
+    from kafka_assignors.placement._cluster.logs import Logs
+    from kafka_assignors.placement._cluster.topics import Brokers, PartitionState
+    from kafka_assignors.placement._quality import TopicPartitions
+
+BrokerState = Literal["up", "fenced", "no answer", "gone"]
+"""Of a broker: fenced (KIP-631: it has died, has shut down, or is not through with starting); not fenced,
+but without an answer; or unknown to the cluster, although it has replicas. A broker in the midst of a
+controlled shutdown is "up": the protocol does not say more until it is fenced."""
+
+_MIN_IN_SYNC: Final = "min.insync.replicas"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """How brokers and partitions are.
+
+    Attributes:
+        brokers: The state of each broker, by id.
+        silent: Why those that do not answer do not.
+        offline: Partitions without a leader.
+        under_replicated: Those with a replica that is not in sync, which no reassignment is adding.
+        under_min_isr: Those with fewer in-sync replicas than the topic's `min.insync.replicas`: nothing can
+            be produced to them with `acks=all`.
+        led_by_others: Those that another broker leads than the preferred leader.
+        reassigned: Those that are being reassigned.
+    """
+
+    brokers: dict[int, BrokerState]
+    silent: dict[int, str]
+    offline: TopicPartitions
+    under_replicated: TopicPartitions
+    under_min_isr: TopicPartitions
+    led_by_others: TopicPartitions
+    reassigned: TopicPartitions
+
+    @property
+    def healthy(self) -> bool:
+        """Whether all brokers are up, and all partitions have all their replicas in sync."""
+        down = any(state != "up" for state in self.brokers.values())
+        return not (down or self.offline or self.under_replicated or self.under_min_isr)
+
+    @property
+    def partitions(self) -> dict[str, TopicPartitions]:
+        """What there is to know of partitions, and of which it is true."""
+        return {
+            "offline": self.offline,
+            "under_replicated": self.under_replicated,
+            "under_min_isr": self.under_min_isr,
+            "led_by_others": self.led_by_others,
+            "reassigned": self.reassigned,
+        }
+
+    def as_json(self) -> dict[str, object]:
+        """In types that JSON has."""
+        return {
+            "healthy": self.healthy,
+            "brokers": self.brokers,
+            "silent": self.silent,
+            "counts": {name: len(found) for name, found in self.partitions.items()},
+            **self.partitions,
+        }
+
+
+def judge(
+    topics: Mapping[str, Mapping[int, PartitionState]],
+    brokers: Brokers,
+    *,
+    silent: Mapping[int, str],
+    min_in_sync: Mapping[str, int],
+    adding: Mapping[TopicPartition, Collection[int]],
+) -> Health:
+    """Judge what a cluster says.
+
+    Args:
+        topics: The states of partitions, by topic.
+        brokers: The cluster's brokers.
+        silent: Those that do not answer, and why.
+        min_in_sync: Each topic's `min.insync.replicas`.
+        adding: Of partitions that are being reassigned, the brokers that get a replica.
+    """
+    found: dict[str, list[tuple[str, int]]] = {
+        name: [] for name in ("offline", "under_replicated", "under_min_isr", "led_by_others", "reassigned")
+    }
+    holders: set[int] = set()
+    for topic, states in sorted(topics.items()):
+        for partition, state in sorted(states.items()):
+            holders.update(state.replicas)
+            added = adding.get(TopicPartition(topic, partition))
+            wrong = {
+                "offline": state.leader is None,
+                "under_replicated": not {*state.replicas} - {*(added or ())} <= state.in_sync,
+                "under_min_isr": len(state.in_sync) < min_in_sync.get(topic, 1),
+                "led_by_others": state.leader != state.replicas[0],
+                "reassigned": added is not None,
+            }
+            for name, one in found.items():
+                if wrong[name]:
+                    one.append((topic, partition))
+    states_of: dict[int, BrokerState] = {
+        broker: "no answer" if broker in silent else "up" if broker in brokers.up else "fenced"
+        for broker in {*brokers.up, *brokers.down}
+    }
+    states_of |= dict.fromkeys(holders - states_of.keys(), "gone")
+    return Health(
+        brokers=dict(sorted(states_of.items())),
+        silent=dict(silent),
+        **{name: tuple(partitions) for name, partitions in found.items()},
+    )
+
+
+def read_health(
+    admin: Admin, topics: Mapping[str, Mapping[int, PartitionState]], brokers: Brokers, logs: Logs
+) -> Health:
+    """Ask the cluster for what else is needed to judge it, and judge it."""
+    moving = admin.ask(lambda client: client.list_partition_reassignments())
+    return judge(
+        topics,
+        brokers,
+        silent=logs.silent,
+        min_in_sync=_read_min_in_sync(admin, topics),
+        adding={tp: state["adding_replicas"] for tp, state in moving.items()},
+    )
+
+
+def _read_min_in_sync(admin: Admin, topics: Collection[str]) -> dict[str, int]:
+    wanted = [ConfigResource(ConfigResourceType.TOPIC, topic, [_MIN_IN_SYNC]) for topic in sorted(topics)]
+    if not wanted:
+        return {}
+    answer = admin.ask(lambda client: client.describe_configs(wanted, config_filter="all"))
+    return {
+        topic: int(configs[_MIN_IN_SYNC]["value"])
+        for topic, configs in answer["topic"].items()
+        if _MIN_IN_SYNC in configs  # not without the permission to describe configurations
+    }

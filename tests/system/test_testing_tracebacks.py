@@ -1,0 +1,108 @@
+"""What pytest shows of an error of the test kit: the test's own line and the message, no line of the kit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import plugin
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[2]
+
+FAILING = """
+import pytest
+from kafka import TopicPartition
+
+import kafka_assignors.testing as kit
+
+NOBODY = ["127.0.0.1:1"]
+
+
+@pytest.fixture
+def no_cluster():
+    return kit.Cluster(NOBODY, 1, "given")
+
+
+@pytest.fixture(scope="module")
+def group():
+    with kit.ConsumerGroup(NOBODY, "orders", place="thread", timeout=0.1) as group:
+        yield group
+
+
+@pytest.fixture(scope="module")
+def member(group):
+    return group.join("m1", held=True)
+
+
+@pytest.fixture
+def network():
+    with kit.Network([1]) as network:
+        yield network
+
+
+@pytest.fixture
+def mock():
+    with kit.MockCluster(brokers=1) as mock:
+        yield mock
+
+
+lone_topic = kit.topic_factory_factory(cluster="no_cluster")
+lone_group = kit.consumer_group_factory(cluster="no_cluster")
+no_kafka = kit.kafka_cluster_factory(2)
+
+def test_cluster(): kit.kafka_cluster(2).__enter__()
+def test_cluster_fixture(no_kafka): ...
+def test_broker(no_cluster): no_cluster.broker(1)
+def test_network(no_cluster): no_cluster.network
+def test_complete(no_cluster): no_cluster.wait_complete()
+def test_coordinator(no_cluster): no_cluster.coordinator_of("g", timeout=0.1)
+def test_fault(network): network.delay(-1)
+def test_mock(mock): mock.inject("Nonsense", "NONSENSE")
+def test_create(): kit.create_topic(NOBODY, 1, timeout=0.1)
+def test_grow(): kit.grow_topic(NOBODY, "t", 1, timeout=0.1)
+def test_delete(): kit.delete_topic(NOBODY, "t", timeout=0.1)
+def test_topic_factory(lone_topic): lone_topic(timeout=0.1)
+def test_group_factory(lone_group): lone_group("orders", poll_ms=0).join()
+def test_load():
+    with kit.Load(NOBODY, "t"): ...
+def test_join(group): group.join(poll_ms=0)
+def test_join_twice(group, member): group.join("m1")
+def test_assignor(group): group.join(assignors=["nonsense"])
+def test_wait_for(group): group.wait_for(lambda: False)
+def test_crash(member): member.crash()
+def test_freeze(member): member.freeze()
+def test_thaw(member): member.thaw()
+def test_restart(member): member.restart(crash=True)
+def test_balanced(): kit.Timeline(()).assert_balanced()
+def test_released(): kit.Timeline(()).assert_released_on_revoke()
+def test_that(): kit.Timeline(()).assert_that(lambda _: ["wrong"], "a rule")
+def test_consumed(): kit.Timeline(()).assert_all_consumed({TopicPartition("t", 0): 1})
+def test_draw(): kit.Timeline(()).draw("timeline.txt")
+"""
+
+
+def test_no_error_shows_a_line_of_the_kit(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makepyfile(FAILING)
+    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED)
+    count = FAILING.count("def test_")
+    outcomes = result.parseoutcomes()
+    assert (outcomes.get("passed", 0), outcomes["failed"] + outcomes["errors"]) == (0, count)
+    assert [line for line in result.outlines if "kafka_assignors/" in line] == []
+
+
+@pytest.mark.parametrize("package", ["testing", "_timelines"])
+def test_each_module_of_the_kit_hides_its_frames(package: str) -> None:
+    # Chaos and schedules raise at the end of a long run, whose error says all.
+    modules = [
+        path
+        for path in (ROOT / "kafka_assignors" / package).rglob("*.py")
+        if not {"chaos", "schedules"} & {*path.parts} and "\ndef " in path.read_text(encoding="utf-8")
+    ]
+    assert len(modules) > 10
+    hidden = "\n__tracebackhide__ = True\n"
+    assert [path.name for path in modules if hidden not in path.read_text(encoding="utf-8")] == []

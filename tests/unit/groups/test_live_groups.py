@@ -1,0 +1,218 @@
+"""What is said of groups by what their coordinator describes: rebalances that are on, epochs, and lags."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, EpochGroup, EpochMember
+from kafka_assignors._groups.described import described_value
+from kafka_assignors._groups.epochs import EpochLook, explain_epochs
+from kafka_assignors._groups.explanation import explain
+from kafka_assignors._groups.joining import Joining, Look, find_joining, joining_problem
+from kafka_assignors._groups.lag import find_lag
+from kafka_assignors._groups.problems import find_lag_problems
+from kafka_assignors.assignors import RangeAssignor
+from kafka_assignors.coordinator._simulator.simulation import Simulation
+
+if TYPE_CHECKING:
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+
+TOPICS = {"orders": (0, 1, 2, 3)}
+
+
+def last_generation(*names: str) -> GroupMetadataValue:
+    group = Simulation({"orders": 4}, [RangeAssignor])
+    for name in names:
+        group.join(name)
+    group.run_until_stable()
+    return group.group.record()
+
+
+def described(value: GroupMetadataValue, state: str, *more: str, without: str = "") -> ClassicGroup:
+    """The group of a record as its coordinator describes it in a rebalance, with new members."""
+    old = [
+        ClassicMember(one.member_id, one.group_instance_id, one.client_id, one.client_host, b"", b"")
+        for one in value.members
+        if one.client_id != without
+    ]
+    new = [ClassicMember(f"{name}-id", None, name, "/127.0.0.1", b"", b"") for name in more]
+    return ClassicGroup("billing", state, "consumer", None, (*old, *new))
+
+
+def joining(value: GroupMetadataValue | None, *looks: ClassicGroup) -> Joining:
+    found = find_joining(
+        [Look(10_000 + 1000 * number, look) for number, look in enumerate(looks)], value, 5000
+    )
+    assert found is not None
+    return found
+
+
+def test_who_is_new_has_joined_and_of_the_others_one_has_not() -> None:
+    value = last_generation("a", "b", "c")
+    look = described(value, "PreparingRebalance", "d", without="c")
+    found = joining(value, look, look, look)
+    assert (found.joined, found.unsure, found.gone) == (("d",), ("a", "b"), ("c/127.0.0.1",))
+    assert (found.missing, found.seen_seconds, found.last_generation_ms) == (None, 2.0, 5000)
+    assert (found.patience_ms, found.until_ms) == (300_000, 310_000)
+    assert joining_problem(found).text == (
+        "a rebalance has been on for 2 s at least: one or more of a, b have not joined"
+    )
+
+
+def test_of_one_old_member_it_is_known_that_it_has_not_joined() -> None:
+    value = last_generation("a")
+    found = joining(value, described(value, "PreparingRebalance", "b"))
+    assert (found.missing, found.joined) == ("a", ("b",))
+    assert joining_problem(found).text == "a rebalance has been on for 0 s at least: a has not joined"
+
+
+def test_once_all_have_joined_the_leader_is_waited_for() -> None:
+    value = last_generation("a", "b")
+    before = described(value, "PreparingRebalance")
+    found = joining(value, before, described(value, "CompletingRebalance"))
+    leader = next(one.client_id for one in value.members if one.member_id == value.leader)
+    assert (found.joined, found.unsure, found.leader) == (("a", "b"), (), leader)
+    assert found.seen_seconds == 0.0
+    assert joining_problem(found).text == (
+        f"all members have joined, and for 0 s at least the assignment of the leader ({leader}) is waited for"
+    )
+
+
+def test_a_first_rebalance_has_no_timeouts_to_tell() -> None:
+    value = last_generation("a")
+    found = joining(None, described(replace(value, members=()), "PreparingRebalance", "a"))
+    assert (found.joined, found.unsure, found.until_ms, found.missing) == (("a",), (), None, None)
+    assert "a new member has yet to come back with its id" in joining_problem(found).text
+
+
+def test_a_group_at_rest_is_in_no_rebalance() -> None:
+    value = last_generation("a")
+    assert find_joining([Look(0, described(value, "Stable"))], value, 0) is None
+
+
+def test_what_is_described_is_explained_as_its_record_without_what_is_not_told() -> None:
+    value = last_generation("a", "b")
+    members = tuple(
+        ClassicMember(
+            one.member_id,
+            one.group_instance_id,
+            one.client_id,
+            one.client_host,
+            one.subscription,
+            one.assignment,
+        )
+        for one in value.members
+    )
+    told = described_value(ClassicGroup("billing", "Stable", "consumer", value.protocol, members))
+    full, less = (explain("billing", one, TOPICS).account for one in (value, told))
+    assert [one.assignment for one in less.members] == [one.assignment for one in full.members]
+    assert (less.loads, less.would_move, less.strategy) == (full.loads, full.would_move, full.strategy)
+    assert (less.generation, less.leader) == (-1, None)
+    assert {one.session_timeout_ms for one in less.members} == {-1}
+    assert explain("billing", told, TOPICS).problems == ()
+
+
+def test_members_that_are_no_consumers_are_not_read() -> None:
+    value = replace(last_generation("a", "b"), protocol_type="connect")
+    found = explain("connectors", value, TOPICS)
+    assert found.problems == ()
+    assert [one.unreadable for one in found.account.members] == [None, None]
+
+
+def member(name: str, epoch: int, has: list[int], target: list[int], **more: Any) -> EpochMember:
+    fields = {"instance_id": None, "rack": None, "topics": ("orders",), "expression": None, **more}
+    return EpochMember(
+        member_id=f"{name}-id",
+        client_id=name,
+        host="/127.0.0.1",
+        epoch=epoch,
+        assignment=frozenset(("orders", one) for one in has),
+        target=frozenset(("orders", one) for one in target),
+        speaks="consumer",
+        **fields,
+    )
+
+
+def epochs(state: str, epoch: int, *members: EpochMember, assignment_epoch: int | None = None) -> EpochGroup:
+    at = epoch if assignment_epoch is None else assignment_epoch
+    return EpochGroup("billing", "consumer", state, epoch, at, "uniform", members)
+
+
+def test_a_group_of_epochs_at_rest_has_no_problems() -> None:
+    group = epochs("Stable", 5, member("a", 5, [0, 1], [0, 1]), member("b", 5, [2, 3], [2, 3]))
+    found = explain_epochs([EpochLook(0, group)], TOPICS)
+    assert (found.problems, found.behind, found.account.would_move) == ((), (), ())
+    assert (found.account.imbalance, found.account.best_imbalance) == (0, 0)
+
+
+def test_who_has_what_others_are_to_have_is_named() -> None:
+    group = epochs("Reconciling", 5, member("a", 4, [0, 1, 2, 3], [0, 1]), member("b", 5, [], [2, 3]))
+    found = explain_epochs([EpochLook(0, group), EpochLook(3000, group)], TOPICS)
+    a, b = found.behind
+    assert (a.member, a.lets_go, a.waits_for) == ("a", frozenset({("orders", 2), ("orders", 3)}), ())
+    assert (b.member, b.takes, b.waits_for) == ("b", frozenset({("orders", 2), ("orders", 3)}), ("a",))
+    assert [(one.kind, one.text) for one in found.problems] == [
+        ("behind", "a has partitions that others are to have, for 3 s at least")
+    ]
+    assert [(one.partition, one.source, one.target) for one in found.account.would_move] == [
+        (2, "a-id", "b-id"),
+        (3, "a-id", "b-id"),
+    ]
+
+
+def test_a_member_that_has_yet_to_take_an_epoch_is_named() -> None:
+    group = epochs("Reconciling", 5, member("a", 5, [0, 1], [0, 1]), member("b", 4, [2, 3], [2, 3]))
+    found = explain_epochs([EpochLook(0, group)], TOPICS)
+    assert [one.text for one in found.problems] == ["b has yet to take epoch 5, for 0 s at least"]
+
+
+def test_an_assignment_that_is_yet_to_be_worked_out_is_said() -> None:
+    group = epochs("Assigning", 6, member("a", 5, [0, 1, 2, 3], [0, 1, 2, 3]), assignment_epoch=5)
+    texts = [one.text for one in explain_epochs([EpochLook(0, group)], TOPICS).problems]
+    assert texts[0] == "the group is at epoch 6, and its assignment at 5, for 0 s at least"
+
+
+def test_partitions_that_nobody_has_are_said_of_topics_that_an_expression_matches_too() -> None:
+    one = member("a", 5, [0, 1], [0, 1], topics=(), expression="ord.*")
+    found = explain_epochs([EpochLook(0, epochs("Stable", 5, one))], TOPICS)
+    assert [problem.text for problem in found.problems] == ["nobody has orders-2, orders-3"]
+    assert found.account.members[0].topics == ("orders",)
+
+
+def test_a_share_groups_partitions_may_have_several_owners() -> None:
+    members = (member("a", 5, [0, 1, 2, 3], [0, 1, 2, 3]), member("b", 5, [0, 1, 2, 3], [0, 1, 2, 3]))
+    group = epochs("Stable", 5, *members)._replace(kind="share")
+    assert explain_epochs([EpochLook(0, group)], TOPICS).problems == ()
+
+
+def test_lag_is_by_partition_and_member_and_says_where_there_is_no_commit() -> None:
+    lag = find_lag(
+        {"a": frozenset({("orders", 0), ("orders", 1)}), "b": frozenset({("orders", 2)})},
+        {"orders"},
+        {"orders": (0, 1, 2, 3), "old": (0,)},
+        {("orders", 0): 10, ("orders", 2): 50, ("old", 0): 1, ("gone", 0): 1},
+        {("orders", 0): 100, ("orders", 1): 100, ("orders", 2): 50, ("orders", 3): 0, ("old", 0): 3},
+    )
+    assert [(one.topic, one.partition, one.owner, one.lag) for one in lag.partitions] == [
+        ("old", 0, None, 2),
+        ("orders", 0, "a", 90),
+        ("orders", 1, "a", None),
+        ("orders", 2, "b", 0),
+        ("orders", 3, None, None),
+    ]
+    assert lag.total == 92
+    assert [one.partition for one in lag.uncommitted] == [1]
+    assert {name: own.total for name, own in lag.by_member().items()} == {"a": 90, "b": 0}
+    assert [problem.text for problem in find_lag_problems(lag, members=True)] == [
+        "the group has no commit of orders-1, where there are records"
+    ]
+    assert [*find_lag_problems(lag, members=False)] == []
+
+
+def test_a_commit_beyond_the_end_is_no_lag_but_a_problem() -> None:
+    lag = find_lag({}, (), {"orders": (0,)}, {("orders", 0): 9}, {("orders", 0): 3})
+    assert lag.total == 0
+    assert [problem.text for problem in find_lag_problems(lag, members=False)] == [
+        "the group has committed offsets beyond the end of orders-0"
+    ]

@@ -1,0 +1,87 @@
+"""What is wrong with brokers and partitions, by what a cluster says of them."""
+
+from __future__ import annotations
+
+from kafka import TopicPartition
+
+from kafka_assignors.placement._cluster.health import Health, judge
+from kafka_assignors.placement._cluster.topics import Brokers, PartitionState
+
+UP = Brokers({1: "a", 2: "b", 3: "c"}, {})
+
+
+def state(replicas: list[int], in_sync: list[int], leader: int | None) -> PartitionState:
+    return PartitionState(replicas=tuple(replicas), in_sync=frozenset(in_sync), leader=leader)
+
+
+def judged(
+    states: dict[int, PartitionState],
+    brokers: Brokers = UP,
+    *,
+    silent: dict[int, str] | None = None,
+    min_in_sync: int = 1,
+    adding: dict[int, list[int]] | None = None,
+) -> Health:
+    return judge(
+        {"orders": states},
+        brokers,
+        silent=silent or {},
+        min_in_sync={"orders": min_in_sync},
+        adding={TopicPartition("orders", partition): to for partition, to in (adding or {}).items()},
+    )
+
+
+def test_a_cluster_in_order_is_healthy() -> None:
+    health = judged({0: state([1, 2], [2, 1], 1)}, min_in_sync=2)
+    assert health.healthy
+    assert health.brokers == {1: "up", 2: "up", 3: "up"}
+    assert set(health.partitions.values()) == {()}
+
+
+def test_each_fault_of_a_partition_is_found() -> None:
+    health = judged(
+        {
+            0: state([1, 2], [1, 2], 1),
+            1: state([3], [3], None),
+            2: state([1, 3], [1], 1),
+            3: state([2, 1], [1, 2], 1),
+        },
+        min_in_sync=2,
+    )
+    assert health.offline == (("orders", 1),)
+    assert health.under_replicated == (("orders", 2),)
+    assert health.under_min_isr == (("orders", 1), ("orders", 2))
+    assert health.led_by_others == (("orders", 1), ("orders", 3))
+    assert not health.healthy
+
+
+def test_a_leader_that_is_not_the_preferred_one_is_no_illness() -> None:
+    assert judged({0: state([1, 2], [1, 2], 2)}).healthy
+
+
+def test_a_replica_that_a_reassignment_adds_is_not_missing() -> None:
+    added = judged({0: state([1, 3, 2], [1, 2], 1)}, adding={0: [3]})
+    assert (added.under_replicated, added.reassigned) == ((), (("orders", 0),))
+    assert added.healthy
+    missing = judged({0: state([1, 3, 2], [1], 1)}, adding={0: [3]})
+    assert missing.under_replicated == (("orders", 0),)
+
+
+def test_brokers_are_fenced_silent_or_gone() -> None:
+    brokers = Brokers({1: None, 2: None}, {3: None})
+    health = judged({0: state([1, 9], [1, 9], 1)}, brokers, silent={2: "refused"})
+    assert health.brokers == {1: "up", 2: "no answer", 3: "fenced", 9: "gone"}
+    assert not health.healthy
+
+
+def test_numbers_are_beside_the_names_in_json() -> None:
+    found = judged({0: state([1, 2], [1], 1)}).as_json()
+    assert found["healthy"] is False
+    assert found["counts"] == {
+        "offline": 0,
+        "under_replicated": 1,
+        "under_min_isr": 0,
+        "led_by_others": 0,
+        "reassigned": 0,
+    }
+    assert found["under_replicated"] == (("orders", 0),)
