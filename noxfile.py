@@ -93,7 +93,11 @@ def aiokafka(session: nox.Session, release: str) -> None:
     wanted = f"aiokafka=={release}.*"
     run(session, "pip", "install", "-q", "--upgrade", "--no-deps", "--target", folder, wanted)
     session.env["PYTHONPATH"] = folder
-    given = session.posargs or ["tests/unit/aio", "integration_tests/test_cooperative_aiokafka.py"]
+    given = session.posargs or [
+        "tests/unit/aio",
+        "integration_tests/test_aiokafka_groups.py",
+        "integration_tests/test_cooperative_aiokafka.py",
+    ]
     run(session, "pytest", *given)
 
 

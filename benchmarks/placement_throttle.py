@@ -62,6 +62,9 @@ replicas of another topic, {mebibytes} MiB, are moved to a third broker, all at 
 move took, in seconds. The others are milliseconds until a record was acknowledged, counted from when it was
 due: of the median record, of the slowest in a hundred, in a thousand, and of all; medians of the runs.
 
+Brokers, producer and whatever else the machine does share its processors (see the load average), so that rows
+compare with each other only.
+
 | | took | 50 % | 99 % | 99.9 % | slowest |
 |---|---|---|---|---|---|
 """

@@ -232,6 +232,19 @@ def some_records(group: ConsumerGroup, kafka: Cluster, topic: str) -> None:
     group.wait_consumed(load)
 
 
+def test_a_wait_for_records_says_what_it_counts(
+    kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, members=1)
+    group.members["m1"].pause_polling()
+    with Load(kafka_cluster, topic, rate=50) as load:
+        group.wait_for(lambda: sum(load.produced.values()) > 20, what="records")
+        load.stop()
+    with pytest.raises(GroupNotStableError) as caught:
+        group.wait_consumed(load, timeout=1)
+    assert "waiting for all records to be consumed (what counts is what polls returned):" in str(caught.value)
+
+
 def handed_over(
     service: Service, kafka: Cluster, topic: str, consumer_group: MakeGroup
 ) -> tuple[ConsumerGroup, Mapping[TopicPartition, int]]:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import CommitFailedError, IllegalStateError
-from kafka.admin import KafkaAdminClient, MemberToRemove
 
-from integration_tests.support.aio_members import Member, Members, partition, reading, run, until
+from integration_tests.support.aio_members import Member, Members, expelled, partition, reading, run, until
 from integration_tests.support.patience import QUICK
 from kafka_assignors import (
     CooperativeStickyAssignor,
@@ -380,15 +379,6 @@ def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
     run(scenario())
 
 
-def expelled(cluster: Cluster, members: Members, member: Member) -> None:
-    admin: Any = KafkaAdminClient(**cluster.access.kafka_python())
-    try:
-        removed = MemberToRemove(member_id=member.consumer._coordinator.member_id)
-        admin.remove_group_members(members.group_id, [removed])
-    finally:
-        admin.close()
-
-
 def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
     topic: str, kafka_cluster: Cluster
 ) -> None:
@@ -407,6 +397,7 @@ def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
             await until(lambda: bool(b.kinds("lost")), "b to hear")
             await members.settled({"a": 3, "b": 3})
             assert b.kinds("lost") == [before]
+            await until(lambda: "assigned" in count, "the listener to hear")
             # Nothing came between the loss and the next assignment.
             assert count["lost"] == count["assigned"]
             read = b.count

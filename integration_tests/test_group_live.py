@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 import uuid
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +18,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from integration_tests.support.commands import run_command
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._cluster.admin import Admin
-from kafka_assignors._cluster.groups import describe_classic, describe_consumer
+from kafka_assignors._cluster.groups import describe_classic, describe_consumer, describe_share
 from kafka_assignors.assignors import RangeAssignor
 from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
 
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
 
 PATIENCE = 60.0  # seconds
+
+PAGE = Path(__file__).parents[1] / "docs" / "coordinator.md"
+JSON_FIELDS = PAGE.read_text(encoding="utf-8").split("### As JSON\n")[1].split("\n### ")[0]
+UNSAID = {"claims", "claimed_generation", "layout", "leads", "unreadable", "version"}
+"""Fields of members of classic groups that are as in `MemberAccount`."""
 
 
 @pytest.fixture
@@ -245,6 +253,35 @@ def test_of_a_group_of_kip_848_on_its_way_it_is_said_who_holds_it_up(
     assert "2 partitions are to move:\n" in checked.stdout
 
 
+def test_a_share_group_is_explained_as_far_as_brokers_describe_it(
+    kafka_cluster: Cluster, admin: Admin, group_id: str
+) -> None:
+    topic = create_topic(kafka_cluster, 2)
+    arguments = [",".join(kafka_cluster.bootstrap_servers), group_id, topic, "a", "b"]
+    members = [sys.executable, "-m", "integration_tests.support.share_members", *arguments]
+    with subprocess.Popen(members, stdin=subprocess.PIPE, cwd=PAGE.parents[1]) as process:
+
+        def stable() -> bool:
+            group: Any = describe_share(admin, [group_id])[group_id]
+            given = [member.assignment for member in getattr(group, "members", ())]
+            return len(given) == 2 and all(given) and group.state == "Stable"
+
+        try:
+            wait_for("a stable share group", stable, PATIENCE)
+            found = explained(kafka_cluster, group_id)
+            listed = json.loads(run_command(kafka_cluster, "group", "list", group_id, "--json").stdout)
+            text = run_command(kafka_cluster, "group", "explain", group_id, "--check")
+        finally:
+            process.communicate(timeout=PATIENCE)
+    assert (found["type"], found["state"], found["assignor"]) == ("share", "Stable", "simple")
+    assert [(one["name"], one["topics"]) for one in found["members"]] == [("a", [topic]), ("b", [topic])]
+    assert {tuple(pair) for one in found["members"] for pair in one["assignment"]} == {(topic, 0), (topic, 1)}
+    assert (found["lag"], found["problems"]) == (None, [])
+    assert [(one["type"], one["members"], one["lag"]) for one in listed] == [("share", 2, None)]
+    assert text.returncode == 0
+    assert text.stdout.startswith(f"{group_id}: Stable, epoch {found['epoch']} (a share group)\n")
+
+
 def produce(cluster: Cluster, topic: str, counts: Mapping[int, int]) -> None:
     producer: Any = Producer(cluster.access.librdkafka())
     for partition, count in counts.items():
@@ -274,6 +311,8 @@ def test_lag_is_told_by_partition_and_member(kafka_cluster: Cluster, group_id: s
     assert [problem["text"] for problem in found["problems"] if problem["kind"] == "no commit"] == [
         f"the group has no commit of {topic}-2, where there are records"
     ]
+    told = {*found, *owner, *found["lag"], *found["lag"]["partitions"][0]}
+    assert [name for name in sorted(told - UNSAID) if f"`{name}`" not in JSON_FIELDS] == []
     lines = out.stdout.splitlines()
     place = lines.index("lag: 6 records in 4 partitions, 1 of which has records and no commit")
     assert [line.split() for line in lines[place + 1 : place + 4]] == [
@@ -309,3 +348,9 @@ def test_a_group_of_offsets_alone_is_explained(kafka_cluster: Cluster, group_id:
     found = explained(kafka_cluster, group_id)
     assert (found["state"], found["members"], found["rebalances"]) == ("Empty", [], [])
     assert found["lag"]["total"] == 6
+    refused = run_command(kafka_cluster, "group", "what-if", group_id)
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        f"kafka-assignors group what-if: of group '{group_id}' no record is left that tells its members'"
+        " settings\n"
+    )

@@ -38,14 +38,18 @@ from kafka_assignors.history._capture import Captured, capture
 from kafka_assignors.history._counts import name_of_type
 from kafka_assignors.history._dump import Imported, import_dump
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
-from kafka_assignors.history._schemas import KEPT_TYPES
+from kafka_assignors.history._schemas import KEPT_TYPES, TABLES
+from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
+from tests.support.object_store import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from tests.support.object_store import ObjectStore
 
 pytestmark = pytest.mark.slow
 
@@ -300,6 +304,26 @@ def test_a_dump_that_is_imported_between_two_batches_is_there_once(
     assert imported[0].known > 0 < imported[0].counts.kept.total()
     kept = [one[:2] for one in read_archive(spark, archive)]
     assert kept == [one[:2] for one in log if one.kept]
+
+
+def test_a_store_that_takes_seconds_for_each_request_is_waited_for(
+    cluster: Cluster, spark: SparkSession, object_store: ObjectStore
+) -> None:
+    form_a_group(cluster, create_topic(cluster, 4), RangeAssignor)
+    put(cluster, [(group_metadata_key(f"slow-{number}"), a_generation(number)) for number in range(300)])
+    home = f"s3://{object_store.bucket()}"
+    archive = Archive.create(f"{home}/archive", object_store.options)
+    slow = Fault(path=r"\.parquet$|_delta_log/\d+\.json$", delay=2.0)
+    with object_store.failing(slow) as struck:
+        done = capture(spark, cluster.bootstrap_servers, archive, max_records=200)
+        made = make_tables(spark, archive, f"{home}/tables", options=object_store.options)
+        assert struck.count() >= 2 * done.batches + len(TABLES)
+    log = read_log(cluster, archive.frontier())
+    assert done.batches >= 2
+    assert_is_the_log(spark, Archive(archive.where.uri, object_store.options), log)
+    assert made.read == sum(one.kept for one in log)
+    assert read_counts(f"{home}/tables", object_store.options) == made
+    assert read_table(spark, f"{home}/tables", "records", object_store.options).count() == made.decoded
 
 
 def test_topics_are_noted_by_name_and_id_when_they_change(

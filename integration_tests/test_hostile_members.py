@@ -164,14 +164,16 @@ def hostile_in(kafka_cluster: Any) -> Callable[..., RawMember]:
 
 
 @pytest.mark.parametrize(
-    ("assignor", "kind"),
+    ("client", "assignor", "kind"),
     [
-        *((assignor, "undecodable") for assignor in ALL),
-        *((assignor, kind) for assignor in SOME for kind in ("huge", "contradictory")),
+        *(("kafka-python", assignor, "undecodable") for assignor in ALL),
+        *(("kafka-python", assignor, kind) for assignor in SOME for kind in ("huge", "contradictory")),
+        *(("aiokafka", assignor, kind) for assignor in SOME[1:] for kind in KINDS),
     ],
 )
 def test_a_group_goes_on_beside_a_member_whatever_its_subscription_is(
     *,
+    client: str,
     assignor: Any,
     kind: str,
     topic: str,
@@ -180,7 +182,7 @@ def test_a_group_goes_on_beside_a_member_whatever_its_subscription_is(
     kafka_cluster: Any,
 ) -> None:
     # Nobody is to be expelled here, however laden the machine that decodes all this.
-    group = consumer_group(topic, [assignor], settings={"session_timeout_ms": 20_000})
+    group = consumer_group(topic, [assignor], client=client, settings={"session_timeout_ms": 20_000})
     ownership: Sharing = "broadcast" if assignor is BroadcastAssignor else "exclusive"
     for name in "ab":
         group.join(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import jpype
@@ -48,6 +49,12 @@ def test_members_join_crash_freeze_leave_and_come_back(
         load.stop()
         group.wait_consumed(load)
     assert group.timeline.double_assigned() == {}
+    # The session timeout is the broker's, and no client says how long it is.
+    with pytest.raises(AssertionError) as caught:
+        group.timeline.assert_paused_at_most(1500, by="records")
+    timeout, without = "the broker's group.consumer.session.timeout.ms", r"generation \d+, without it, was"
+    for how in (rf"a was frozen at [\d.]+ s, longer than {timeout}", rf"b ended at .* for {timeout}"):
+        assert re.search(f"{how}; {without}", str(caught.value))
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from integration_tests.support.patience import QUICK
-from kafka_assignors.testing import ConsumerGroup, Load
+from kafka_assignors.testing import ConsumerGroup, CutOff, Load, Reconnected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,6 +62,7 @@ def test_a_member_that_is_cut_off_is_expelled_and_comes_back(
     with group_of(client) as group, Load(kafka_cluster, str(group.topics), rate=100) as load:
         a, b = group.join("a"), group.join("b")
         before = group.wait_stable(expect={"a": 3, "b": 3})
+        group.wait_for(lambda: len(group.timeline.deliveries) == 6, what="records of each partition")
         with getattr(network, fault)(client="b"):
             alone = group.wait_stable(members=[a], expect={"a": 6})
             assert alone.generation > before.generation
@@ -73,6 +74,14 @@ def test_a_member_that_is_cut_off_is_expelled_and_comes_back(
         load.stop()
         group.wait_consumed(load)
     group.timeline.assert_all_consumed(load.produced)
+    assert [(one.kind, one.member) for one in group.timeline.of(CutOff, Reconnected)] == [
+        ("cut off", "b"),
+        ("reconnected", "b"),
+    ]
+    limit = f"session_timeout_ms={QUICK['session_timeout_ms']}"
+    missed = f"generation {alone.generation}, without it, was there at"
+    with pytest.raises(AssertionError, match=f"b was cut off at .* s, longer than {limit}; {missed}"):
+        group.timeline.assert_paused_at_most(1500, by="records")
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -166,11 +166,25 @@ def test_what_is_not_in_order_is_shown_and_is_a_status(disturbed_brokers: Cluste
         delete_topic(cluster, name)
 
 
-def test_a_broker_that_clients_do_not_reach_hides_none_of_the_others(disturbed_brokers: Cluster) -> None:
+def test_a_broker_that_clients_do_not_reach_hides_none_of_the_others(
+    disturbed_brokers: Cluster, tmp_path: Path
+) -> None:
     cluster = disturbed_brokers
-    topic = create_topic(cluster, 3, replication=3)
+    topic, alone = create_topic(cluster, 3, replication=3), f"placed-{uuid.uuid4().hex[:8]}"
+    with Admin(cluster.bootstrap_servers) as admin:
+        topics.create_topic(admin, alone, {0: [3]})
+    wanted = tmp_path / "wanted.json"
+    wanted.write_text(format_reassignment({alone: {0: [1]}}), encoding="utf-8")
+    servers = cluster.network.access.servers
     with cluster.network.drop(broker=3):
-        found = health(cluster, topic, status=1, servers=cluster.network.access.servers)
+        found = health(cluster, topic, status=1, servers=servers)
+        moved = placement(cluster, "reassign", "--file", str(wanted), "--execute", servers=servers)
+    # What may be large is not copied silently, either.
+    assert moved.returncode == 2, moved.stderr
+    assert f"{alone}-0, of unknown size, would be copied as fast as brokers can" in moved.stderr
+    with Admin(cluster.bootstrap_servers) as admin:
+        assert topics.read_topics(admin, [alone]) == {alone: {0: [3]}}
+    delete_topic(cluster, alone)
     assert found["brokers"] == {"1": "up", "2": "up", "3": "no answer"}
     assert [*found["silent"]] == ["3"]
     assert found["counts"]["under_replicated"] == 0

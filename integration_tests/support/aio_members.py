@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError
+from kafka.admin import KafkaAdminClient, MemberToRemove
 
 from kafka_assignors.aio import CooperativeConsumer
 
@@ -210,3 +211,13 @@ async def reading(*members: Member) -> AsyncIterator[None]:
 
 def partition(topic: str, number: int) -> TopicPartition:
     return TopicPartition(topic, number)
+
+
+def expelled(cluster: Cluster, members: Members, member: Member) -> None:
+    """Remove a member from its group."""
+    admin: Any = KafkaAdminClient(**cluster.access.kafka_python())
+    try:
+        removed = MemberToRemove(member_id=member.consumer._coordinator.member_id)
+        admin.remove_group_members(members.group_id, [removed])
+    finally:
+        admin.close()

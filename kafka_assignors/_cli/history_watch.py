@@ -11,7 +11,7 @@ from kafka.errors import KafkaError
 from kafka_assignors._cli.client import open_admin
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.history_watch_text import now_lines, watched_lines
-from kafka_assignors._cli.output import escaped, joined
+from kafka_assignors._cli.output import count, escaped, joined
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import CommandConfigError
 from kafka_assignors.coordinator._fleet import read_summary
@@ -38,7 +38,8 @@ def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
                 missing = "" if now is not None else ", which does not exist yet"
                 print(f"watching {escaped(group)}{missing}; Ctrl-C ends it", file=sys.stderr, flush=True)
                 if now is not None and not as_json:
-                    print(joined(now_lines(now)), flush=True)
+                    head = f"now: {now.state}, {count(now.members, 'member')}"
+                    print(joined([head, *now_lines(now)]), flush=True)
 
             watched = watch_group(admin, group, ready=begin)
             show_rebalances(watched, as_json=as_json, look=lambda: read_summary(admin, group))

@@ -16,7 +16,7 @@ from kafka_assignors._cli.placement_cluster import (
     open_cluster,
     read_placements,
 )
-from kafka_assignors._cli.placement_text import are, fenced_lines, move_lines, volume_lines
+from kafka_assignors._cli.placement_text import are, fenced_lines, move_lines, named, volume_lines
 from kafka_assignors._cli.placement_under_way import (
     cancel as break_off,
     journal_of,
@@ -29,7 +29,7 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors._common.words import size
 from kafka_assignors.placement._cluster import reassign as moving
-from kafka_assignors.placement._cluster.logs import read_logs
+from kafka_assignors.placement._cluster.logs import Logs, read_logs
 from kafka_assignors.placement._cluster.throttle import Throttle
 from kafka_assignors.placement._cluster.topics import FENCED_WAYS_OUT
 from kafka_assignors.placement._explicit import check_placement
@@ -79,7 +79,8 @@ def reassign(
     target = None if file is None else read_placements(file)
     with open_cluster(where, [*(target or topics)]) as opened:
         cluster = _seen(opened, allow_fenced=allow_fenced)
-        sizes = _sizes(opened)
+        logs = _logs(opened)
+        sizes = None if logs is None else logs.largest(cluster.topics)
         plan: Moves
         if target is None:
             plan = _plan(cluster, goal, None if goal.count_replicas else sizes)
@@ -90,14 +91,14 @@ def reassign(
             if path is not None:
                 path.write_text(f"{format_reassignment(written)}\n", encoding="utf-8")
         volume = Volume.of(plan.moves, _leaders(cluster), sizes or {})
-        unsaid = pacing.throttle is None and not pacing.no_throttle and volume.total > UNTHROTTLED_BYTES
+        much = "" if pacing.throttle or pacing.no_throttle else _too_much(volume, _unknown(plan, logs))
         if not as_json:
-            show(joined(_shown(plan, cluster, volume, pacing, unsaid=unsaid and not execute)))
+            show(joined(_shown(plan, cluster, volume, pacing.throttle, "" if execute else much)))
         done = 0
         if execute and cluster.admin is not None:
-            if unsaid:
+            if much:
                 raise PlacementError(
-                    f"{size(volume.total)} would be copied as fast as brokers can, and slow down producers:"
+                    f"{much} would be copied as fast as brokers can, and slow down producers:"
                     " say --throttle BYTES (per second, 10MiB), or --no-throttle. Nothing was begun"
                 )
             done = _execute(cluster.admin, target, pacing, allow_fenced=allow_fenced)
@@ -126,21 +127,35 @@ def _seen(cluster: OpenedCluster, *, allow_fenced: bool) -> OpenedCluster:
     return cluster._replace(racks=cluster.all_racks, down={}) if allow_fenced else cluster
 
 
+def _too_much(volume: Volume, unknown: Sequence[tuple[str, int]]) -> str:
+    """What is so much that somebody has to say how fast it is to be copied; empty if it is not."""
+    if unknown:
+        return f"{named(unknown)}, of unknown size,"
+    return size(volume.total) if volume.total > UNTHROTTLED_BYTES else ""
+
+
 def _shown(
-    plan: Moves, cluster: OpenedCluster, volume: Volume, pacing: Pacing, *, unsaid: bool
+    plan: Moves, cluster: OpenedCluster, volume: Volume, rate: int | None, too_much: str
 ) -> Iterator[str]:
     yield from move_lines(plan, plan if isinstance(plan, MovePlan) else None)
-    yield from volume_lines(volume, pacing.throttle, unsaid=unsaid)
+    yield from volume_lines(volume, rate, too_much)
     yield from fenced_lines(plan, cluster.down)
 
 
-def _sizes(cluster: OpenedCluster) -> Sizes | None:
+def _unknown(plan: Moves, logs: Logs | None) -> list[tuple[str, int]]:
+    """The partitions to copy of which no broker says how large they are."""
+    if logs is None:
+        return []
+    return sorted({(move.topic, move.partition) for move in plan.moves} - logs.known)
+
+
+def _logs(cluster: OpenedCluster) -> Logs | None:
     if cluster.admin is None:
         return None
     logs = read_logs(cluster.admin, cluster.topics, cluster.racks)
-    for broker, why in logs.silent.items():
-        warn(f"broker {broker} does not say what its logs hold: {why}")
-    return logs.largest(cluster.topics)
+    for broker, why in {**logs.silent, **logs.untold}.items():
+        warn(f"broker {broker} does not say all that its logs hold: {why}")
+    return logs
 
 
 def _leaders(cluster: OpenedCluster) -> dict[tuple[str, int], int]:

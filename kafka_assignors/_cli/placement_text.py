@@ -107,6 +107,8 @@ def health_lines(health: "Health") -> Iterator[str]:
     """How brokers and partitions of a running cluster are."""
     for broker, why in health.silent.items():
         yield f"broker {broker} does not answer: {why}"
+    for broker, why in health.untold.items():
+        yield f"broker {broker} does not say all that its logs hold: {why}"
     rows = [
         [_KINDS[kind], str(len(partitions)), named(partitions)]
         for kind, partitions in health.partitions.items()
@@ -219,13 +221,13 @@ def throttle_lines(throttles: "Throttles") -> Iterator[str]:
                 yield f"topic {topic} has {name}={first_of(entries, _NAMED, ',')}"
 
 
-def volume_lines(volume: "Volume", rate: int | None, *, unsaid: bool) -> Iterator[str]:
+def volume_lines(volume: "Volume", rate: int | None, too_much: str) -> Iterator[str]:
     """How long copying takes at this rate; without one, whether that has to be said.
 
     Args:
         volume: What is copied.
         rate: Bytes per second of a broker, each way.
-        unsaid: Whether so much must not be copied before somebody has said how fast.
+        too_much: What must not be copied before somebody has said how fast.
     """
     if rate is not None and volume.total:
         broker, does, most = volume.most
@@ -233,8 +235,8 @@ def volume_lines(volume: "Volume", rate: int | None, *, unsaid: bool) -> Iterato
             f"at {size(rate)}/s about {duration(volume.seconds(rate))}:"
             f" broker {broker} {does} {size(most)}, the most"
         )
-    elif unsaid:
-        yield f"so much needs --throttle or --no-throttle: {size(volume.total)}"
+    elif too_much:
+        yield f"--execute wants --throttle or --no-throttle: {too_much} would be copied"
 
 
 def duration(seconds: float) -> str:

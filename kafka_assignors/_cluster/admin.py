@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from kafka import KafkaAdminClient
 from kafka.cluster import collect_hosts
 from kafka.errors import KafkaError, UnknownBrokerIdError
 
+from kafka_assignors._cluster.reaching import whats_wrong
 from kafka_assignors._common.waiting import Deadline
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ LOOK_SECONDS: Final = 0.2
 
 _Answer = TypeVar("_Answer")
 _PATIENCE_SECONDS: Final = 60.0
-_REACHED_SECONDS: Final = 4.0
-"""What a connection may take, of which who waits for an answer should hear within five."""
 
 
 class ClusterError(RuntimeError):
@@ -49,7 +46,7 @@ class Admin:
     def __init__(self, bootstrap_servers: Sequence[str], settings: Mapping[str, Any] | None = None) -> None:
         self.settings = {**(settings or {}), "bootstrap_servers": list(bootstrap_servers)}
         if not any("proxy" in name for name in self.settings):
-            _check_reachable(self.settings["bootstrap_servers"])
+            _check_reachable(self.settings["bootstrap_servers"], self.settings)
         self._client = self._connect()
 
     def __enter__(self) -> Self:
@@ -111,30 +108,14 @@ class Admin:
             raise ClusterError(f"no broker answers at {servers}: {error}") from error
 
 
-def _check_reachable(servers: Sequence[str]) -> None:
-    """Refuse servers of which none can be reached: kafka-python tries for 30 s, and does not say why in vain.
+def _check_reachable(servers: Sequence[str], settings: Mapping[str, Any]) -> None:
+    """Refuse servers of which none can be used: kafka-python tries for 30 s, and does not say why in vain.
 
     Raises:
         ClusterError: None can; the message says of each what is wrong.
     """
     hosts = [(host, port) for host, port, _ in collect_hosts(servers, randomize=False)]
-    with ThreadPoolExecutor(max_workers=len(hosts) or 1) as pool:
-        wrong = [*pool.map(_what_is_wrong, hosts)]
+    wrong = whats_wrong(hosts, settings)
     if all(wrong):
         told = "; ".join(f"{server}: {why}" for server, why in zip(servers, wrong, strict=True))
         raise ClusterError(f"no broker answers at {told or 'no address'}")
-
-
-def _what_is_wrong(address: tuple[str, int]) -> str:
-    """Why no connection can be made; empty if one can."""
-    try:
-        socket.create_connection(address, _REACHED_SECONDS).close()
-    except socket.gaierror:
-        return f"no host has the name {address[0]}"
-    except ConnectionRefusedError:
-        return "nothing listens there (a wrong port, or no broker is up)"
-    except TimeoutError:
-        return f"no answer within {_REACHED_SECONDS:.0f} s (a wrong address, or a firewall)"
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""

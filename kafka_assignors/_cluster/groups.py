@@ -314,9 +314,9 @@ def _described(
     async def ask(client: KafkaAdminClient) -> dict[str, _Read | Refused]:
         found: dict[str, _Read | Refused] = {}
         async for part, response in _ask_coordinators(client, group_ids, request, at_once):
-            groups = getattr(response, "groups", None)
-            for group_id, group in zip(part, groups, strict=True) if groups else [(part[0], response)]:
-                found[group_id] = _read_group(group_id, group, read)
+            # Coordinators answer in an order of their own.
+            groups = {group.group_id: group for group in response.groups or ()} or {part[0]: response}
+            found |= {group_id: _read_group(group_id, group, read) for group_id, group in groups.items()}
         return found
 
     if not group_ids:

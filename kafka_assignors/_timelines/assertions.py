@@ -19,7 +19,7 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors._timelines.facts import TimelineFacts
 from kafka_assignors._timelines.holdings import find_kept
 from kafka_assignors._timelines.lines import lines_of
-from kafka_assignors._timelines.losses import in_ranges, named, why_missing, why_twice
+from kafka_assignors._timelines.losses import in_ranges, named, what_counts, why_missing, why_twice
 from kafka_assignors._timelines.ownership import Reading
 from kafka_assignors._timelines.pauses import why_paused
 from kafka_assignors._timelines.rebalances import Rebalance
@@ -241,7 +241,7 @@ class TimelineAssertions(TimelineFacts):
             return
         times = [report.time for partition in missing for report in self.deliveries.get(partition, ())]
         count = sum(map(len, missing.values()))
-        word, counts = self._handled
+        word, counts = what_counts(self)
         _fail(
             self,
             f"{count} of {sum(produced.values())} records were not {word} ({counts})",
@@ -266,7 +266,7 @@ class TimelineAssertions(TimelineFacts):
         """
         duplicates = self.duplicates()
         if duplicates:
-            word, counts = self._handled
+            word, counts = what_counts(self)
             _fail(
                 self,
                 f"{sum(duplicates.values())} records were {word} more than once ({counts})",
@@ -278,15 +278,6 @@ class TimelineAssertions(TimelineFacts):
                 until=self.end,
                 partitions=duplicates,
             )
-
-    @property
-    def _handled(self) -> tuple[str, str]:
-        """The word for what counts for losses, and what that is."""
-        if not self.processing:
-            return "consumed", "what counts is what polls returned"
-        if self.processing >= {*self.members}:
-            return "processed", "what counts is what applications say"
-        return "processed", "what counts is what applications say, and what polls returned to the others"
 
     def assert_released_on_revoke(self, what: str | None = None) -> None:
         """When a member's listener had returned, it had let go of all it held for partitions that went.

@@ -459,7 +459,7 @@ class Thawed(Happened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutOff(Happened):
-    """Nothing passes any more between a simulated member and the coordinator."""
+    """Nothing passes any more between a member and the coordinator: a fault of a `Network`, or simulated."""
 
     kind = "cut off"
 

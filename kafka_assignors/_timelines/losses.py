@@ -31,6 +31,15 @@ _RANGES_SHOWN: Final = 10
 _ENDS: Final = {"crashed": "crashed", "closed": "closed its consumer", "exited": "ended"}
 
 
+def what_counts(timeline: "TimelineFacts") -> tuple[str, str]:
+    """The word for what counts for losses and duplicates, and what that is."""
+    if not timeline.processing:
+        return "consumed", "what counts is what polls returned"
+    if timeline.processing >= {*timeline.members}:
+        return "processed", "what counts is what applications say"
+    return "processed", "what counts is what applications say, and what polls returned to the others"
+
+
 def why_missing(timeline: "TimelineFacts", partition: TopicPartition, offsets: Sequence[int]) -> list[str]:
     """What became of records that nobody processed, or nobody polled: a sentence for each who had them.
 

@@ -24,6 +24,7 @@ from kafka_assignors._timelines.events import (
     Subscribed,
     Thawed,
 )
+from kafka_assignors._timelines.rebalances import Rebalance
 
 if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
@@ -34,6 +35,8 @@ _SHARE: Final = 0.1
 """Of a pause: what took less of it is no cause worth naming."""
 
 _SHOWN: Final = 3
+
+_OF_BROKER: Final = "the broker's group.consumer.session.timeout.ms"
 
 _STORM: Final = 4
 """Subscriptions of one member in one pause that are worth a word: each of them is a rebalance."""
@@ -163,9 +166,11 @@ def _unheard(
     text = f"{how} at {_at(timeline, start)}"
     limit = settings.session_timeout_ms
     last = timeline.end if end is None else end
+    without = _without(timeline, settings.member, start + limit / 1000)
     if limit and 1000 * (last - start) > limit:
-        text += f", longer than session_timeout_ms={limit}"
-        text += _without(timeline, settings.member, start + limit / 1000)
+        text += f", longer than session_timeout_ms={limit}{without}"
+    elif _by_broker(settings) and without:
+        text += f", longer than {_OF_BROKER}{without}"
     elif end is not None:
         text += f" for {end - start:.1f} s"
     return Cause(start, last, settings.member, text)
@@ -176,23 +181,38 @@ def _gone(timeline: "TimelineFacts", settings: Configured) -> Iterator[Cause]:
     member = settings.member
     limit = settings.session_timeout_ms
     ends = timeline.of(Crashed, Exited, member=member)
-    if not ends or not limit or timeline.of(Closed, member=member):
+    if not ends or not (limit or _by_broker(settings)) or timeline.of(Closed, member=member):
         return
     ended = min(event.time for event in ends)
     text = (
         f"ended at {_at(timeline, ended)} without leaving the group, which keeps its partitions for"
-        f" session_timeout_ms={limit}"
+        f" {f'session_timeout_ms={limit}' if limit else _OF_BROKER}"
     )
-    yield Cause(ended, ended + limit / 1000, member, text + _without(timeline, member, ended))
+    # How long a broker's timeout is nobody reports: it was over when a generation was there without it.
+    missed = _generation_without(timeline, member, ended)
+    over = ended + limit / 1000 if limit else timeline.end if missed is None else missed.end
+    yield Cause(ended, over, member, text + _without(timeline, member, ended))
+
+
+def _by_broker(settings: Configured) -> bool:
+    """Whether the broker's session timeout counts, as for members of KIP-848; not if nothing was reported."""
+    return not settings.session_timeout_ms and settings.max_poll_interval_ms > 0
 
 
 def _without(timeline: "TimelineFacts", member: str, since: float) -> str:
     """From when on there was a generation without a member, if anybody saw one."""
+    one = _generation_without(timeline, member, since)
+    if one is None:
+        return ""
+    return f"; generation {one.generation}, without it, was there at {_at(timeline, one.end)}"
+
+
+def _generation_without(timeline: "TimelineFacts", member: str, since: float) -> Rebalance | None:
     identity = timeline.identity[member]
     for one in timeline.rebalances:
         if one.end >= since and identity not in {timeline.identity[other] for other in one.assignments}:
-            return f"; generation {one.generation}, without it, was there at {_at(timeline, one.end)}"
-    return ""
+            return one
+    return None
 
 
 def _spans(

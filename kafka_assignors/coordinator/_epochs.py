@@ -74,8 +74,8 @@ def read_epoch_group(admin: Admin, group_id: str, *, observe: float = 0.0) -> Li
         )
         if not looks:
             raise OtherProtocolError(
-                f"group {group_id!r} is of no protocol that can be explained: classic groups, KIP-848's"
-                " and share groups can"
+                f"the cluster has no group {group_id!r} of a protocol that can be explained: of the classic"
+                " one, KIP-848's, or share groups'"
             )
         committed = (
             committed_offsets(admin, [group_id])[group_id] if looks[-1].group.kind == "consumer" else {}

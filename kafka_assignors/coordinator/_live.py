@@ -242,9 +242,9 @@ def read_group(
         NoSuchGroupError: There is no such group; `OtherProtocolError` if it is not of the classic protocol.
         ClusterError: The group's records cannot be read: the client may not read `__consumer_offsets`, say.
     """
-    coordinator = find_coordinator(admin, group_id)
     try:
-        looks = _look(admin, group_id, observe)
+        looks = _look(admin, group_id, observe)  # has the groups' topic made where there is none yet
+        coordinator = find_coordinator(admin, group_id)
         noted = _read_records(admin, group_id, coordinator.partition, records, watch)
         committed = committed_offsets(admin, [group_id])[group_id]
         return LiveGroup(
@@ -275,6 +275,8 @@ def _look(admin: Admin, group_id: str, observe: float) -> tuple[Look, ...]:
                     " KIP-848's (group.protocol=consumer)"
                 )
             raise NoSuchGroupError(f"the cluster has no group {group_id!r}")
+        if group.state == "Dead":  # what brokers before 4.0 say of groups of other protocols, and of none
+            raise OtherProtocolError(f"the cluster has no group {group_id!r} of the classic protocol")
         looks.append(Look(time.time_ns() // 1_000_000, group))
         if group.state not in REBALANCING or deadline.passed:
             return tuple(looks)

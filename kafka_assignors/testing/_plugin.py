@@ -159,19 +159,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # With Python 3.11 and 3.12, importing kafka-python warns 218 times: it reads its schemas in an old way.
-_OF_KAFKA_PYTHON: Final = "(read|open)_text is deprecated"
+_OF_KAFKA_PYTHON: Final = ("read_text is deprecated", "open_text is deprecated")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests() -> None:
-    """Let conftests import kafka-python, whatever filters there are: ini lines are read before this."""
-    warnings.filterwarnings("ignore", _OF_KAFKA_PYTHON, DeprecationWarning)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Let conftests import kafka-python, whatever filters there are: these are read before this."""
+    for message in _OF_KAFKA_PYTHON:
+        warnings.filterwarnings("ignore", message, DeprecationWarning)
+    _leave_out_warnings(early_config)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse options that make no sense before any test runs, and warnings that nobody here can mend."""
     options(config)
-    config.addinivalue_line("filterwarnings", f"ignore:{_OF_KAFKA_PYTHON}:DeprecationWarning")
+    _leave_out_warnings(config)
+    for message in _OF_KAFKA_PYTHON:
+        config.addinivalue_line("filterwarnings", f"ignore:{message}:DeprecationWarning")
+
+
+def _leave_out_warnings(config: pytest.Config) -> None:
+    """Have `-W error` of the command line, which wins over ini lines, leave out what nobody here can mend."""
+    filters: list[str] = config.known_args_namespace.pythonwarnings or []
+    for message in _OF_KAFKA_PYTHON:
+        line = f"ignore:{message}:DeprecationWarning"
+        if filters and line not in filters:
+            filters.append(line)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -159,7 +159,6 @@ def read(config: pytest.Config) -> Options:
             f"kafka_keep={keep:g} keeps the embedded Kafka without security, and {other} asks for another:"
             " leave one of the two out"
         )
-    consumer_settings = _pairs(config, "kafka_consumer_settings", "session_timeout_ms=3000")
     return Options(
         how=cast("How", how) if how else None,
         bootstrap=bootstrap or None,
@@ -170,7 +169,7 @@ def read(config: pytest.Config) -> Options:
         timeout=_seconds(config, "kafka_timeout", _DEFAULT_TIMEOUT),
         client=_client(config),
         place=cast("Place", _option(config, "kafka_place", PLACES) or "process"),
-        consumer_settings={key: _json_or_text(value) for key, value in consumer_settings.items()},
+        consumer_settings=_consumer_settings(config),
         keep=keep,
         timelines=_folder(config, "kafka_timelines"),
     )
@@ -208,6 +207,19 @@ def _pairs(config: pytest.Config, name: str, example: str) -> dict[str, str]:
             raise pytest.UsageError(f"{name}={line}: must be KEY=VALUE, as in {example}")
         found[key.strip()] = value.strip()
     return found
+
+
+def _consumer_settings(config: pytest.Config) -> dict[str, Any]:
+    """The settings of all groups' consumers."""
+    found = _pairs(config, "kafka_consumer_settings", "session_timeout_ms=3000")
+    if {"group_protocol", "group.protocol"} & found.keys():
+        from kafka_assignors.testing._groups.clients import is_by_epochs  # noqa: PLC0415 - as in _client
+
+        try:
+            is_by_epochs(found)
+        except ValueError as error:
+            raise pytest.UsageError(f"kafka_consumer_settings: {error}") from None
+    return {key: _json_or_text(value) for key, value in found.items()}
 
 
 def _json_or_text(value: str) -> Any:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 import pytest
 
@@ -29,3 +32,37 @@ def test_each_server_is_named_with_what_is_wrong() -> None:
 def test_nothing_is_tried_without_a_server() -> None:
     with pytest.raises(ClusterError, match="no broker answers at no address"):
         Admin([])
+
+
+def test_who_does_not_answer_is_given_up_within_five_seconds() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(ClusterError) as caught:
+            Admin([server])
+        seconds = time.monotonic() - began
+    assert str(caught.value) == (
+        f"no broker answers at {server}: it does not answer within 4 s (a wrong port, or a broker that hangs)"
+    )
+    assert seconds < 5
+
+
+class Mail(BaseRequestHandler):
+    """Speaks first, as mail servers do."""
+
+    def handle(self) -> None:
+        self.request.sendall(b"220 mail.example.com ESMTP\r\n")
+        self.request.recv(1000)
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL", "SASL_PLAINTEXT"])
+def test_what_is_no_broker_is_said_to_be_none(protocol: str) -> None:
+    with ThreadingTCPServer(("127.0.0.1", 0), Mail) as mail:
+        threading.Thread(target=mail.serve_forever, daemon=True).start()
+        server = f"127.0.0.1:{mail.server_address[1]}"
+        with pytest.raises(ClusterError) as caught:
+            Admin([server], {"security_protocol": protocol})
+        mail.shutdown()
+    assert str(caught.value) == (
+        f"no broker answers at {server}: what answers there is no Kafka broker (a wrong port)"
+    )

@@ -178,6 +178,10 @@ def test_servers_in_the_environment_are_the_last_choice(
         ("--kafka-timeout=inf", "kafka_timeout=inf: must be a number of seconds above 0"),
         ("--kafka-broker-settings=a.b", "kafka_broker_settings=a.b: must be KEY=VALUE, as in"),
         ("--kafka-consumer-settings==1", "kafka_consumer_settings==1: must be KEY=VALUE, as in"),
+        (
+            "--kafka-consumer-settings=group_protocol=share",
+            "group_protocol=share: share groups (KIP-932) are",
+        ),
         ("--kafka-timelines=conftest.py", "conftest.py: this is a file; name a folder"),
     ],
 )
@@ -929,15 +933,25 @@ def test_clients_are_parameters(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=2)
 
 
+@pytest.mark.parametrize("place", ["ini", "command line"])
 @pytest.mark.parametrize("warnings", ["default", "error"])
 def test_what_kafka_python_warns_of_when_it_is_imported_is_not_shown(
-    warnings: str, pytester: pytest.Pytester
+    warnings: str, place: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest("import kafka")
-    pytester.makeini(f"[pytest]\nfilterwarnings = {warnings}\n")
     pytester.makepyfile("import kafka\n\ndef test(): pass")
-    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED)
+    if place == "ini":
+        pytester.makeini(f"[pytest]\nfilterwarnings = {warnings}\n")
+    chosen = ("-W", warnings) if place == "command line" else ()
+    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED, *chosen)
     result.assert_outcomes(passed=1, warnings=0)
+
+
+def test_other_warnings_of_kafka_python_s_kind_are_errors_if_so_wished(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import warnings\n\ndef test(): warnings.warn('old', DeprecationWarning)")
+    result = pytester.runpytest_subprocess(*plugin.ALONE, *plugin.LOADED, "-W", "error")
+    result.assert_outcomes(failed=1)
 
 
 # The distribution -------------------------------------------------------------------------------------

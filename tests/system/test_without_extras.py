@@ -71,6 +71,23 @@ except ImportError as error:
     assert "pip install 'kafka-assignors[testing]'" in output.splitlines()[1]
 
 
+def test_without_prometheus_client_only_the_export_says_what_to_install() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['prometheus_client'] = None\n"
+        "from kafka_assignors._cli.main import main\n"
+        "servers = ['--bootstrap-servers', 'no-such-host.invalid:9092']\n"
+        "sys.exit(10 * main(['group', 'list', *servers]) + main(['group', 'export', *servers]))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert told.returncode == 11
+    listed, exported = told.stderr.splitlines()
+    assert listed.startswith("kafka-assignors group list: no broker answers at no-such-host.invalid:9092: ")
+    assert exported == (
+        "kafka-assignors group export needs prometheus_client: pip install 'kafka-assignors[prometheus]'"
+    )
+
+
 def test_without_pyspark_it_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['pyspark'] = None\n"

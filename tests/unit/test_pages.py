@@ -1,7 +1,6 @@
 """What the pages show is what the library does."""
 
 import configparser
-import re
 import shlex
 from pathlib import Path
 from typing import get_args
@@ -82,14 +81,14 @@ def test_the_plan_shown_is_that_of_the_documented_file(line: str) -> None:
 
 
 def shown_commands() -> list[tuple[str, str]]:
-    """(page, command line) of each use of the command that a page shows."""
+    """(page, command line) of each use of the command that a page shows: of scripts and sessions."""
     found = []
     for page in pages():
-        for code in [*listings(page, "console"), *listings(page, "sh"), *listings(page, "bash")]:
-            lines = code.replace("\\\n", " ").splitlines()
-            found += [
-                (page, line.removeprefix("$ ")) for line in lines if re.match(r"(\$ )?kafka-assignors ", line)
-            ]
+        scripts = [*listings(page, "sh"), *listings(page, "bash")]
+        sessions = listings(page, "console")
+        for begin, codes in (("kafka-assignors ", scripts), ("$ kafka-assignors ", sessions)):
+            lines = [line for code in codes for line in code.replace("\\\n", " ").splitlines()]
+            found += [(page, line.removeprefix("$ ")) for line in lines if line.startswith(begin)]
     return found
 
 

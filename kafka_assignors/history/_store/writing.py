@@ -176,8 +176,16 @@ class TaskFiles:
             if self._where.local is not None:
                 (self._where.local / folder).mkdir(parents=True, exist_ok=True)
             sink = self._files.open_output_stream(path)
-        metadata: list[Any] = []
-        writer = pq.ParquetWriter(
+            metadata: list[Any] = []
+            try:
+                writer = self._writer(sink, schema, metadata)  # writes the file's first bytes
+            except BaseException:
+                self._where.remove([path])
+                raise
+        return _Open(path, sink, writer, metadata)
+
+    def _writer(self, sink: Any, schema: Any, metadata: list[Any]) -> Any:
+        return pq.ParquetWriter(
             sink,
             schema,
             compression=self._compression,
@@ -188,7 +196,6 @@ class TaskFiles:
             store_schema=False,
             metadata_collector=metadata,
         )
-        return _Open(path, sink, writer, metadata)
 
 
 def _text_columns(field: Any) -> list[str]:

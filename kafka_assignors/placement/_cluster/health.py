@@ -31,6 +31,7 @@ class Health:
     Attributes:
         brokers: The state of each broker, by id.
         silent: Why those that do not answer do not.
+        untold: Why those that do not say what their logs hold do not.
         offline: Partitions without a leader.
         under_replicated: Those with a replica that is not in sync, which no reassignment is adding.
         under_min_isr: Those with fewer in-sync replicas than the topic's `min.insync.replicas`: nothing can
@@ -41,6 +42,7 @@ class Health:
 
     brokers: dict[int, BrokerState]
     silent: dict[int, str]
+    untold: dict[int, str]
     offline: TopicPartitions
     under_replicated: TopicPartitions
     under_min_isr: TopicPartitions
@@ -70,6 +72,7 @@ class Health:
             "healthy": self.healthy,
             "brokers": self.brokers,
             "silent": self.silent,
+            "untold": self.untold,
             "counts": {name: len(found) for name, found in self.partitions.items()},
             **self.partitions,
         }
@@ -79,7 +82,7 @@ def judge(
     topics: Mapping[str, Mapping[int, PartitionState]],
     brokers: Brokers,
     *,
-    silent: Mapping[int, str],
+    logs: Logs,
     min_in_sync: Mapping[str, int],
     adding: Mapping[TopicPartition, Collection[int]],
 ) -> Health:
@@ -88,7 +91,7 @@ def judge(
     Args:
         topics: The states of partitions, by topic.
         brokers: The cluster's brokers.
-        silent: Those that do not answer, and why.
+        logs: What they say of their logs.
         min_in_sync: Each topic's `min.insync.replicas`.
         adding: Of partitions that are being reassigned, the brokers that get a replica.
     """
@@ -111,13 +114,14 @@ def judge(
                 if wrong[name]:
                     one.append((topic, partition))
     states_of: dict[int, BrokerState] = {
-        broker: "no answer" if broker in silent else "up" if broker in brokers.up else "fenced"
+        broker: "no answer" if broker in logs.silent else "up" if broker in brokers.up else "fenced"
         for broker in {*brokers.up, *brokers.down}
     }
     states_of |= dict.fromkeys(holders - states_of.keys(), "gone")
     return Health(
         brokers=dict(sorted(states_of.items())),
-        silent=dict(silent),
+        silent=logs.silent,
+        untold=logs.untold,
         **{name: tuple(partitions) for name, partitions in found.items()},
     )
 
@@ -130,7 +134,7 @@ def read_health(
     return judge(
         topics,
         brokers,
-        silent=logs.silent,
+        logs=logs,
         min_in_sync=_read_min_in_sync(admin, topics),
         adding={tp: state["adding_replicas"] for tp, state in moving.items()},
     )

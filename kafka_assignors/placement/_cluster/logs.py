@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.errors import KafkaError, for_code
 
 from kafka_assignors._cluster.admin import ClusterError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kafka_assignors._cluster.admin import Admin
 
@@ -21,11 +21,18 @@ class Logs(NamedTuple):
 
     Attributes:
         sizes: (topic, partition, broker) -> bytes of that replica.
-        silent: The brokers that do not say it, and why.
+        silent: The brokers that do not answer, and why.
+        untold: Those that answer, but do not say all of it, and why: a disk failed, a permission is missing.
     """
 
     sizes: dict[tuple[str, int, int], int]
     silent: dict[int, str]
+    untold: dict[int, str]
+
+    @property
+    def known(self) -> set[tuple[str, int]]:
+        """The partitions of which a broker says how large they are."""
+        return {(topic, partition) for topic, partition, _ in self.sizes}
 
     def largest(self, topics: Mapping[str, Iterable[int]]) -> dict[tuple[str, int], int]:
         """Bytes of the log of each of these partitions: what its largest known replica has."""
@@ -44,28 +51,40 @@ def read_logs(admin: Admin, topics: Mapping[str, Iterable[int]], brokers: Collec
         topics: The partitions of interest.
         brokers: Whom to ask: those that are not fenced.
     """
-    found = Logs({}, {})
+    found = Logs({}, {}, {})
     wanted = {topic: sorted(partitions) for topic, partitions in topics.items()}
     for broker in sorted(brokers):
         try:
-            found.sizes.update(_read(admin, wanted, broker))
+            folders = _ask(admin, wanted, broker)
         except (ClusterError, KafkaError) as error:
             found.silent[broker] = str(error)
+            continue
+        sizes, why = sizes_in(folders)
+        found.sizes.update({(*partition, broker): size for partition, size in sizes.items()})
+        if why:
+            found.untold[broker] = why
     return found
 
 
-def _read(admin: Admin, wanted: Mapping[str, list[int]], broker: int) -> dict[tuple[str, int, int], int]:
+def _ask(admin: Admin, wanted: Mapping[str, list[int]], broker: int) -> Sequence[Mapping[str, Any]]:
     (answer,) = admin.ask(
         lambda client: client.describe_log_dirs(wanted, brokers=[broker]), patience=_PATIENCE_SECONDS
     )
-    sizes: dict[tuple[str, int, int], int] = {}
-    for folder in answer["log_dirs"]:
+    folders: Sequence[Mapping[str, Any]] = answer["log_dirs"]
+    return folders
+
+
+def sizes_in(folders: Sequence[Mapping[str, Any]]) -> tuple[dict[tuple[str, int], int], str]:
+    """Bytes of each replica in a broker's answer, and why there may be more that it does not say."""
+    sizes: dict[tuple[str, int], int] = {}
+    # A broker names its folders, whatever is in them, unless it refuses to.
+    wrong = [] if folders else ["it names none; the permission to describe the cluster may be missing"]
+    for folder in folders:
         if folder["error_code"]:
-            why = for_code(folder["error_code"]).__name__
-            raise ClusterError(f"it does not say what {folder['log_dir'] or 'its logs'} hold: {why}")
+            wrong.append(f"{folder['log_dir'] or 'a folder'}: {for_code(folder['error_code']).__name__}")
+            continue
         for topic in folder["topics"]:
             for partition in topic["partitions"]:
                 if not partition["is_future_key"]:
-                    key = topic["name"], partition["partition_index"], broker
-                    sizes[key] = partition["partition_size"]
-    return sizes
+                    sizes[topic["name"], partition["partition_index"]] = partition["partition_size"]
+    return sizes, "; ".join(wrong)

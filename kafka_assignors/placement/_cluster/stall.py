@@ -130,9 +130,7 @@ def _copied(
     """What there is to say of replicas that one broker copies at one rate."""
     missing = sum(one or 0 for _, one in found)
     limit = "" if rate is None else f", throttled to {size(rate)}/s"
-    why = (
-        f"broker {broker} is not in sync in {_names([tp for tp, _ in found])}: {size(missing)} behind{limit}"
-    )
+    why = f"broker {broker} is {size(missing)} behind in {_names([tp for tp, _ in found])}{limit}"
     if rate is not None:
         remedy = "the throttle is too low: begin again with a higher --throttle"
     else:

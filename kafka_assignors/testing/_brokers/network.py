@@ -17,6 +17,7 @@ import asyncio
 import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import WeakValueDictionary
 
 from kafka_assignors.testing._brokers.access import OPEN, Access, Security
 from kafka_assignors.testing._brokers.proxy import Direction, Proxy, Rule, Traffic
@@ -29,6 +30,14 @@ __tracebackhide__ = True
 T = TypeVar("T")
 
 __all__ = ["Direction", "Fault", "Network", "Traffic"]
+
+
+_networks: WeakValueDictionary[tuple[str, ...], Network] = WeakValueDictionary()
+
+
+def network_of(access: Access) -> Network | None:
+    """The network that clients with such an access go through, if it is one of this process."""
+    return _networks.get(access.servers)
 
 
 class Fault:
@@ -81,6 +90,8 @@ class Network:
         self._thread.start()
         self._loop, self._closing, self._proxy, addresses = self._started.result()
         self.access = Access(tuple(addresses), security)
+        self._watchers: list[Callable[[], None]] = []
+        _networks[self.access.servers] = self
 
     def __enter__(self) -> Self:
         return self
@@ -153,6 +164,7 @@ class Network:
     def heal(self) -> None:
         """End all faults."""
         self._do(self._proxy.remove_all)
+        self._tell()
 
     def faults(self) -> tuple[Rule, ...]:
         """What is wrong now."""
@@ -161,6 +173,30 @@ class Network:
     def end(self, rule: Rule) -> None:
         """End one fault; see `Fault.heal`."""
         self._do(lambda: self._proxy.remove(rule))
+        self._tell()
+
+    def cuts(self, client: str) -> bool:
+        """Whether a client reaches no broker now, or hears of none."""
+        return any(
+            rule.kind in {"drop", "half_open"}
+            and rule.client in {None, client}
+            and (rule.broker is None or len(self._nodes) == 1)
+            for rule in self.faults()
+        )
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Have a function called after each fault's begin and end, in the thread that made or healed it."""
+        if watcher not in self._watchers:
+            self._watchers.append(watcher)
+
+    def unwatch(self, watcher: Callable[[], None]) -> None:
+        """Call it no more."""
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
+
+    def _tell(self) -> None:
+        for watcher in [*self._watchers]:
+            watcher()
 
     def connections(self, *, client: str | None = None, broker: int | None = None) -> int:
         """How many connections are open, of a client, to a broker, or in all."""
@@ -179,6 +215,7 @@ class Network:
                 "cluster without TLS"
             )
         self._do(lambda: self._proxy.add(rule))
+        self._tell()
         return Fault(self, rule)
 
     def _do(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -25,11 +25,21 @@ import confluent_kafka.admin
 from confluent_kafka import KafkaException
 
 from kafka_assignors._common.waiting import Deadline
-from kafka_assignors._timelines.events import NO_GENERATION, Event, Processed, Started, StateReported, name_of
-from kafka_assignors._timelines.losses import may_end_others
+from kafka_assignors._timelines.events import (
+    NO_GENERATION,
+    CutOff,
+    Event,
+    Processed,
+    Reconnected,
+    Started,
+    StateReported,
+    name_of,
+)
+from kafka_assignors._timelines.losses import may_end_others, what_counts
 from kafka_assignors._timelines.records import handled_by
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._brokers.network import network_of
 from kafka_assignors.testing._groups import stability
 from kafka_assignors.testing._groups.config import POLL_MS, CommitMode
 from kafka_assignors.testing._groups.member import Member
@@ -51,6 +61,7 @@ if TYPE_CHECKING:
     from kafka import TopicPartition
 
     from kafka_assignors.testing._brokers.access import Kafka
+    from kafka_assignors.testing._brokers.network import Network
     from kafka_assignors.testing._groups.runners import Place
     from kafka_assignors.testing._groups.stability import BrokersView
     from kafka_assignors.testing._load import Load
@@ -142,6 +153,8 @@ class ConsumerGroup:
         self._timeline = Timeline(())
         self._changed = threading.Condition(threading.RLock())
         self._admin: AdminClient | None = admin_client(self.access)
+        self._networks: dict[str, Network] = {}  # member -> what it goes through
+        self._cut_off: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -155,6 +168,8 @@ class ConsumerGroup:
             member.kill()
         for member in self.members.values():
             member.close()
+        for network in self._networks.values():
+            network.unwatch(self._follow_networks)
         # Its threads would go on looking for brokers that are about to stop.
         self._admin = None
 
@@ -229,6 +244,10 @@ class ConsumerGroup:
                 config, spec.topics, spec.place, record=self.record, wait_for=self.wait_for, rejoin=rejoin
             )
         member.start()
+        if (network := network_of(spec.access)) is not None:
+            self._networks[name] = network
+            network.watch(self._follow_networks)
+            self._follow_networks()
         return member
 
     def present(self) -> list[Member]:
@@ -240,6 +259,15 @@ class ConsumerGroup:
         ]
 
     # Events
+
+    def _follow_networks(self) -> None:
+        """Record which members reach no broker any more, and which do again."""
+        with self._changed:
+            for name, network in self._networks.items():
+                cut = network.cuts(name)
+                if cut != (name in self._cut_off) and self.members[name].running:
+                    self._cut_off ^= {name}
+                    self.record((CutOff if cut else Reconnected)(time.monotonic(), name))
 
     def record(self, event: Event) -> None:
         """Add an event; members' readers call it."""
@@ -373,6 +401,7 @@ class ConsumerGroup:
             seen += len(events)
             if timeline is not None:
                 processing = timeline.processing
+                word, counts = what_counts(timeline)
                 missing = {one: {*offsets} for one, offsets in timeline.missing(produced).items()}
             else:
                 for event in handled_by(events, processing):
@@ -382,7 +411,6 @@ class ConsumerGroup:
             missing = {partition: offsets for partition, offsets in missing.items() if offsets}
             if not missing and not doomed:
                 return
-            word = "processed" if processing else "consumed"
             wrong = [
                 f"{name_of(partition)}: {len(offsets)} of {produced[partition]} missing,"
                 f" the first is {min(offsets)}"
@@ -390,7 +418,7 @@ class ConsumerGroup:
             ]
             if deadline.passed:
                 wrong += self._log_ends(missing)
-            doomed = self._give_up_if(f"all records to be {word}", wrong, deadline)
+            doomed = self._give_up_if(f"all records to be {word} ({counts})", wrong, deadline)
             with self._changed:
                 self._changed.wait(_LOOK_SECONDS)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kafka import TopicPartition
 
 from kafka_assignors.placement._cluster.health import Health, judge
+from kafka_assignors.placement._cluster.logs import Logs, sizes_in
 from kafka_assignors.placement._cluster.topics import Brokers, PartitionState
 
 UP = Brokers({1: "a", 2: "b", 3: "c"}, {})
@@ -25,7 +28,7 @@ def judged(
     return judge(
         {"orders": states},
         brokers,
-        silent=silent or {},
+        logs=Logs({}, silent or {}, {}),
         min_in_sync={"orders": min_in_sync},
         adding={TopicPartition("orders", partition): to for partition, to in (adding or {}).items()},
     )
@@ -85,3 +88,34 @@ def test_numbers_are_beside_the_names_in_json() -> None:
         "reassigned": 0,
     }
     assert found["under_replicated"] == (("orders", 0),)
+
+
+def folder(name: str, error: int, *sizes: int) -> dict[str, Any]:
+    partitions = [
+        {"partition_index": number, "partition_size": size, "is_future_key": False}
+        for number, size in enumerate(sizes)
+    ]
+    return {"log_dir": name, "error_code": error, "topics": [{"name": "orders", "partitions": partitions}]}
+
+
+def test_a_failed_disk_hides_no_other() -> None:
+    found = sizes_in([folder("/a", 56), folder("/b", 0, 10, 20)])
+    assert found == ({("orders", 0): 10, ("orders", 1): 20}, "/a: KafkaStorageError")
+
+
+def test_a_copy_between_disks_is_no_replica() -> None:
+    moved = folder("/a", 0, 10)
+    moved["topics"][0]["partitions"][0]["is_future_key"] = True
+    assert sizes_in([moved]) == ({}, "")
+
+
+def test_a_broker_that_names_no_folder_refuses_to() -> None:
+    sizes, why = sizes_in([])
+    assert sizes == {}
+    assert "the permission to describe the cluster may be missing" in why
+
+
+def test_the_largest_replica_says_how_large_a_partition_is() -> None:
+    logs = Logs({("orders", 0, 1): 5, ("orders", 0, 2): 7, ("other", 0, 1): 9}, {}, {})
+    assert logs.largest({"orders": [0, 1]}) == {("orders", 0): 7, ("orders", 1): 0}
+    assert logs.known == {("orders", 0), ("other", 0)}

@@ -38,7 +38,7 @@ def situation(
         states={TP: PartitionState(replicas=(1, 3, 2), in_sync=frozenset(in_sync), leader=leader)},
         brokers=Brokers(dict.fromkeys(up), dict.fromkeys(down)),
         logs=Logs(
-            {key: size for key, size in sizes.items() if key[2] not in silent}, dict.fromkeys(silent, "")
+            {key: size for key, size in sizes.items() if key[2] not in silent}, dict.fromkeys(silent, ""), {}
         ),
         throttles=throttles,
     )
@@ -85,14 +85,14 @@ def throttles(**rates: int) -> Throttles:
         (
             situation(),
             Reason(
-                "broker 3 is not in sync in orders-0: 3.0 KiB behind",
+                "broker 3 is 3.0 KiB behind in orders-0",
                 "see the logs of broker 3 and of the leaders, or break off with --cancel",
             ),
         ),
         (
             situation(throttles=throttles(leader=2048, follower=1024)),
             Reason(
-                "broker 3 is not in sync in orders-0: 3.0 KiB behind, throttled to 1.0 KiB/s",
+                "broker 3 is 3.0 KiB behind in orders-0, throttled to 1.0 KiB/s",
                 "the throttle is too low: begin again with a higher --throttle",
             ),
         ),

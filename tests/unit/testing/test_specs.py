@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._groups.specs import SETTINGS, MemberSpec
 
 BY_EPOCHS = {"group_protocol": "consumer"}
@@ -65,6 +66,18 @@ def test_the_protocol_is_known_in_each_spelling(settings: dict[str, str]) -> Non
 def test_a_classic_group_is_not_by_epochs() -> None:
     assert not config(spec(settings={"group_protocol": "classic"})).task().by_epochs
     assert not config(spec()).task().by_epochs
+
+
+@pytest.mark.parametrize(
+    ("chosen", "why"),
+    [("share", r"share groups \(KIP-932\) are not supported"), ("streams", "there is no such protocol")],
+)
+def test_a_group_of_another_protocol_is_refused_before_a_member_joins(chosen: str, why: str) -> None:
+    said = f"^group_protocol={chosen}: {why}; use classic, which is the default, or consumer \\(KIP-848\\)$"
+    with pytest.raises(ValueError, match=said):
+        ConsumerGroup(["localhost:9092"], "orders", settings={"group_protocol": chosen})
+    with ConsumerGroup(["localhost:9092"], "orders") as group, pytest.raises(ValueError, match=said):
+        group.join(client="confluent-kafka", settings={"group.protocol": chosen})
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])

@@ -169,3 +169,39 @@ def test_two_members_at_once_of_one_instance_id_are_named(first_ends: float | No
 
 def test_a_static_member_after_the_other_is_not_named() -> None:
     assert why_paused(of_one_id(4), 5, 15) == []
+
+
+# By KIP-848 the session timeout is the broker's, and no client says how long it is.
+
+
+def of_the_broker(*events: Event | Iterable[Event]) -> Timeline:
+    """As `group`, but the session timeout is the broker's."""
+    own = [event(0.5, name, "configured", session_timeout_ms=0, max_poll_interval_ms=5000) for name in "ab"]
+    return group(own, *events)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "how"), [("frozen", "thawed", "was frozen"), ("cut off", "reconnected", "was cut off")]
+)
+def test_a_member_unheard_of_for_longer_than_the_broker_waits_is_named(
+    begins: str, ends: str, how: str
+) -> None:
+    timeline = of_the_broker(event(2, "a", begins), told(8.5, 2, {"b": "01"}), event(12, "a", ends))
+    assert cause(timeline, 2, 8.5) == (
+        f"a {how} at 2.000 s, longer than the broker's group.consumer.session.timeout.ms;"
+        " generation 2, without it, was there at 8.500 s"
+    )
+    assert (
+        cause(of_the_broker(event(2, "a", begins), event(4, "a", ends)), 2, 5)
+        == f"a {how} at 2.000 s for 2.0 s"
+    )
+
+
+def test_a_member_that_ended_keeps_its_partitions_until_the_broker_misses_it() -> None:
+    timeline = of_the_broker(event(2, "a", "crashed"), told(8.5, 2, {"b": "01"}))
+    said = (
+        "a ended at 2.000 s without leaving the group, which keeps its partitions for the broker's"
+        " group.consumer.session.timeout.ms; generation 2, without it, was there at 8.500 s"
+    )
+    assert cause(timeline, 2, 8.5) == said
+    assert why_paused(timeline, 9, 12) == []

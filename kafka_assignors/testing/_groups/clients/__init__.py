@@ -85,9 +85,20 @@ class Task:
 
 
 def is_by_epochs(settings: Mapping[str, Any]) -> bool:
-    """Whether a consumer of these settings joins by KIP-848: members have epochs, and the broker assigns."""
-    chosen = settings.get("group_protocol", settings.get("group.protocol", ""))
-    return str(chosen).lower() == "consumer"
+    """Whether a consumer of these settings joins by KIP-848: members have epochs, and the broker assigns.
+
+    Raises:
+        ValueError: It would join by another protocol than that and the classic one.
+    """
+    chosen = str(settings.get("group_protocol", settings.get("group.protocol", "classic"))).lower()
+    if chosen not in {"classic", "consumer"}:
+        share = (
+            "share groups (KIP-932) are not supported" if chosen == "share" else "there is no such protocol"
+        )
+        raise ValueError(
+            f"group_protocol={chosen}: {share}; use classic, which is the default, or consumer (KIP-848)"
+        )
+    return chosen == "consumer"
 
 
 def no_gate() -> None:

@@ -1,0 +1,85 @@
+"""pytest-asyncio and pytest-xdist beside the plug-in, with real brokers, in a pytest of their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors.testing._brokers import jars
+from tests.support import plugin
+
+pytest_plugins = ["pytester"]
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+
+OF_COROUTINES = """
+import asyncio
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+
+@pytest.mark.asyncio
+async def test(kafka_cluster, topic_factory, consumer_group):
+    topic = topic_factory(2)
+    group = consumer_group(topic, members=1)
+    producer = AIOKafkaProducer(**kafka_cluster.access.aiokafka())
+    consumer = AIOKafkaConsumer(topic, auto_offset_reset="earliest", **kafka_cluster.access.aiokafka())
+    async with producer, consumer:
+        await producer.send_and_wait(topic, b"one", partition=1)
+        assert (await consumer.getone()).value == b"one"
+        await asyncio.to_thread(group.wait_for, lambda: group.timeline.consumed())
+    group.timeline.assert_no_errors()
+"""
+
+OF_WORKERS = """
+import json
+import pathlib
+import pytest
+
+
+@pytest.mark.parametrize("number", range(4))
+def test(number, worker_id, kafka_cluster, consumer_group):
+    group = consumer_group(partitions=2, members=1)
+    group.wait_stable(expect={"m1": 2})
+    seen = [worker_id, *kafka_cluster.bootstrap_servers]
+    pathlib.Path(f"{number}.json").write_text(json.dumps(seen))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Jars that are there already, and kept clusters that are nobody else's."""
+    whole = jars.cache_folder()
+    own = tmp_path / "cache"
+    own.mkdir()
+    for one in whole.iterdir() if whole.exists() else ():
+        if one.name != "kept":
+            (own / one.name).symlink_to(one)
+    monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", str(own))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("KAFKA_BOOTSTRAP", raising=False)
+
+
+def test_coroutines_have_clusters_topics_and_groups(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
+    pytester.makepyfile(OF_COROUTINES)
+    pytester.runpytest_subprocess("--kafka=embedded", *plugin.LOADED).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("keep", "clusters"), [("0", 2), ("2", 1)])
+def test_workers_have_a_cluster_each_and_share_one_that_is_kept(
+    keep: str, clusters: int, pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(OF_WORKERS)
+    result = pytester.runpytest_subprocess(
+        *("-n2", "--dist=load", "--kafka=embedded", f"--kafka-keep={keep}"),
+        *(*plugin.ALONE, *plugin.LOADED),
+    )
+    result.assert_outcomes(passed=4)
+    seen = [json.loads((pytester.path / f"{number}.json").read_text(encoding="utf-8")) for number in range(4)]
+    assert len({worker for worker, *_ in seen}) == 2
+    assert len({server for _, server in seen}) == clusters

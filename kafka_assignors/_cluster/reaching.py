@@ -1,0 +1,245 @@
+"""Why a cluster cannot be reached, found out within seconds.
+
+kafka-python tries to connect for 30 s, and does not say why in vain. So before it does, each server is asked
+what brokers answer whoever asks: which requests they know (ApiVersions), and whether they want a user
+(SaslHandshake). If they want one with a password, these are sent, as kafka-python sends them.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.net.sasl import get_sasl_mechanism
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+REACHED_SECONDS: Final = 4.0
+"""What all of it may take, of which who waits for an answer should hear within five."""
+
+_METADATA: Final = 3  # the request that brokers answer, and controllers do not
+_ILLEGAL_SASL_STATE: Final = 34
+_UNSUPPORTED_MECHANISM: Final = 33
+_WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+_LONGEST: Final = 1_000_000  # bytes of an answer; more are none of Kafka's
+_NO_BROKER: Final = "what answers there is no Kafka broker (a wrong port)"
+_PLAIN_HINT: Final = "use security.protocol=PLAINTEXT or SASL_PLAINTEXT, or the port that speaks TLS"
+_TLS_HINT: Final = "use security.protocol=SSL or SASL_SSL (--command-config), or the port of plain text"
+
+
+class _Wrong(Exception):  # noqa: N818 - caught here
+    """What is wrong with a server."""
+
+
+def whats_wrong(addresses: Sequence[tuple[str, int]], settings: Mapping[str, Any]) -> list[str]:
+    """Why each address cannot be used, for people; empty if it can.
+
+    Args:
+        addresses: Host and port of each.
+        settings: Of kafka-python's clients.
+    """
+    end = time.monotonic() + REACHED_SECONDS
+    with ThreadPoolExecutor(max_workers=len(addresses) or 1) as pool:
+        return [*pool.map(lambda address: _what_is_wrong(address, settings, end), addresses)]
+
+
+def _what_is_wrong(address: tuple[str, int], settings: Mapping[str, Any], end: float) -> str:
+    protocol = str(settings.get("security_protocol", "PLAINTEXT")).upper()
+    try:
+        with _connect(address, end) as plain:
+            if not protocol.endswith("SSL"):
+                return _ask(plain, protocol, settings, address, end)
+            with _encrypt(plain, address, settings, end) as encrypted:
+                return _ask(encrypted, protocol, settings, address, end)
+    except _Wrong as error:
+        return str(error)
+
+
+def _connect(address: tuple[str, int], end: float) -> socket.socket:
+    try:
+        return socket.create_connection(address, _left(end))
+    except socket.gaierror:
+        raise _Wrong(f"no host has the name {address[0]}") from None
+    except ConnectionRefusedError:
+        raise _Wrong("nothing listens there (a wrong port, or no broker is up)") from None
+    except TimeoutError:
+        raise _Wrong(f"no answer within {REACHED_SECONDS:.0f} s (a wrong address, or a firewall)") from None
+    except OSError as error:
+        raise _Wrong(error.strerror or str(error)) from error
+
+
+def _encrypt(
+    plain: socket.socket, address: tuple[str, int], settings: Mapping[str, Any], end: float
+) -> ssl.SSLSocket:
+    try:
+        context = _context(settings)
+    except (OSError, ssl.SSLError) as error:
+        raise _Wrong(f"the certificates to connect with cannot be used: {error}") from error
+    plain.settimeout(_left(end))
+    try:
+        return context.wrap_socket(plain, server_hostname=address[0].rstrip("."))
+    except ssl.SSLCertVerificationError as error:
+        raise _Wrong(
+            f"its certificate is not trusted: {error.verify_message}; name the authority that signed it"
+            " (ssl.truststore.location, or ssl.ca.location), or the host that the certificate is for"
+        ) from error
+    except TimeoutError:
+        raise _Wrong(f"no answer to TLS within {REACHED_SECONDS:.0f} s: {_PLAIN_HINT}") from None
+    except OSError:  # as ssl.SSLError is
+        if _answers_plainly(address, end):
+            raise _Wrong(f"it does not speak TLS: {_PLAIN_HINT}") from None
+        raise _Wrong(_NO_BROKER) from None
+
+
+def _ask(
+    connection: socket.socket,
+    protocol: str,
+    settings: Mapping[str, Any],
+    address: tuple[str, int],
+    end: float,
+) -> str:
+    try:
+        known = _request(connection, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
+        if _METADATA not in {one.api_key for one in known.api_keys}:
+            return "it is a controller's port: name one of a broker"
+        mechanism = settings.get("sasl_mechanism") or "PLAIN"
+        request = SaslHandshakeRequest(mechanism=mechanism)
+        shaken = _request(connection, request, SaslHandshakeResponse, 1, end)
+        wrong = _about_sasl(protocol, str(mechanism), shaken)
+        if wrong or not protocol.startswith("SASL") or mechanism not in _WITH_PASSWORD:
+            return wrong
+        return _authenticate(connection, str(mechanism), settings, end)
+    except (OSError, ValueError, struct.error) as error:
+        return _why_no_answer(error, connection, address, end)
+
+
+def _why_no_answer(error: Exception, connection: socket.socket, address: tuple[str, int], end: float) -> str:
+    if isinstance(error, ssl.SSLError):
+        reason = error.reason or str(error)
+        if "CERTIFICATE_REQUIRED" in reason or "BAD_CERTIFICATE" in reason:
+            return "it wants a certificate of the client: name one (ssl.keystore.location, as PEM)"
+        return f"it closes the connection: {reason}"
+    if not isinstance(connection, ssl.SSLSocket) and _speaks_tls(address, end):
+        return f"it speaks TLS, and was spoken to in plain text: {_TLS_HINT}"
+    if isinstance(error, TimeoutError):
+        return f"it does not answer within {REACHED_SECONDS:.0f} s (a wrong port, or a broker that hangs)"
+    return _NO_BROKER
+
+
+def _authenticate(connection: socket.socket, mechanism: str, settings: Mapping[str, Any], end: float) -> str:
+    user, password = settings.get("sasl_plain_username"), settings.get("sasl_plain_password")
+    if not user or password is None:
+        return "it wants a user and a password: name them (sasl.username and sasl.password)"
+    dialogue = get_sasl_mechanism(mechanism)(
+        sasl_mechanism=mechanism, sasl_plain_username=user, sasl_plain_password=password
+    )
+    while not dialogue.is_done():
+        request = SaslAuthenticateRequest(dialogue.auth_bytes())
+        answer = _request(connection, request, SaslAuthenticateResponse, 0, end)
+        if answer.error_code:
+            return (
+                f"it refuses the user {user!r} or the password: {answer.error_message} (sasl.username and"
+                " sasl.password, or sasl.jaas.config)"
+            )
+        dialogue.receive(answer.auth_bytes)
+    return ""
+
+
+def _about_sasl(protocol: str, mechanism: str, shaken: Any) -> str:
+    offered = ", ".join(shaken.mechanisms)
+    wanted = shaken.error_code != _ILLEGAL_SASL_STATE
+    tls = "SSL" if protocol.endswith("SSL") else "PLAINTEXT"
+    if wanted and not protocol.startswith("SASL"):
+        return (
+            f"it wants a user and a password: use security.protocol=SASL_{tls} with sasl.mechanism (it takes"
+            f" {offered or mechanism}), sasl.username and sasl.password (--command-config)"
+        )
+    if not wanted and protocol.startswith("SASL"):
+        return f"it wants no user: use security.protocol={tls}, or the port that speaks SASL"
+    if wanted and shaken.error_code == _UNSUPPORTED_MECHANISM:
+        return f"it does not take sasl.mechanism {mechanism}: it takes {offered}"
+    return ""
+
+
+def _request(connection: socket.socket, request: Any, response: Any, version: int, end: float) -> Any:
+    """Send a request and read its response.
+
+    Raises:
+        OSError: No response came.
+        ValueError: What came is none.
+    """
+    request.API_VERSION = version
+    request.with_header(1, "kafka-assignors")
+    connection.settimeout(_left(end))
+    connection.sendall(bytes(request.encode(version=version, header=True, framed=True)))
+    (size,) = struct.unpack(">i", _read(connection, 4, end))
+    if not 0 < size <= _LONGEST:
+        raise ValueError(f"a response of {size} bytes")
+    return response.decode(_read(connection, size, end), version=version, header=True)
+
+
+def _read(connection: socket.socket, size: int, end: float) -> bytes:
+    found = b""
+    while len(found) < size:
+        connection.settimeout(_left(end))
+        part = connection.recv(size - len(found))
+        if not part:
+            raise ConnectionError("the connection was closed")
+        found += part
+    return found
+
+
+def _answers_plainly(address: tuple[str, int], end: float) -> bool:
+    """Whether a broker answers in plain text."""
+    with suppress(OSError, ValueError, struct.error, _Wrong), _connect(address, end) as plain:
+        _request(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
+        return True
+    return False
+
+
+def _speaks_tls(address: tuple[str, int], end: float) -> bool:
+    """Whether TLS is spoken there, whoever's certificate it is; nothing is sent over it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with suppress(OSError, _Wrong), _connect(address, end) as plain:
+        plain.settimeout(_left(end))
+        context.wrap_socket(plain).close()
+        return True
+    return False
+
+
+def _context(settings: Mapping[str, Any]) -> ssl.SSLContext:
+    """As kafka-python makes it."""
+    given = settings.get("ssl_context")
+    if isinstance(given, ssl.SSLContext):
+        return given
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = settings.get("ssl_check_hostname", True)
+    if settings.get("ssl_cafile"):
+        context.load_verify_locations(settings["ssl_cafile"])
+    else:
+        context.load_default_certs()
+    if settings.get("ssl_certfile"):
+        context.load_cert_chain(
+            settings["ssl_certfile"], settings.get("ssl_keyfile"), settings.get("ssl_password")
+        )
+    return context
+
+
+def _left(end: float) -> float:
+    return max(0.1, end - time.monotonic())
