@@ -44,6 +44,12 @@ def types(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation's site, in build/site: a broken link or anchor is an error."""
+    run(session, "mkdocs", "build", *session.posargs)
+
+
+@nox.session
 def unit(session: nox.Session) -> None:
     """No process, socket or Java: under a minute."""
     run(session, "pytest", *SPREAD, "tests/unit", *session.posargs)

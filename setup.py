@@ -1,5 +1,9 @@
-"""The compiled parts. All else stands in pyproject.toml, whose table for such parts is experimental."""
+"""The compiled parts, and the README as registries show it.
 
+All else stands in pyproject.toml, whose table for compiled parts is experimental.
+"""
+
+import re
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -11,7 +15,16 @@ COMPILED = {
     "kafka_assignors.planners._exact._flow": Path("kafka_assignors/planners/_exact"),
 }
 
+
+def standing_alone(readme: str) -> str:
+    """The README without pictures and links of the repository: a registry has only this one file."""
+    without_pictures = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n", "", readme, flags=re.MULTILINE)
+    return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", without_pictures)
+
+
 setup(
+    long_description=standing_alone(Path("README.md").read_text(encoding="utf-8")),
+    long_description_content_type="text/markdown",
     ext_modules=[
         Extension(
             name,

@@ -1,37 +1,27 @@
-"""The README's code does what it says."""
+"""The code of the README and of the how-to guides does what it says."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+from tests.support.pages import HOME, listing, listings
 
-
-def block(containing: str) -> str:
-    """The one block of Python in the README that contains this."""
-    (found,) = (code for code in BLOCKS if containing in code)
-    return str(found)
+CHOOSING = "docs/how-to/which-assignor.md"
+IN_CI = "docs/how-to/test-a-rebalance-in-ci.md"
+MIGRATING = "docs/how-to/migrate-to-cooperative-sticky.md"
+PLANNING = "docs/how-to/plan-without-a-consumer.md"
+WRITING = "docs/how-to/write-an-assignor.md"
 
 
 @pytest.mark.patient
 def test_a_plan_in_code_moves_the_least_and_proves_itself(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
-    exec(block("plan_exact(Group.of("), names)  # noqa: S102 - the README's code is ours
+    exec(listing(PLANNING, "plan_exact(Group.of("), names)  # noqa: S102 - the page's code is ours
     assert names["plan"].assignments() == {"c1": {"orders": [0, 1, 2]}, "c2": {"orders": [3, 4, 5]}}
     assert names["plan"].moves == 1
     assert "optimal: no valid plan does better" in capsys.readouterr().out
-
-
-@pytest.mark.patient
-@pytest.mark.parametrize("line", ["c2           2     5", "6 of 10 owned partitions", "optimal: no valid"])
-def test_the_plan_shown_is_that_of_the_documented_file(line: str) -> None:
-    shown = (README.parent / "docs" / "plan-file.md").read_text(encoding="utf-8")
-    (documented,) = (each for each in shown.splitlines() if each.startswith(line))
-    assert documented in README.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture
@@ -44,7 +34,7 @@ def default_cluster(kafka_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.usefixtures("default_cluster")
 def test_passing_a_class_makes_a_consumer() -> None:
     names: dict[str, Any] = {}
-    exec(block('KafkaConsumer("orders"'), names)  # noqa: S102 - the README's code is ours
+    exec(listing(HOME, 'KafkaConsumer("orders"'), names)  # noqa: S102 - the README's code is ours
     names["consumer"].close()
 
 
@@ -53,7 +43,7 @@ def test_passing_a_class_makes_a_consumer() -> None:
 def test_passing_instances_with_options_makes_a_consumer() -> None:
     names: dict[str, Any] = {}
     exec("from kafka_assignors import RangeAssignor, StickyAssignor", names)  # noqa: S102 - as above
-    exec(block("StickyAssignor(rack="), names)  # noqa: S102 - as above
+    exec(listing(CHOOSING, "StickyAssignor(rack="), names)  # noqa: S102 - as above
     strategies = names["partition_assignment_strategy"]
     KafkaConsumer(group_id="readme", partition_assignment_strategy=strategies).close()
 
@@ -62,7 +52,7 @@ def test_passing_instances_with_options_makes_a_consumer() -> None:
 def test_an_assignor_of_ones_own_assigns(
     consumer_group: Any, topic_factory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "first_come.py").write_text(block("class FirstComeAssignor"), encoding="utf-8")
+    (tmp_path / "first_come.py").write_text(listing(WRITING, "class FirstComeAssignor"), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     topics = [topic_factory(3), topic_factory(2)]
     group = consumer_group(topics, ["first_come:FirstComeAssignor"])
@@ -73,13 +63,33 @@ def test_an_assignor_of_ones_own_assigns(
 
 def test_a_group_under_test(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
-    exec(block("with kafka_cluster() as kafka"), names)  # noqa: S102 - as above
+    exec(listing(IN_CI, "with kafka_cluster() as kafka"), names)  # noqa: S102 - as above
     printed = capsys.readouterr().out
     assert printed.count("TopicPartition") == 6
     assert all(repr(TopicPartition(names["topic"], number)) in printed for number in range(6))
 
 
-def test_a_whole_test(consumer_group: Any) -> None:
+@pytest.mark.parametrize(
+    ("page", "containing"), [(HOME, "consumer_group(members=3)"), (IN_CI, "# test_rebalance.py")]
+)
+def test_a_whole_test(page: str, containing: str, consumer_group: Any) -> None:
     names: dict[str, Any] = {}
-    exec(block("consumer_group(members=3)"), names)  # noqa: S102 - as above
+    exec(listing(page, containing), names)  # noqa: S102 - as above
     names["test_a_crash_leaves_no_partition_without_an_owner"](consumer_group)
+
+
+def test_the_lists_of_the_migration_lead_from_range_to_cooperative_sticky(consumer_group: Any) -> None:
+    lists = []
+    for code in listings(MIGRATING):
+        names: dict[str, Any] = {}
+        exec(code, names)  # noqa: S102 - as above
+        lists.append(names["partition_assignment_strategy"])
+    group = consumer_group(assignors=["range"], members=2)
+    strategies = [group.wait_stable().protocol]
+    members = [*group.members.values()]
+    for assignors in lists:
+        for place, member in enumerate(members):
+            members[place] = member.restart(assignors=assignors)
+            strategies.append(group.wait_stable().protocol)
+    assert strategies == ["range", "range", "cooperative-sticky", "cooperative-sticky", "cooperative-sticky"]
+    group.timeline.assert_never_owned_twice()

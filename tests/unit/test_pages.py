@@ -1,19 +1,58 @@
-"""What the page on the coordinator shows is what the library does."""
+"""What the pages show is what the library does."""
 
-import re
+import configparser
+import shlex
 from pathlib import Path
+from typing import get_args
 
 import pytest
+import yaml
 
-from kafka_assignors._cli.main import main
+from kafka_assignors._cli.main import _parser, main
+from kafka_assignors._groups.reasons import Kind
+from kafka_assignors.testing._plugin_options import _SETTINGS
+from tests.support.pages import ROOT, listing, listings, pages, read
+from website.drawings import FOLDER, pictures
 
-PAGE = (Path(__file__).parents[2] / "docs" / "coordinator.md").read_text(encoding="utf-8")
-LISTINGS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+COORDINATOR = "docs/coordinator.md"
+IN_CI = "docs/how-to/test-a-rebalance-in-ci.md"
+MOVING = "docs/how-to/move-replicas-off-a-broker.md"
+PLANNING = "docs/how-to/plan-without-a-consumer.md"
+REASONS = "docs/how-to/why-did-my-group-rebalance.md"
+
+DRAWN = pictures()
+
+RUN_BY = {
+    "README.md": "integration_tests/test_readme.py",
+    "docs/aiokafka.md": "integration_tests/test_cooperative_aiokafka.py",
+    "docs/bugs.md": "tests/unit/test_bugs_page.py",
+    COORDINATOR: "tests/unit/test_pages.py",
+    "docs/history.md": "integration_tests/test_history_cluster.py",
+    "docs/history_queries.md": "tests/spark/test_history_engines.py",
+    "docs/how-to/migrate-to-cooperative-sticky.md": "integration_tests/test_readme.py",
+    PLANNING: "integration_tests/test_readme.py",
+    IN_CI: "integration_tests/test_readme.py",
+    "docs/how-to/which-assignor.md": "integration_tests/test_readme.py",
+    "docs/how-to/write-an-assignor.md": "integration_tests/test_readme.py",
+    "docs/placement.md": "tests/unit/cli/test_cli_placement.py",
+    "docs/testing.md": "integration_tests/test_docs.py",
+    "docs/tutorials/first-assignor.md": "integration_tests/test_tutorials.py",
+    "docs/tutorials/first-history.md": "integration_tests/test_tutorials.py",
+    "docs/tutorials/first-test.md": "integration_tests/test_tutorials.py",
+}
+"""Which file of tests runs the listings in Python of a page."""
 
 
-@pytest.mark.parametrize("code", LISTINGS)
+def test_every_page_with_code_has_a_test_that_runs_it() -> None:
+    assert {page for page in pages() if listings(page)} == RUN_BY.keys()
+    for page, tests in RUN_BY.items():
+        named = (ROOT / tests).read_text(encoding="utf-8")
+        assert Path(page).name in named or "HOME" in named, page
+
+
+@pytest.mark.parametrize("code", listings(COORDINATOR))
 def test_a_listing_runs(code: str) -> None:
-    exec(compile(code, "docs/coordinator.md", "exec"), {})  # noqa: S102 - the page is ours
+    exec(compile(code, COORDINATOR, "exec"), {})  # noqa: S102 - the page is ours
 
 
 def test_what_if_prints_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,4 +60,84 @@ def test_what_if_prints_what_the_page_shows(capsys: pytest.CaptureFixture[str]) 
     named = [option for name in assignors for option in ("--assignor", name)]
     topics = ["--topic", "orders=30", "--topic", "payments=12"]
     assert main(["group", "what-if", "--members", "6", *topics, *named]) == 0
-    assert capsys.readouterr().out in PAGE
+    assert capsys.readouterr().out in read(COORDINATOR)
+
+
+def test_a_plan_off_a_broker_is_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("orders.json").write_text(listing(MOVING, "orders", "json"), encoding="utf-8")
+    command, printed = listing(MOVING, "reassign", "console").split("\n", 1)
+    assert main(shlex.split(command.removeprefix("$ kafka-assignors "))) == 0
+    assert capsys.readouterr().out == printed
+    assert "in place of 0" in printed
+
+
+@pytest.mark.parametrize("line", ["c2           2     5", "6 of 10 owned partitions", "optimal: no valid"])
+def test_the_plan_shown_is_that_of_the_documented_file(line: str) -> None:
+    (documented,) = (each for each in read("docs/plan-file.md").splitlines() if each.startswith(line))
+    assert documented in read(PLANNING).splitlines()
+
+
+def shown_commands() -> list[tuple[str, str]]:
+    """(page, command line) of each use of the command that a page shows: of scripts and sessions."""
+    found = []
+    for page in pages():
+        scripts = [*listings(page, "sh"), *listings(page, "bash")]
+        sessions = listings(page, "console")
+        for begin, codes in (("kafka-assignors ", scripts), ("$ kafka-assignors ", sessions)):
+            lines = [line for code in codes for line in code.replace("\\\n", " ").splitlines()]
+            found += [(page, line.removeprefix("$ ")) for line in lines if line.startswith(begin)]
+    return found
+
+
+def test_many_pages_show_commands() -> None:
+    assert len({page for page, _ in shown_commands()}) >= 8
+
+
+@pytest.mark.parametrize(("page", "line"), shown_commands())
+def test_a_command_that_a_page_shows_can_be_called_so(page: str, line: str) -> None:
+    _, *arguments = shlex.split(line, comments=True)
+    options = _parser().parse_args(arguments)
+    if options.command.check is not None:
+        options.command.check(options.command.parser, options)
+    assert page
+
+
+def test_the_readmes_two_commands_are_there() -> None:
+    job, tests = (code for code in listings("README.md", "sh") if ".venv" in code)
+    assert job.endswith(".venv/bin/kafka-assignors demo\n")
+    assert tests.endswith(".venv/bin/pytest -n 2 --dist loadgroup --oracle-scale 0.2\n")
+    assert len(read("README.md").splitlines()) <= 150
+
+
+def test_the_workflow_runs_pytest_with_options_of_the_plug_in() -> None:
+    (workflow,) = listings(IN_CI, "yaml")
+    steps = yaml.safe_load(workflow)["jobs"]["rebalance"]["steps"]
+    (command,) = (step["run"] for step in steps if step.get("run", "").startswith("pytest"))
+    options = {f"--{one.name.replace('_', '-')}" for one in _SETTINGS}
+    assert {word.split("=")[0] for word in command.split()[1:]} <= options
+
+
+def test_the_ini_file_has_settings_of_the_plug_in() -> None:
+    settings = configparser.ConfigParser()
+    settings.read_string(listing(IN_CI, "[pytest]", "ini"))
+    assert {*settings["pytest"]} <= {one.name for one in _SETTINGS}
+
+
+def test_the_reasons_explained_are_those_that_are_found() -> None:
+    rows = read(REASONS).split("| reason | what it means | what to do |\n|---|---|---|\n")[1].split("\n\n")[0]
+    explained = [reason for row in rows.splitlines() for reason in row.split("|")[1].strip().split(", ")]
+    assert sorted(explained) == sorted(get_args(Kind))
+
+
+@pytest.mark.parametrize("name", sorted(DRAWN))
+def test_a_picture_is_what_the_code_draws(name: str) -> None:
+    assert (FOLDER / name).read_text(encoding="utf-8") == DRAWN[name], "python -m website.drawings"
+
+
+def test_every_stored_picture_is_drawn_and_shown() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == DRAWN.keys()
+    shown = read("docs/how-to/which-assignor.md")
+    assert [name for name in DRAWN if f"../pictures/{name})" not in shown] == []

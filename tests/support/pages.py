@@ -1,0 +1,31 @@
+"""The README and the pages of the documentation, as tests read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+HOME: Final = "README.md"
+
+
+def pages() -> list[str]:
+    """The README and all pages in docs/, as paths from the repository's root."""
+    return [HOME, *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
+
+
+def read(page: str) -> str:
+    """The text of a page."""
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def listings(page: str, language: str = "python") -> list[str]:
+    """The listings of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.DOTALL | re.MULTILINE)
+
+
+def listing(page: str, containing: str, language: str = "python") -> str:
+    """The one listing of a page that contains this."""
+    (found,) = (code for code in listings(page, language) if containing in code)
+    return found

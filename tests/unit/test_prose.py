@@ -1,0 +1,80 @@
+"""Pages are written as docs/style.md says, or at least no worse than they were."""
+
+import pytest
+
+from tests.support.pages import pages, read
+from tests.support.prose import forbidden, forbidden_phrases, long_sentences, sentences, words
+
+OTHERS = ["CONTRIBUTING.md", "SECURITY.md"]
+
+CEILINGS: dict[str, tuple[int, int]] = {
+    "docs/aiokafka.md": (3, 6),
+    "docs/bugs.md": (2, 5),
+    "docs/coordinator.md": (21, 10),
+    "docs/history.md": (42, 35),
+    "docs/history_queries.md": (1, 1),
+    "docs/placement.md": (9, 6),
+    "docs/testing.md": (18, 8),
+}
+"""Page -> most sentences of more than 25 words, and most uses of forbidden phrases; of all others none.
+
+A number may fall, and never rise: whoever rewrites a page lowers it.
+"""
+
+
+def test_sentences_are_found_in_paragraphs_lists_and_tables() -> None:
+    page = """\
+# A heading. It is none
+
+One is here. Two
+is there, as `a. B`, too. `c` is, too.
+
+- Three. 10 is four.
+- Five
+
+```python
+not("a sentence. At all")
+```
+
+| six | seven. Eight |
+|---|---|
+| [nine](a.md "x") | |
+"""
+    found = [*sentences(page)]
+    assert found == [
+        "One is here.",
+        "Two is there, as Code, too.",
+        "Code is, too.",
+        "- Three.",
+        "10 is four.",
+        "- Five",
+        "six",
+        "seven.",
+        "Eight",
+        "nine",
+    ]
+    assert [words(one) for one in found] == [3, 6, 3, 1, 3, 1, 1, 1, 1, 1]
+
+
+def test_a_sentence_of_26_words_is_too_long() -> None:
+    assert long_sentences("word " * 25 + ".") == []
+    assert len(long_sentences("word " * 26 + ".")) == 1
+
+
+def test_a_forbidden_phrase_is_found_whatever_its_case() -> None:
+    assert "anew" in forbidden()
+    assert forbidden_phrases("Anew, and `anew`.") == ["Anew: Anew, and Code."]
+
+
+@pytest.mark.parametrize("page", [*pages(), *OTHERS])
+def test_a_page_has_no_more_long_sentences_and_forbidden_phrases_than_it_had(page: str) -> None:
+    long, phrases = CEILINGS.get(page, (0, 0))
+    found = long_sentences(read(page))
+    assert len(found) <= long, found
+    used = forbidden_phrases(read(page))
+    assert len(used) <= phrases, used
+
+
+def test_every_ceiling_is_of_a_page_and_above_nothing() -> None:
+    assert {*CEILINGS} <= {*pages(), *OTHERS}
+    assert all(max(ceiling) > 0 for ceiling in CEILINGS.values())

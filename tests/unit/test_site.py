@@ -1,0 +1,147 @@
+"""The documentation's site: what is made of the code, and where its links lead."""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_assignors._cli.main import _parser
+from kafka_assignors.testing._plugin_options import _SETTINGS
+from website.answers import answers
+from website.links import place, resolve, rewrite, targets
+from website.reference import pages, public_modules, with_links
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+LINK = re.compile(r"\]\(([^()\s]+)\)|^\[\d+\]: (\S+)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    return pages()
+
+
+@pytest.mark.parametrize(
+    ("link", "source", "moved"),
+    [
+        ("docs/testing.md#chaos", "README.md", "testing.md#chaos"),
+        ("../README.md", "docs/testing.md", "index.md"),
+        ("design.md", "docs/testing.md", "design.md"),
+        ("../tests/unit/test_site.py", "docs/testing.md", "repository/tests/unit/test_site.py.md"),
+        ("../benchmarks/results/soak.md", "docs/testing.md", "repository/benchmarks/results/soak.md"),
+        ("../benchmarks/results/soak.svg", "docs/testing.md", "repository/benchmarks/results/soak.svg"),
+        ("../tests/unit", "docs/testing.md", "repository/tests/unit/index.md"),
+        ("soak.svg", "benchmarks/results/soak.md", "soak.svg"),
+        ("https://delta.io", "docs/history.md", "https://delta.io"),
+        ("not-there.md", "docs/testing.md", "not-there.md"),
+        ("#chaos", "docs/testing.md", "#chaos"),
+    ],
+)
+def test_a_link_of_the_repository_leads_to_a_page_of_the_site(link: str, source: str, moved: str) -> None:
+    assert rewrite(f"see [it]({link}), and", source, ROOT) == f"see [it]({moved}), and"
+    assert rewrite(f"[1]: {link}\n", source, ROOT) == f"[1]: {moved}\n"
+
+
+def test_links_in_listings_are_left_alone() -> None:
+    listing = "```markdown\n[it](docs/testing.md)\n```\n"
+    assert rewrite(listing, "README.md", ROOT) == listing
+    assert [*targets(listing, "README.md", ROOT)] == []
+
+
+def test_a_page_of_a_file_is_not_one_of_the_docs() -> None:
+    assert place("tests/unit/test_site.py", ROOT) == "repository/tests/unit/test_site.py.md"
+    assert place("docs/api.md", ROOT) == "api.md"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    source = page.relative_to(ROOT).as_posix()
+    outside = "".join(
+        re.split(r"^```.*?^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    )
+    links = [inline or reference for inline, reference in LINK.findall(outside)]
+    local = [link for link in links if not re.match(r"https?:|#", link)]
+    assert [link for link in local if resolve(link, source, ROOT) is None] == []
+
+
+def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    nested = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not nested:
+        yield parser
+    for action in nested:
+        for one in action.choices.values():
+            yield from commands(one)
+
+
+def test_every_command_and_option_is_in_the_reference(made: dict[str, str]) -> None:
+    page = made["reference/commands.md"]
+    for parser in commands(_parser()):
+        section = re.split(r"^#{2,4} ", page.split(f"# {parser.prog}\n")[1], flags=re.MULTILINE)[0]
+        options = {name for action in parser._actions for name in action.option_strings} - {"-h", "--help"}
+        assert {*re.findall(r"`(--?[\w-]+)[` ]", section)} >= options
+
+
+def test_every_answer_in_json_has_its_shape_on_the_page() -> None:
+    headings = {*re.findall(r"^## (.*)$", answers(), re.MULTILINE)}
+    with_json = {
+        parser.prog.removeprefix("kafka-assignors ")
+        for parser in commands(_parser())
+        if "--json" in parser.format_help()
+    }
+    assert with_json <= headings
+
+
+def test_keys_are_read_in_the_code_that_makes_an_answer(made: dict[str, str]) -> None:
+    page = made["reference/json.md"]
+    section = page.split("## history import\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)`", section, re.MULTILINE) == ["source", "known", "read", "kept", "counted"]
+
+
+def test_every_setting_and_fixture_of_the_plug_in_is_in_the_reference(made: dict[str, str]) -> None:
+    page = made["reference/pytest.md"]
+    assert re.findall(r"^\| `--([\w-]+)=", page, re.MULTILINE) == [
+        one.name.replace("_", "-") for one in _SETTINGS
+    ]
+    assert re.findall(r"^### (\w+)$", page, re.MULTILINE) == [
+        "kafka_cluster",
+        "topic_factory",
+        "consumer_group",
+    ]
+
+
+def test_every_public_name_has_one_entry(made: dict[str, str]) -> None:
+    entries = [entry for page in made.values() for entry in re.findall(r"^::: (\S+)$", page, re.MULTILINE)]
+    assert len(entries) == len({*entries})
+    promises = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\[(kafka_assignors[\w.]*)\]", with_links(promises))
+    assert {*linked} == {*entries}
+    assert {f"reference/{module}.md" for module in public_modules()} <= made.keys()
+
+
+def test_every_generated_page_has_a_place_in_the_navigation(made: dict[str, str]) -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [page for page in made if f"- {page}\n" not in navigation] == []
+
+
+def test_the_readme_on_a_registry_has_no_link_that_leads_nowhere() -> None:
+    code = (ROOT / "setup.py").read_text(encoding="utf-8").split("\nsetup(")[0]
+    names: dict[str, Any] = {}
+    exec(code.replace("from setuptools import Extension, setup", ""), names)  # noqa: S102 - our own file
+    text = names["standing_alone"]((ROOT / "README.md").read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^)]*)\)", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+    assert links != []
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert "[Your first assignor" not in text
+    assert "Your first assignor" in text
+
+
+def test_a_bar_in_code_needs_no_escape_in_a_table(made: dict[str, str]) -> None:
+    assert "| `--kafka-place=process|thread` | `kafka_place` |" in made["reference/pytest.md"]

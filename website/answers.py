@@ -1,0 +1,230 @@
+"""The page on JSON: what commands answer with `--json`, of the commands themselves.
+
+Commands that need no Kafka are run. Of the others the keys are read in the code that makes their answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dataclasses
+import inspect
+import io
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafka_assignors._cli.main import main
+from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
+from kafka_assignors.history._tables.job import TableCounts
+from kafka_assignors.testing.chaos import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+ROOT: Final = Path(__file__).parents[1]
+CLI: Final = ROOT / "kafka_assignors" / "_cli"
+
+
+class _Run(NamedTuple):
+    """A command that is run; words in capitals are files of the guides."""
+
+    arguments: tuple[str, ...]
+
+
+class _Keys(NamedTuple):
+    """A function whose code has an object's keys."""
+
+    module: str
+    function: str
+
+
+class _Fields(NamedTuple):
+    """A dataclass, all of it."""
+
+    kind: type
+
+
+class _Rows(NamedTuple):
+    """A list of rows of a table."""
+
+    table: pa.Schema
+
+
+_ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
+    "plan": ("One object.", _Run(("plan", "GROUP"))),
+    "demo": ("A list with an object for each strategy.", _Keys("results", "DemoRun.to_json")),
+    "demo: each of `steps`": ("", _Keys("results", "DemoStep.to_json")),
+    "group explain": ("Of a classic group:", _Keys("group_explain", "_to_json")),
+    "group explain: a group of KIP-848, or a share group": ("", _Keys("group_explain", "_epochs_to_json")),
+    "group list": (
+        "A list with an object for each group.",
+        _Keys("../coordinator/_fleet", "summary_to_json"),
+    ),
+    "group what-if": (
+        "A list with an object for each assignor, with dynamic and with static members.",
+        _Run(("group", "what-if", "--members", "2", "--topic", "orders=4", "--assignor", "range")),
+    ),
+    "group find": ("With a cluster also its broker.", _Run(("group", "find", "billing"))),
+    "group elect": ("One object.", _Run(("group", "elect", "a=range,sticky", "b=sticky,range"))),
+    "placement create": ("One object.", _Keys("placement", "create")),
+    "placement describe": (
+        "One object.",
+        _Run(("placement", "describe", "--placements", "ORDERS", *("--brokers", "0=a,1=b,2=c"))),
+    ),
+    "placement infer": ("By topic.", _Run(("placement", "infer", "--placements", "ORDERS"))),
+    "placement expand": (
+        "One object.",
+        _Run(("placement", "expand", "orders", "--partitions", "7", "--placements", "ORDERS")),
+    ),
+    "placement reassign": (
+        "One object.",
+        _Run(("placement", "reassign", "--placements", "ORDERS", "--brokers", "0=a,1=b,2=c,3=a")),
+    ),
+    "placement reassign --cancel": ("One object.", _Keys("placement_under_way", "cancel")),
+    "placement reassign --verify": ("One object.", _Keys("placement_under_way", "verify")),
+    "history capture": ("One object at the end.", _Keys("history", "capture")),
+    "history import": ("One object.", _Keys("history", "import_records")),
+    "history info": ("One object.", _Keys("history", "info")),
+    "history maintain": ("One object.", _Keys("history", "maintain")),
+    "history tables": ("One object.", _Fields(TableCounts)),
+    "history metrics": ("A list with an object for each group.", _Rows(GROUPS)),
+    "history what-if": ("A list with an object for each group, assignor and scenario.", _Rows(WHAT_IF)),
+    "history watch": (
+        "An object a line for each rebalance, with `quiet` (see the glossary) beside these.",
+        _Rows(REBALANCES),
+    ),
+    "history report": ("One object.", _Keys("history", "report")),
+    "python -m kafka_assignors.testing.chaos": ("A list with an object for each script.", _Fields(Outcome)),
+    "python -m kafka_assignors.testing.schedules": (
+        "One object.",
+        _Keys("../testing/schedules/__main__", "summary"),
+    ),
+}
+
+
+_INTRODUCTION: Final = """\
+What commands print with `--json`. Times are in ISO 8601. Answers shown whole were given by the commands when
+this page was built, for the example files of [plan](../plan-file.md) and [placement](../placement.md)."""
+
+
+def answers() -> str:
+    """The page."""
+    parts = [
+        "# JSON",
+        _INTRODUCTION,
+    ]
+    for command, (what, source) in _ANSWERS.items():
+        parts += [f"## {command}", what]
+        if isinstance(source, _Run):
+            parts += [f"```json\n{_answer(source.arguments)}\n```"]
+        elif isinstance(source, _Rows):
+            parts += [_columns(source.table)]
+        else:
+            rows = _attributes(source.kind) if isinstance(source, _Fields) else _keys(source)
+            parts += [
+                "| key | value |\n|---|---|\n" + "\n".join(f"| `{key}` | {value} |" for key, value in rows)
+            ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _answer(arguments: tuple[str, ...]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (page, language) in {
+            "GROUP": ("plan-file.md", "yaml"),
+            "ORDERS": ("placement.md", "json"),
+        }.items():
+            listing = re.search(
+                rf"^```{language}\n(.*?)^```",
+                (ROOT / "docs" / page).read_text(encoding="utf-8"),
+                re.DOTALL | re.MULTILINE,
+            )
+            if listing is None:
+                raise ValueError(f"docs/{page} has no listing in {language}, which the page on JSON needs")
+            Path(folder, f"{name.lower()}.{language}").write_text(listing[1], encoding="utf-8")
+        files = {"GROUP": f"{folder}/group.yaml", "ORDERS": f"{folder}/orders.json"}
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            status = main([*(files.get(one, one) for one in arguments), "--json"])
+    if status != 0:
+        raise ValueError(f"kafka-assignors {' '.join(arguments)} ended with {status}")
+    return _compact(json.loads(printed.getvalue()))
+
+
+def _compact(value: Any, indent: str = "") -> str:
+    """JSON with a line for each key, and what fits on a line on one."""
+    whole = json.dumps(value)
+    deeper = f"{indent}  "
+    if len(whole) + len(indent) <= 100 or not isinstance(value, dict | list) or not value:  # noqa: PLR2004 - the width of a listing
+        return whole
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {_compact(one, deeper)}" for key, one in value.items()]
+        return "{\n" + ",\n".join(deeper + part for part in parts) + f"\n{indent}}}"
+    return "[\n" + ",\n".join(deeper + _compact(one, deeper) for one in value) + f"\n{indent}]"
+
+
+def _columns(table: pa.Schema) -> str:
+    rows = [
+        f"| `{field.name}` | {_kind(str(field.type))}{', or null' if field.nullable else ''} | "
+        f"{field.metadata[b'comment'].decode().replace('__consumer_offsets', '`__consumer_offsets`')} |"
+        for field in table
+    ]
+    return "| key | type | value |\n|---|---|---|\n" + "\n".join(rows)
+
+
+def _kind(arrow: str) -> str:
+    names = {
+        "string": "text",
+        "double": "number",
+        "int": "whole number",
+        "timestamp": "time",
+        "list": "list",
+        "map": "object",
+    }
+    return next((kind for name, kind in names.items() if arrow.startswith(name)), arrow)
+
+
+def _attributes(kind: type) -> Iterator[tuple[str, str]]:
+    """The fields of a dataclass, each with what its docstring says, else with its type."""
+    said = dict(
+        re.findall(r"^    (\w+): (.*(?:\n      +.*)*)", inspect.cleandoc(kind.__doc__ or ""), re.MULTILINE)
+    )
+    for field in dataclasses.fields(kind):
+        yield field.name, " ".join(said.get(field.name, f"`{field.type}`").split())
+
+
+def _keys(source: _Keys) -> Iterator[tuple[str, str]]:
+    """The keys of the object that a function gives to its answer, each with the expression of its value."""
+    tree = ast.parse((CLI / f"{source.module}.py").read_text(encoding="utf-8"))
+    yield from _entries(_last_dict(_function(tree, source.function)), tree)
+
+
+def _function(tree: ast.AST, path: str) -> ast.AST:
+    found = tree
+    for name in path.split("."):
+        (found,) = (
+            node
+            for node in ast.iter_child_nodes(found)
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
+        )
+    return found
+
+
+def _last_dict(function: ast.AST) -> ast.Dict:
+    """The object of the function's last `return`: of `Answer(lambda: {...})`, or itself."""
+    returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
+    last = max(returns, key=lambda node: node.lineno)
+    return next(node for node in ast.walk(last) if isinstance(node, ast.Dict))
+
+
+def _entries(made: ast.Dict, tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for key, value in zip(made.keys, made.values, strict=True):
+        if isinstance(key, ast.Constant):
+            yield str(key.value), f"`{ast.unparse(value)}`"
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            yield from _entries(_last_dict(_function(tree, value.func.id)), tree)
+        else:
+            yield "...", f"the rest of `{ast.unparse(value)}`"

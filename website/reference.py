@@ -1,0 +1,218 @@
+"""Pages of the reference that are made of the code: of its packages, parsers, plug-in and answers."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka_assignors._cli.main import _parser as command_line
+from kafka_assignors.testing import _plugin, _plugin_options
+from kafka_assignors.testing.chaos.__main__ import _parser as chaos_line
+from kafka_assignors.testing.schedules.__main__ import _parser as schedules_line
+from website.answers import answers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+API: Final = Path(__file__).parents[1] / "docs" / "api.md"
+
+_SECTION: Final = re.compile(
+    r"^## `(?P<module>kafka_assignors[\w.]*)`\n\n(?P<what>.*?)\n\n(?P<names>.*?)\n\n",
+    re.DOTALL | re.MULTILINE,
+)
+_FIXTURES: Final = ("kafka_cluster", "topic_factory", "consumer_group")
+_FACTORIES: Final = (
+    "TopicFactory",
+    "GroupFactory",
+    "kafka_cluster_factory",
+    "topic_factory_factory",
+    "consumer_group_factory",
+)
+
+
+def pages() -> dict[str, str]:
+    """Path of a page -> its Markdown."""
+    return {
+        **{f"reference/{module}.md": _module_page(module) for module in public_modules()},
+        "reference/commands.md": _commands_page(),
+        "reference/pytest.md": _pytest_page(),
+        "reference/json.md": answers(),
+    }
+
+
+def public_modules() -> list[str]:
+    """The modules that docs/api.md promises, in its order."""
+    return [match["module"] for match in _SECTION.finditer(API.read_text(encoding="utf-8"))]
+
+
+def with_links(text: str) -> str:
+    """The page of promises, each name a link to its reference."""
+
+    def linked(match: re.Match[str]) -> str:
+        module = match["module"]
+        names = re.sub(r"`(\w+)`", lambda name: f"[`{name[1]}`][{home(module, name[1])}]", match["names"])
+        return f"## `{module}`\n\n{match['what']} [Reference](reference/{module}.md)\n\n{names}\n\n"
+
+    return _SECTION.sub(linked, text)
+
+
+def home(module: str, name: str) -> str:
+    """The path under which a name has its entry: the assignors are offered by two modules."""
+    again = name in importlib.import_module("kafka_assignors.assignors").__all__
+    return f"kafka_assignors.assignors.{name}" if again else f"{module}.{name}"
+
+
+def _module_page(module: str) -> str:
+    there = importlib.import_module(module)
+    names = sorted(there.__all__, key=lambda name: (name.isupper(), name))
+    own = [name for name in names if home(module, name) == f"{module}.{name}"]
+    elsewhere = [name for name in names if name not in own]
+    also = ", ".join(f"[`{name}`][{home(module, name)}]" for name in elsewhere)
+    return "\n\n".join(
+        [
+            f"# {module}",
+            inspect.cleandoc(there.__doc__ or ""),
+            *([f"Offered here, too: {also}"] if also else []),
+            *(f"::: {module}.{name}" for name in own),
+        ]
+    )
+
+
+# --- commands
+
+
+def _commands_page() -> str:
+    roots = [command_line(), chaos_line(), schedules_line()]
+    return "\n\n".join(
+        [
+            "# Commands",
+            "Made of the parsers: what `--help` prints, a table for each command.",
+            *(text for parser in roots for text in _command(parser, 2)),
+        ]
+    )
+
+
+def _command(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
+    parser.formatter_class = lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=84)
+    yield f"{'#' * level} {parser.prog}"
+    yield _prose(parser.description or "")
+    yield f"```text\n{parser.format_usage().rstrip()}\n```"
+    nested = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]  # noqa: SLF001 - argparse shows them nowhere else
+    rows = [
+        (_names(action), _cell(_help(parser, action)))
+        for action in parser._actions  # noqa: SLF001 - as above
+        if action not in nested and not isinstance(action, argparse._HelpAction)  # noqa: SLF001 - as above
+    ]
+    if rows:
+        yield _table(("argument", "meaning"), rows)
+    if parser.epilog:
+        yield f"```text\n{parser.epilog.rstrip()}\n```"
+    for action in nested:
+        for one in action.choices.values():
+            yield from _command(one, min(level + 1, 4))
+
+
+def _names(action: argparse.Action) -> str:
+    metavar = action.metavar if isinstance(action.metavar, str) else "|".join(action.choices or [action.dest])
+    if not action.option_strings:
+        return f"`{metavar}`"
+    value = f" {metavar}" if action.nargs != 0 else ""
+    return _cell("<br>".join(f"`{name}{value}`" for name in action.option_strings))
+
+
+def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    text = (action.help or "") % {**vars(action), "prog": parser.prog}
+    return f"{text} (required)" if action.option_strings and action.required else text
+
+
+# --- the pytest plug-in
+
+
+class _Declared:
+    """Stands for pytest's parser: keeps what the plug-in declares."""
+
+    def __init__(self) -> None:
+        self.options: list[tuple[str, dict[str, Any]]] = []
+        self.lines: dict[str, str | None] = {}
+
+    def getgroup(self, *_names: str) -> _Declared:
+        return self
+
+    def addoption(self, name: str, **settings: Any) -> None:
+        self.options.append((name, settings))
+
+    def addini(self, name: str, _text: str, type: str | None = None, **_more: Any) -> None:  # noqa: A002 - pytest's name
+        self.lines[name] = type
+
+
+def _pytest_page() -> str:
+    declared = _Declared()
+    _plugin_options.declare(declared)  # type: ignore[arg-type]  # what it uses of pytest's parser
+    rows = [
+        (
+            _cell(f"`{name}={settings['metavar']}`"),
+            f"`{settings['dest']}`" + (", a line each" if declared.lines[settings["dest"]] else ""),
+            _cell(settings["help"]),
+        )
+        for name, settings in declared.options
+    ]
+    introduction = inspect.cleandoc(_plugin.__doc__ or "").split("\n\n")[0]
+    return "\n\n".join(
+        [
+            "# The pytest plug-in",
+            introduction,
+            "`pip install pytest-kafka-assignors`; the guide is [Testing](../testing.md).",
+            "## Options and ini values",
+            "An option of the command line wins over the ini value.",
+            _table(("option", "ini value", "meaning"), rows),
+            "## Fixtures",
+            *(text for name in _FIXTURES for text in _fixture(name)),
+            "## Fixtures of your own, and what fixtures return",
+            "They are in `kafka_assignors.testing`:",
+            _table(
+                ("name", "meaning"),
+                [
+                    (
+                        f"[`{name}`][kafka_assignors.testing.{name}]",
+                        _cell(_first_line(getattr(_plugin, name))),
+                    )
+                    for name in _FACTORIES
+                ],
+            ),
+        ]
+    )
+
+
+def _fixture(name: str) -> Iterator[str]:
+    definition = getattr(_plugin, name)
+    scope = definition._fixture_function_marker.scope  # noqa: SLF001 - pytest shows it nowhere else
+    yield f"### {name}"
+    yield f"Scope: {scope}. {_first_line(definition._get_wrapped_function())}"  # noqa: SLF001 - as above
+
+
+# --- Markdown
+
+
+def _first_line(thing: object) -> str:
+    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", text).replace("__consumer_offsets", "`__consumer_offsets`")
+
+
+def _cell(text: str) -> str:
+    r"""A cell of a table: `|` is `\|`, except in code, where Python-Markdown takes it as it is."""
+    one_line = text.replace("__consumer_offsets", "`__consumer_offsets`").replace("\n", " ")
+    parts = one_line.split("`")
+    parts[::2] = [part.replace("|", "\\|") for part in parts[::2]]
+    return "`".join(parts)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
