@@ -349,7 +349,7 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
     """An archive with a file for each hour, which notes what it has read."""
     from kafka_assignors.history import Archive  # noqa: PLC0415
     from kafka_assignors.history._schemas import ARCHIVE  # noqa: PLC0415
-    from tests.support.written_archives import write_batch  # noqa: PLC0415
+    from kafka_assignors.history._store.writing import TaskFiles  # noqa: PLC0415
 
     class Noting(Archive):
         asked: ClassVar[set[str]] = set()
@@ -359,6 +359,7 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
             return super().rows(spark, files, columns)
 
     archive = Noting.create(folder)
+    log, _ = archive.logs
     added = []
     for hour in range(hours):
         first = BEGAN + timedelta(hours=hour)
@@ -377,8 +378,11 @@ def _of_hours(folder: Path, hours: int, modern: int) -> Any:
             for n, kind in enumerate(kinds)
         ]
         named = [dict(zip(ARCHIVE.names, row, strict=True)) for row in rows]
-        added += write_batch(archive, pa.RecordBatch.from_pylist(named, schema=ARCHIVE))
-    log, _ = archive.logs
+        values = {"source": "topic", "day": f"{first:%Y-%m-%d}"}
+        day = "/".join(f"{name}={value}" for name, value in values.items())
+        with TaskFiles(log.where, f"{hour:08d}") as files:
+            files.write_group(day, pa.RecordBatch.from_pylist(named, schema=ARCHIVE))
+        added.append(files.written[day]._replace(values=values))
     log.commit(add=added)
     return archive
 
