@@ -14,8 +14,8 @@ import nox
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "unit"]
 
-SPREAD = ("-n", "2", "--dist", "loadgroup")
-"""No more processes than a small machine has cores: with more, brokers and JVMs starve each other."""
+SPREAD = ("-n", "4", "--dist", "loadgroup")
+"""Twice as many processes as a small machine has cores, as tests with brokers wait most of the time."""
 GATE = ("--oracle-scale", "0.2")
 WHOLE = ("--oracle-scale", "1", "--whole")
 NIGHT = ("--oracle-scale", "10")
