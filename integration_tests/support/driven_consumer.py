@@ -100,7 +100,7 @@ class DrivenConsumer:
             partition_assignment_strategy=[self.assignor],
         )
         self.coordinator = self.consumer._coordinator
-        self._observed = kafka_python.Observed(self.consumer, self._report)
+        self._observed = kafka_python.ObservedKafkaConsumer(self.consumer, self._report)
         self._observed.subscribe(topics, None)
 
     def _report(self, kind: str, **fields: Any) -> None:

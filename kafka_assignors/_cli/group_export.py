@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from kafka_assignors._cli.arguments import ClusterClient
-    from kafka_assignors.coordinator._fleet import GroupSummary
+    from kafka_assignors.coordinator._fleet import FleetGroup
 
-    Read = Callable[[], tuple[GroupSummary, ...]]
+    Read = Callable[[], tuple[FleetGroup, ...]]
 
 ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError, OSError))
 
@@ -58,7 +58,7 @@ def export(
     """
     with open_admin(client) as admin:
 
-        def read() -> tuple[GroupSummary, ...]:
+        def read() -> tuple[FleetGroup, ...]:
             return read_fleet(admin, wanted=matching(groups), observe=observe, max_lag=max_lag)
 
         registry = CollectorRegistry()
@@ -102,7 +102,7 @@ class _Groups(Collector):
     def collect(self) -> Iterator[Metric]:
         """The metrics; if the groups cannot be read, that they cannot."""
         began = time.monotonic()
-        found: tuple[GroupSummary, ...] = ()
+        found: tuple[FleetGroup, ...] = ()
         failure: Exception | None = None
         with self._one_at_a_time:
             try:
@@ -118,7 +118,7 @@ class _Groups(Collector):
             yield from metrics_of(found)
 
 
-def metrics_of(groups: Sequence[GroupSummary]) -> Iterator[Metric]:
+def metrics_of(groups: Sequence[FleetGroup]) -> Iterator[Metric]:
     """The metrics of groups."""
     state = GaugeMetricFamily("kafka_group_state", "The group's state: 1", labels=["group", "type", "state"])
     members = GaugeMetricFamily("kafka_group_members", "How many members it has", labels=["group"])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from kafka_assignors._cli.arguments import ClusterClient
-    from kafka_assignors.coordinator._fleet import GroupSummary
+    from kafka_assignors.coordinator._fleet import FleetGroup
 
 ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
 
@@ -49,7 +49,7 @@ def matching(patterns: Sequence[str]) -> Callable[[str], bool]:
     return lambda group_id: not patterns or any(fnmatchcase(group_id, pattern) for pattern in patterns)
 
 
-def _lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
+def _lines(groups: Sequence[FleetGroup]) -> Iterator[str]:
     errors, warnings = (
         sum(any(problem.severity == severity for problem in group.problems) for group in groups)
         for severity in ("error", "warning")
@@ -75,7 +75,7 @@ def _lines(groups: Sequence[GroupSummary]) -> Iterator[str]:
         )
 
 
-def _worst(group: GroupSummary) -> str:
+def _worst(group: FleetGroup) -> str:
     """Its worst problem, and how many more there are; a note is none."""
     wrong = [problem for problem in group.problems if problem.severity != "note"]
     if not wrong:

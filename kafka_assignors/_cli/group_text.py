@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.account import GroupAccount
-    from kafka_assignors._groups.joining import Joining
+    from kafka_assignors._groups.joining import OngoingRebalance
     from kafka_assignors._groups.lag import GroupLag
     from kafka_assignors._groups.prediction import Client
     from kafka_assignors._groups.problems import Problem
@@ -90,7 +90,7 @@ def explained_lines(
     yield from problem_lines(problems)
 
 
-def _joining(found: Joining) -> Iterator[str]:
+def _joining(found: OngoingRebalance) -> Iterator[str]:
     """The rebalance that is on."""
     began = (
         "it is the group's first"

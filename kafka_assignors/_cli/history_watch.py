@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._cli.arguments import ClusterClient
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors.coordinator._fleet import GroupSummary
+    from kafka_assignors.coordinator._fleet import FleetGroup
 
 
 ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
@@ -49,7 +49,7 @@ def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
 
 
 def show_rebalances(
-    rebalances: Iterable[Rebalance], *, as_json: bool, look: Callable[[], GroupSummary | None] = lambda: None
+    rebalances: Iterable[Rebalance], *, as_json: bool, look: Callable[[], FleetGroup | None] = lambda: None
 ) -> None:
     """Print each as it comes, with what the group is like then; as JSON one on a line.
 
@@ -68,7 +68,7 @@ def show_rebalances(
             print(joined(lines), flush=True)
 
 
-def _to_json(now: GroupSummary | None) -> dict[str, Any]:
+def _to_json(now: FleetGroup | None) -> dict[str, Any]:
     lag = None if now is None else now.lag
     unowned = None if now is None else now.unowned
     return {"lag": None if lag is None else lag.to_json(), "unowned": unowned}

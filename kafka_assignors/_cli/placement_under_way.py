@@ -12,7 +12,7 @@ from kafka_assignors._cli.placement_text import throttle_lines
 from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._common.words import size
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
-from kafka_assignors.placement._cluster.stall import Reason, Situation, reasons
+from kafka_assignors.placement._cluster.stall import Reason, StallSituation, reasons
 from kafka_assignors.placement._cluster.throttle import (
     PutBack,
     Throttles,
@@ -98,7 +98,7 @@ def reason_lines(why: Sequence[Reason]) -> Iterator[str]:
         yield f"    {one.way_out}"
 
 
-def _under_way(situation: Situation) -> Iterator[str]:
+def _under_way(situation: StallSituation) -> Iterator[str]:
     if not situation.adding:
         yield "nothing is under way"
         return

@@ -27,7 +27,7 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
 
     Members whose bytes cannot be read are there, without topics or without partitions.
     """
-    said = _read(value) if value.protocol_type == "consumer" else [_Said()] * len(value.members)
+    said = _read(value) if value.protocol_type == "consumer" else [_SaidAndGiven()] * len(value.members)
     members = [
         SnapshotMember(
             member_id=member.member_id,
@@ -55,7 +55,7 @@ def classic_snapshot(record: ArchivedRecord, group: str, value: GroupMetadataVal
     )
 
 
-class _Said(NamedTuple):
+class _SaidAndGiven(NamedTuple):
     """What a member said when it joined, and what it was given; as in `SnapshotMember`."""
 
     rack: str | None = None
@@ -65,19 +65,19 @@ class _Said(NamedTuple):
     assignment: Partitions = frozenset()
 
 
-def _read(value: GroupMetadataValue) -> list[_Said]:
+def _read(value: GroupMetadataValue) -> list[_SaidAndGiven]:
     """What each member said and was given."""
     blobs = [member.subscription for member in value.members]
     columns = read_subscriptions(blobs)
     claimed, _ = claims_of(value.protocol, columns)
     topics = [columns.topics[number] for number in columns.topics_of.tolist()]
     each = zip(columns.racks, topics, _by_topic(claimed.table), claimed.generations.tolist(), strict=True)
-    said = [_Said(*one) for one in each]
+    said = [_SaidAndGiven(*one) for one in each]
     for number in {*columns.unreadable, *columns.strange}:
         try:
             strict = decode_subscription(blobs[number])
         except RecordError:
-            said[number] = _Said()
+            said[number] = _SaidAndGiven()
         else:
             said[number] = said[number]._replace(rack=strict.rack_id or None, topics=frozenset(strict.topics))
     assigned = _read_assignments([member.assignment for member in value.members])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._groups.account import GroupAccount, MemberAccount, PlannedMove
 from kafka_assignors._groups.best import best_plan
-from kafka_assignors._groups.prediction import CLIENTS, Joined, guess_client, predict
+from kafka_assignors._groups.prediction import CLIENTS, JoinedMember, guess_client, predict
 from kafka_assignors._groups.problems import Problem, find_problems
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.claims_of import claims_of
@@ -193,7 +193,7 @@ def _predictions(
         return {}
     by_id = {account.member_id: account for account in accounts}
     members = [
-        Joined(member.member_id, member.group_instance_id, by_id[member.member_id].topics)
+        JoinedMember(member.member_id, member.group_instance_id, by_id[member.member_id].topics)
         for member in value.members
     ]
     before = {one: account.member_id for account in accounts for one in account.assignment}

@@ -41,7 +41,7 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joining:
+class OngoingRebalance:
     """A rebalance that is on. Members are named as in `MemberAccount.name`.
 
     Attributes:
@@ -75,7 +75,7 @@ class Joining:
 
 def find_joining(
     looks: Sequence[Look], last: GroupMetadataValue | None, last_ms: int | None
-) -> Joining | None:
+) -> OngoingRebalance | None:
     """What is known of the rebalance that is on; None if none is.
 
     Args:
@@ -109,7 +109,7 @@ def find_joining(
         for member_id, member in before.items()
         if member_id not in there and member.group_instance_id not in instances
     ]
-    return Joining(
+    return OngoingRebalance(
         state="CompletingRebalance" if completing else "PreparingRebalance",
         seen_seconds=(now.time_ms - since.time_ms) / 1000,
         last_generation_ms=last_ms,
@@ -124,7 +124,7 @@ def find_joining(
     )
 
 
-def joining_problem(found: Joining) -> Problem:
+def joining_problem(found: OngoingRebalance) -> Problem:
     """That the group rebalances, and whose doing it may be."""
     seconds = f"for {found.seen_seconds:.0f} s at least"
     if found.state == "CompletingRebalance":

@@ -63,7 +63,7 @@ is in no record, but for members that use the classic protocol."""
 
 
 @dataclass(slots=True)
-class _Member:
+class _KnownMember:
     """What is known of a member.
 
     Attributes:
@@ -110,7 +110,7 @@ class Kip848Group:
         self._forget()
 
     def _forget(self) -> None:
-        self._members: dict[str, _Member] = {}
+        self._members: dict[str, _KnownMember] = {}
         self._epoch: int | None = None
         self._rose_us = 0
         self._assignment_epoch: int | None = None
@@ -217,9 +217,9 @@ class Kip848Group:
         self._told = picture
         return made
 
-    def _member(self, member_id: str) -> _Member:
+    def _member(self, member_id: str) -> _KnownMember:
         """A member of which there is a record, so that it is not gone without a word."""
-        member = self._members.setdefault(member_id, _Member())
+        member = self._members.setdefault(member_id, _KnownMember())
         member.due_us, member.gone = None, False
         return member
 

@@ -36,7 +36,7 @@ Owners = dict[tuple[str, int], str]
 _RACKS_SINCE: Final = 3  # the version of a subscription
 
 
-class Joined(NamedTuple):
+class JoinedMember(NamedTuple):
     """A member as a leader sees it."""
 
     member_id: str
@@ -45,7 +45,10 @@ class Joined(NamedTuple):
 
 
 def predict(
-    strategy: str | None, members: Sequence[Joined], topics: Mapping[str, Collection[int]], client: Client
+    strategy: str | None,
+    members: Sequence[JoinedMember],
+    topics: Mapping[str, Collection[int]],
+    client: Client,
 ) -> Owners | None:
     """Who would get what if all joined again now; None if that is not known.
 
@@ -83,16 +86,16 @@ def _guess(member: MemberMetadata) -> Client | None:
 
 
 def _range(
-    members: Sequence[Joined],
+    members: Sequence[JoinedMember],
     topics: Mapping[str, Collection[int]],
-    order: Callable[[Sequence[Joined]], list[Joined] | None],
+    order: Callable[[Sequence[JoinedMember]], list[JoinedMember] | None],
 ) -> Owners | None:
     found: Owners = {}
-    subscribers: dict[str, list[Joined]] = {}
+    subscribers: dict[str, list[JoinedMember]] = {}
     for member in members:
         for topic in member.topics:
             subscribers.setdefault(topic, []).append(member)
-    orders: dict[tuple[str, ...], list[Joined] | None] = {}
+    orders: dict[tuple[str, ...], list[JoinedMember] | None] = {}
     for topic in sorted(topics.keys() & subscribers.keys()):
         key = tuple([member.member_id for member in subscribers[topic]])
         if key not in orders:
@@ -111,9 +114,9 @@ def _range(
 
 
 def _round_robin(
-    members: Sequence[Joined],
+    members: Sequence[JoinedMember],
     topics: Mapping[str, Collection[int]],
-    order: Callable[[Sequence[Joined]], list[Joined] | None],
+    order: Callable[[Sequence[JoinedMember]], list[JoinedMember] | None],
 ) -> Owners | None:
     ordered = order(members)
     if ordered is None:
@@ -132,15 +135,15 @@ def _round_robin(
     return found
 
 
-def _java(members: Sequence[Joined]) -> list[Joined]:
+def _java(members: Sequence[JoinedMember]) -> list[JoinedMember]:
     return sorted(members, key=lambda one: (one.instance_id is None, one.instance_id or one.member_id))
 
 
-def _aiokafka(members: Sequence[Joined]) -> list[Joined]:
+def _aiokafka(members: Sequence[JoinedMember]) -> list[JoinedMember]:
     return sorted(members, key=lambda one: one.member_id)
 
 
-def _kafka_python(members: Sequence[Joined]) -> list[Joined]:
+def _kafka_python(members: Sequence[JoinedMember]) -> list[JoinedMember]:
     last_runs = {
         static: [*run] for static, run in groupby(members, key=lambda one: one.instance_id is not None)
     }
@@ -150,7 +153,7 @@ def _kafka_python(members: Sequence[Joined]) -> list[Joined]:
     ]
 
 
-def _librdkafka(members: Sequence[Joined]) -> list[Joined] | None:
+def _librdkafka(members: Sequence[JoinedMember]) -> list[JoinedMember] | None:
     """As `rd_kafka_group_member_cmp` orders them; None if it puts them in no order."""
     ordered = sorted(members, key=cmp_to_key(_compare))
     if len({one.instance_id is None for one in members}) <= 1:
@@ -158,13 +161,13 @@ def _librdkafka(members: Sequence[Joined]) -> list[Joined] | None:
     return ordered if all(_compare(one, other) < 0 for one, other in _pairs(ordered)) else None
 
 
-def _pairs(members: Sequence[Joined]) -> Iterator[tuple[Joined, Joined]]:
+def _pairs(members: Sequence[JoinedMember]) -> Iterator[tuple[JoinedMember, JoinedMember]]:
     for place, one in enumerate(members):
         for other in members[place + 1 :]:
             yield one, other
 
 
-def _compare(one: Joined, other: Joined) -> int:
+def _compare(one: JoinedMember, other: JoinedMember) -> int:
     if one.instance_id is not None and other.instance_id is not None:
         return _sign(one.instance_id, other.instance_id)
     return _sign(one.member_id, other.member_id)
@@ -174,7 +177,7 @@ def _sign(one: str, other: str) -> int:
     return (one > other) - (one < other)
 
 
-_ORDERS: Final[Mapping[Client, Callable[[Sequence[Joined]], list[Joined] | None]]] = {
+_ORDERS: Final[Mapping[Client, Callable[[Sequence[JoinedMember]], list[JoinedMember] | None]]] = {
     "java": _java,
     "librdkafka": _librdkafka,
     "kafka-python": _kafka_python,

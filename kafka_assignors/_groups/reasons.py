@@ -70,7 +70,7 @@ class Change:
     text: str
 
 
-class Written(Protocol):
+class WrittenRecord(Protocol):
     """When a generation's record was written, and what it says of when all had joined; see `Snapshot`."""
 
     @property
@@ -96,7 +96,7 @@ def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     return tuple(found) or (_nothing(before, after),)
 
 
-def began_us(last: Written, snapshot: Written) -> int:
+def began_us(last: WrittenRecord, snapshot: WrittenRecord) -> int:
     """When all had joined, in microseconds since 1970; if that cannot be told, when the record was written.
 
     Args:

@@ -11,8 +11,8 @@ from aiokafka.consumer.consumer import commit_structure_validate
 from aiokafka.errors import IllegalStateError
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
-from kafka_assignors.aio._coordinator import CooperativeCoordinator, Coordinator, revoked_meanwhile
-from kafka_assignors.aio._partitions import GONE, LastingState, State
+from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator, revoked_meanwhile
+from kafka_assignors.aio._partitions import GONE, ConsumerSubscriptionState, LastingState
 from kafka_assignors.aio._strategies import Strategy, strategies
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 
@@ -56,7 +56,7 @@ class CooperativeConsumer(AIOKafkaConsumer):
         chosen = _chosen(partition_assignment_strategy)
         super().__init__(partition_assignment_strategy=chosen, **settings)
         self._cooperative = self._group_id is not None and all(map(_is_cooperative, chosen))
-        self._subscription = LastingState() if self._cooperative else State()
+        self._subscription = LastingState() if self._cooperative else ConsumerSubscriptionState()
         if topics:
             self.subscribe(list(topics))
 
@@ -76,10 +76,10 @@ class CooperativeConsumer(AIOKafkaConsumer):
         with_ours = FunctionType(stock.__code__, names, stock.__name__, stock.__defaults__, stock.__closure__)
         await with_ours(self)
 
-    def _coordinate(self, client: Any, subscription: Any, **settings: Any) -> Coordinator:
+    def _coordinate(self, client: Any, subscription: Any, **settings: Any) -> EagerCoordinator:
         if self._cooperative:
             return CooperativeCoordinator(self._fetcher, client, subscription, **settings)
-        return Coordinator(client, subscription, **settings)
+        return EagerCoordinator(client, subscription, **settings)
 
     async def getone(self, *partitions: TopicPartition) -> Any:
         """As AIOKafkaConsumer's, which waits for ever for a partition that is taken away.

@@ -64,7 +64,7 @@ class FencedInstanceIdError(errors.KafkaError):
     retriable = False
 
 
-class Coordinator(GroupCoordinator):
+class EagerCoordinator(GroupCoordinator):
     """aiokafka's, eager, which joins once for all of its strategies.
 
     Attributes:
@@ -279,7 +279,7 @@ async def _stop(task: asyncio.Task[None] | None) -> None:
         raise error
 
 
-class CooperativeCoordinator(Coordinator):
+class CooperativeCoordinator(EagerCoordinator):
     """One whose consumer keeps its partitions through a rebalance.
 
     Args:

@@ -142,9 +142,9 @@ class Topics:
         """The partition ids of a topic, or None."""
         return self._partitions.get(topic) or None
 
-    def brokers(self) -> list[Broker]:
+    def brokers(self) -> list[RackedBroker]:
         """All brokers."""
-        return [Broker(node, rack) for node, rack in self._racks]
+        return [RackedBroker(node, rack) for node, rack in self._racks]
 
     def is_replica_node(self, partition: TopicPartition, node: int) -> bool:
         """Whether a broker has a replica of a partition."""
@@ -153,7 +153,7 @@ class Topics:
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class RackedBroker:
     """A broker and its rack."""
 
     node_id: int

@@ -43,7 +43,7 @@ class Why(Enum):
     """Its topic is not subscribed to any more."""
 
 
-class PartitionState(TopicPartitionState):
+class WithheldPartitionState(TopicPartitionState):
     """A partition's state, which can be withheld: neither fetched nor delivered, whatever was paused."""
 
     def __init__(self, assignment: Assignment) -> None:
@@ -102,7 +102,7 @@ class LastingAssignment(Assignment):
             state.seek(GONE)
             state.update_committed(OffsetAndMetadata(GONE, ""))
         for one in new - self._topic_partitions:
-            state = self._tp_state[one] = PartitionState(self)
+            state = self._tp_state[one] = WithheldPartitionState(self)
             state.withhold(Why.CHANGES_HANDS)
         self._topic_partitions = new
 
@@ -172,7 +172,7 @@ class LastingSubscription(Subscription):
         return assignment
 
 
-class State(SubscriptionState):
+class ConsumerSubscriptionState(SubscriptionState):
     """aiokafka's SubscriptionState, for calls that may be cancelled or end as partitions go."""
 
     @contextlib.contextmanager
@@ -199,7 +199,7 @@ class State(SubscriptionState):
                 self._assignment_waiters.remove(assigned)
 
 
-class LastingState(State):
+class LastingState(ConsumerSubscriptionState):
     """aiokafka's SubscriptionState, with subscriptions whose assignment lasts."""
 
     def _change_subscription(self, subscription: Subscription) -> None:

@@ -107,7 +107,7 @@ def _calling() -> AiokafkaHost:
 
 
 @dataclass(slots=True)
-class _Member:
+class _JoinedMember:
     """A member of a JoinGroup response as kafka-python names its parts."""
 
     member_id: str
@@ -151,7 +151,7 @@ async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable
     if not isinstance(strategy, Strategy):
         return await stock(response)
     members = [
-        _Member(member[0], member[1] if len(member) > 2 else None, bytes(member[-1]))  # noqa: PLR2004
+        _JoinedMember(member[0], member[1] if len(member) > 2 else None, bytes(member[-1]))  # noqa: PLR2004
         for member in response.members
     ]
     vars(coordinator)[LEADING_SINCE] = time.monotonic()
@@ -170,7 +170,7 @@ async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable
 
 
 async def _planned(
-    coordinator: Any, strategy: Strategy, members: list[_Member], thread: Executor
+    coordinator: Any, strategy: Strategy, members: list[_JoinedMember], thread: Executor
 ) -> dict[str, bytes]:
     loop = asyncio.get_running_loop()
     client, subscription = coordinator._client, coordinator._subscription  # noqa: SLF001

@@ -45,7 +45,7 @@ FRESH: Final = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class _EndedJoin:
     """A join that has ended: in which generation, with which assignment, and when."""
 
     generation: Any
@@ -67,7 +67,7 @@ def complete(coordinator: Any) -> None:
     ):
         return
     known = weakref.ref(coordinator)  # which would otherwise be kept by what it keeps
-    ended: _Ended | None = None
+    ended: _EndedJoin | None = None
 
     async def take_or_join() -> bytes:
         nonlocal ended
@@ -83,13 +83,13 @@ def complete(coordinator: Any) -> None:
             consumer.rejoining = False
             raise RebalanceInProgressError("partitions have to be given up before the next join")
         assignment: bytes = await join(consumer)
-        ended = _Ended(consumer._generation, assignment, time.monotonic())  # noqa: SLF001
+        ended = _EndedJoin(consumer._generation, assignment, time.monotonic())  # noqa: SLF001
         return assignment
 
     own[_JOINS] = take_or_join
 
 
-async def _heard(coordinator: Any, late: _Ended) -> float | None:
+async def _heard(coordinator: Any, late: _EndedJoin) -> float | None:
     """When the coordinator last knew the member, whose assignment is still to be taken; None if it is not."""
     taken = coordinator.state is not MemberState.REBALANCING
     if taken or coordinator._generation is not late.generation:  # noqa: SLF001
@@ -108,7 +108,7 @@ async def _heard(coordinator: Any, late: _Ended) -> float | None:
     return time.monotonic()
 
 
-def _is_refused(coordinator: Any, late: _Ended) -> bool:
+def _is_refused(coordinator: Any, late: _EndedJoin) -> bool:
     """Whether a consumer got an assignment with topics that it does not subscribe to."""
     if coordinator._generation is not late.generation:  # noqa: SLF001
         return False

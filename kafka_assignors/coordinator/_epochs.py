@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.groups import Partition, Refused, Topic
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.lag import GroupLag
-    from kafka_assignors.coordinator._live import Coordinator
+    from kafka_assignors.coordinator._live import GroupCoordinator
 
     Describe = Callable[[Admin, Sequence[str]], dict[str, EpochGroup | Refused]]
 
@@ -46,7 +46,7 @@ class LiveEpochGroup:
     """
 
     looks: tuple[EpochLook, ...]
-    coordinator: Coordinator
+    coordinator: GroupCoordinator
     topics: Mapping[str, Topic]
     committed: Mapping[Partition, int]
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSummary:
+class FleetGroup:
     """A group among all of a cluster.
 
     Attributes:
@@ -97,7 +97,7 @@ def read_fleet(
     wanted: Callable[[str], bool] = lambda _: True,
     observe: float = 0.0,
     max_lag: int | None = None,
-) -> tuple[GroupSummary, ...]:
+) -> tuple[FleetGroup, ...]:
     """All groups of a cluster, the worst first.
 
     Args:
@@ -127,7 +127,7 @@ def read_fleet(
     return tuple(sorted((one for one in summaries if one is not None), key=lambda one: one.badness))
 
 
-def read_summary(admin: Admin, group_id: str) -> GroupSummary | None:
+def read_summary(admin: Admin, group_id: str) -> FleetGroup | None:
     """One group as among all of a cluster; None if there is none of this id.
 
     Raises:
@@ -215,7 +215,7 @@ class _Found:
 
     def summary(
         self, ends: Mapping[Partition, int], seconds: float | None, max_lag: int | None
-    ) -> GroupSummary | None:
+    ) -> FleetGroup | None:
         """The group; None if it went meanwhile."""
         described, account = self.described, self._account
         if isinstance(described, Refused) and described.unknown:
@@ -224,7 +224,7 @@ class _Found:
         if self.listed.kind != "share":
             lag = find_lag(self._owned, self._subscribed, self._topics, self._committed, ends)
         known = isinstance(described, ClassicGroup | EpochGroup)
-        return GroupSummary(
+        return FleetGroup(
             group_id=self.listed.group_id,
             kind=self.listed.kind,
             state=described.state if isinstance(described, ClassicGroup | EpochGroup) else self.listed.state,
@@ -265,7 +265,7 @@ class _Found:
             )
 
 
-def summary_to_json(summary: GroupSummary) -> dict[str, Any]:
+def summary_to_json(summary: FleetGroup) -> dict[str, Any]:
     """For machines."""
     lag = summary.lag
     return {

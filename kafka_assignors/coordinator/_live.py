@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors._cluster.groups import Partition, Topic
-    from kafka_assignors._groups.joining import Joining
+    from kafka_assignors._groups.joining import OngoingRebalance
     from kafka_assignors._groups.reasons import Change
     from kafka_assignors._groups.snapshots import Snapshot
     from kafka_assignors._wire.offsets_topic import GroupMetadataValue
@@ -55,7 +55,7 @@ class OtherProtocolError(NoSuchGroupError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coordinator:
+class GroupCoordinator:
     """A group's coordinator, and why it is that broker.
 
     Attributes:
@@ -79,7 +79,7 @@ class Coordinator:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
+class LiveRecord:
     """A record of a group.
 
     Attributes:
@@ -121,8 +121,8 @@ class LiveGroup:
 
     group_id: str
     looks: tuple[Look, ...]
-    coordinator: Coordinator
-    records: tuple[Noted, ...]
+    coordinator: GroupCoordinator
+    records: tuple[LiveRecord, ...]
     record_limit: int
     topics: Mapping[str, Topic]
     committed: Mapping[Partition, int]
@@ -143,7 +143,7 @@ class LiveGroup:
         return self.records[-1].value if self.records else described_value(self.looks[-1].group)
 
     @property
-    def joining(self) -> Joining | None:
+    def joining(self) -> OngoingRebalance | None:
         """The rebalance that is on."""
         last = self.records[-1] if self.records else None
         return find_joining(
@@ -191,7 +191,7 @@ def read_rebalances(live: LiveGroup) -> tuple[NotedChange, ...]:
     )
 
 
-def find_coordinator(admin: Admin, group_id: str) -> Coordinator:
+def find_coordinator(admin: Admin, group_id: str) -> GroupCoordinator:
     """Find the broker that coordinates a group, whether there is such a group or not.
 
     Raises:
@@ -210,7 +210,7 @@ def find_coordinator(admin: Admin, group_id: str) -> Coordinator:
         broker["broker_id"]: f"{broker['host']}:{broker['port']}"
         for broker in admin.ask(lambda client: client.describe_cluster())["brokers"]
     }
-    return Coordinator(
+    return GroupCoordinator(
         partition=partition,
         partitions=len(leaders),
         broker=None if leader < 0 else leader,
@@ -285,11 +285,11 @@ def _look(admin: Admin, group_id: str, observe: float) -> tuple[Look, ...]:
 
 def _read_records(
     admin: Admin, group_id: str, partition: int, wanted: int, watch: Callable[[int, int], None] | None
-) -> list[Noted]:
+) -> list[LiveRecord]:
     key = group_metadata_key(group_id)
     consumer = open_log(admin.settings, partition)
 
-    def stretch(begin: int, until: int) -> list[Noted]:
+    def stretch(begin: int, until: int) -> list[LiveRecord]:
         messages = read_log(consumer, partition, begin, until)
         return [noted for message in messages for noted in _noted(message, key)]
 
@@ -299,7 +299,7 @@ def _read_records(
         consumer.close()
 
 
-def _noted(message: Any, key: bytes) -> Iterator[Noted]:
+def _noted(message: Any, key: bytes) -> Iterator[LiveRecord]:
     if message.key != key or message.value is None:
         return
     try:
@@ -307,7 +307,7 @@ def _noted(message: Any, key: bytes) -> Iterator[Noted]:
     except RecordError as error:
         raise ClusterError(f"a record of the group cannot be read: {error}") from error
     if isinstance(record, GroupMetadata) and record.value is not None:
-        yield Noted(time_ms=message.timestamp, value=record.value, leader_epoch=message.leader_epoch)
+        yield LiveRecord(time_ms=message.timestamp, value=record.value, leader_epoch=message.leader_epoch)
 
 
 def open_log(settings: Mapping[str, Any], partition: int) -> KafkaConsumer:

@@ -40,7 +40,7 @@ from kafka_assignors.history._archive_format import (
     make_empty,
 )
 from kafka_assignors.history._counts import NO_TYPE, Counts, counts_of, tally
-from kafka_assignors.history._log import Topic
+from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
 from kafka_assignors.history._store.places import place
@@ -373,7 +373,7 @@ class Archive:
         """What `append` says of a dump."""
         return {dump: 1}
 
-    def add_topics(self, topics: Iterable[Topic]) -> int:
+    def add_topics(self, topics: Iterable[LogTopic]) -> int:
         """Note the cluster's topics as they are now; those that stayed as they were are not told again.
 
         Args:
@@ -484,10 +484,10 @@ def _count(batches: Iterator[Any], *, read: Any) -> Iterator[Any]:
             )
 
 
-def _changed(listed: Mapping[str, Topic], known: Mapping[str, tuple[str, int]]) -> list[Topic]:
+def _changed(listed: Mapping[str, LogTopic], known: Mapping[str, tuple[str, int]]) -> list[LogTopic]:
     changed = [topic for topic in listed.values() if known.get(topic.topic) != topic[1:3]]
     return changed + [
-        Topic(topic=name, topic_id=topic_id, partitions=0)
+        LogTopic(topic=name, topic_id=topic_id, partitions=0)
         for name, (topic_id, partitions) in known.items()
         if name not in listed and partitions
     ]

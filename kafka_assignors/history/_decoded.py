@@ -79,7 +79,7 @@ def _decode(key: Any, value: Any, places: Sequence[_Place]) -> dict[int, Snapsho
     count = len(of_record)
     strategies = strings("protocol", "protocols")
     bounds = np.searchsorted(of_record, np.arange(len(strategies) + 1))
-    said = _Said(
+    said = _SaidColumns(
         _Lists(columns, "claimed", topics),
         strategy=np.repeat(np.array(strategies, dtype=object), np.diff(bounds)),
         version=numbers(columns["subscription_version"]),
@@ -235,7 +235,7 @@ def _assignments(lists: _Lists, members: int) -> list[Partitions]:
     return [made[key] for key in keys]
 
 
-class _Said:
+class _SaidColumns:
     """What members said that they had, by the rule of `kafka_assignors._wire.claims_of`, from columns.
 
     In a column of claims the rows of a member's subscription come before those of its user data. One without

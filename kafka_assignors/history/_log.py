@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.admin import Admin
 
 
-class Topic(NamedTuple):
+class LogTopic(NamedTuple):
     """A topic of the cluster.
 
     Attributes:
@@ -63,10 +63,10 @@ def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
     return {log.partition: (firsts[log], ends[log]) for log in sorted(logs)}
 
 
-def read_topics(admin: Admin) -> list[Topic]:
+def read_topics(admin: Admin) -> list[LogTopic]:
     """The topics that the client may see, internal ones included, by name."""
     return sorted(
-        Topic(
+        LogTopic(
             topic["name"],
             uuid_text(UUID(topic["topic_id"])) if topic.get("topic_id") else "",
             len(topic["partitions"]),

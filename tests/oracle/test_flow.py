@@ -14,7 +14,7 @@ from ortools.graph.python import min_cost_flow
 
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.planners._exact import flow
-from kafka_assignors.planners._exact.flow import UNLIMITED, Network, Sent, send
+from kafka_assignors.planners._exact.flow import UNLIMITED, FlowNetwork, SentFlow, send
 from tests.support.networks import array, check_network, copied, told, wide_network
 from tests.support.rebalances import random_rebalance
 from tests.support.scale import examples, few, scaled
@@ -37,7 +37,7 @@ def using(way: Any) -> Iterator[None]:
         yield
 
 
-def random_network(seed: int) -> Network:
+def random_network(seed: int) -> FlowNetwork:
     """A network that may take all of the supply or not; often with a flow already, that costs nothing."""
     rng = Random(seed)
     cells, nodes, density = rng.randint(1, 6), rng.randint(1, 6), rng.choice([0.3, 0.6, 1.0])
@@ -60,7 +60,7 @@ def random_network(seed: int) -> Network:
             pool -= max(amount - max(base[node] - load[node], 0), 0)
             load[node] += amount
             supply[cell] -= amount
-    return Network(
+    return FlowNetwork(
         starts=np.searchsorted([cell for cell, _ in arcs], np.arange(cells + 1)).astype(np.int64),
         heads=array([node for _, node in arcs]),
         supply=array(supply),
@@ -74,11 +74,11 @@ def random_network(seed: int) -> Network:
     )
 
 
-def cost_of(network: Network) -> int:
+def cost_of(network: FlowNetwork) -> int:
     return int(np.maximum(network.flow - network.free, 0).sum())
 
 
-def best(network: Network) -> tuple[int, int]:
+def best(network: FlowNetwork) -> tuple[int, int]:
     """The most units that can be carried, and what that many cost at least, by OR-tools."""
     solver = min_cost_flow.SimpleMinCostFlow()
     cells, nodes = network.supply.size, network.base.size
@@ -107,7 +107,7 @@ def best(network: Network) -> tuple[int, int]:
     return solver.maximum_flow(), solver.optimal_cost()
 
 
-def check_dual(network: Network, sent: Sent, seed: int) -> None:
+def check_dual(network: FlowNetwork, sent: SentFlow, seed: int) -> None:
     """Units take no arc that is longer than the difference of its ends, and leave none that is shorter."""
     longer = sent.cells[network.tails] - sent.nodes[network.heads]
     carried, free, high = network.flow, network.free, network.high
@@ -190,9 +190,9 @@ def test_stuck_supply_reaches_only_what_is_full(way: Any) -> None:
         assert (network.flow[entering] == 0).all(), seed
 
 
-def small_network() -> Network:
+def small_network() -> FlowNetwork:
     """Two cells, two nodes, three arcs: one unit of the first cell must leave its free arc."""
-    return Network(
+    return FlowNetwork(
         starts=array([0, 2, 3]),
         heads=array([0, 1, 0]),
         supply=array([2, 1]),
@@ -232,7 +232,7 @@ def test_nothing_to_send_asks_for_nothing(way: Any) -> None:
 def test_a_network_without_arcs_or_nodes_is_stuck(way: Any) -> None:
     nothing = array([])
     for nodes in ([], [3]):
-        network = Network(
+        network = FlowNetwork(
             starts=array([0, 0]),
             heads=nothing,
             supply=array([2]),
@@ -351,7 +351,7 @@ def test_a_pool_out_of_range_is_refused(way: Any, pool: int) -> None:
         send(network, lambda: None)
 
 
-def arguments(network: Network) -> list[Any]:
+def arguments(network: FlowNetwork) -> list[Any]:
     """What the compiled module takes, but for distances, pool and tick."""
     return [getattr(network, field.name) for field in fields(network) if field.name != "pool"]
 
@@ -392,7 +392,7 @@ def test_arrays_that_a_tick_changes_make_no_difference() -> None:
         expected, mine = copied(network), copied(network)
         sent = send(expected, lambda: None)
 
-        def tick(mine: Network = mine, seed: int = seed) -> None:
+        def tick(mine: FlowNetwork = mine, seed: int = seed) -> None:
             for each in arguments(mine):
                 each[:] = Random(seed).choice([-1, 2**31, 2**62, -(2**63)])
 

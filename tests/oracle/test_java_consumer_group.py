@@ -14,11 +14,11 @@ from uuid import UUID
 
 from kafka_assignors._wire.java.orders import hash_order, string_order, uuid_hash
 from kafka_assignors.coordinator._simulator.clock import Clock
-from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup, EpochTrigger
+from kafka_assignors.coordinator._simulator.consumer_group import EpochTrigger, HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, TopicIdPartition
 from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, MemberState, reconcile
 from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings
-from kafka_assignors.coordinator._simulator.target_assignment import Topic
+from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
 from tests.support.scale import few, scaled
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def fields_of(member: GroupMember) -> dict[str, Any]:
     }
 
 
-def as_java_has(topics: Mapping[str, Topic]) -> dict[str, Any]:
+def as_java_has(topics: Mapping[str, TargetTopic]) -> dict[str, Any]:
     return {
         "topics": {name: topic.partitions for name, topic in topics.items()},
         "topic_ids": {name: topic.topic_id.hex for name, topic in topics.items()},
@@ -92,13 +92,14 @@ class Case:
     """A member at any point, likely or not."""
 
     rng: Random
-    topics: dict[str, Topic] = field(init=False)
+    topics: dict[str, TargetTopic] = field(init=False)
     member: GroupMember = field(init=False)
 
     def __post_init__(self) -> None:
         rng = self.rng
         self.topics = {
-            name: Topic(UUID(int=rng.getrandbits(128)), 4) for name in rng.sample("abc", rng.randint(0, 3))
+            name: TargetTopic(UUID(int=rng.getrandbits(128)), 4)
+            for name in rng.sample("abc", rng.randint(0, 3))
         }
         gone = UUID(int=rng.getrandbits(128))
         ids = [topic.topic_id for topic in self.topics.values()]
@@ -197,10 +198,10 @@ class Life:
 
     seed: int
     rng: Random
-    group: ConsumerGroup
+    group: HostedConsumerGroup
     clock: Clock
     names: tuple[str, ...]
-    topics: dict[str, Topic]
+    topics: dict[str, TargetTopic]
     settings: ConsumerBrokerSettings
     begun: dict[str, Any]
     equal: bool
@@ -217,7 +218,7 @@ class Life:
         rng = Random(seed)
         names = NAMES if seed % 4 else (*(f"t{number}" for number in range(30)), *NAMES)
         topics = {
-            name: Topic(UUID(int=rng.getrandbits(128)), rng.choice([1, 2, 5, 20, 40]))
+            name: TargetTopic(UUID(int=rng.getrandbits(128)), rng.choice([1, 2, 5, 20, 40]))
             for name in rng.sample(names[:-1], rng.randint(1, len(names) - 1))
         }
         settings = ConsumerBrokerSettings(
@@ -225,7 +226,7 @@ class Life:
         )
         clock = Clock()
         clock.run(1_000_000)
-        group = ConsumerGroup(clock, topics, settings)
+        group = HostedConsumerGroup(clock, topics, settings)
         assignors = rng.choice([(None,), (None,), ("range",), (None, "uniform", "range")])
         return cls(
             seed,
@@ -410,7 +411,7 @@ class Life:
         old = self.topics.get(name)
         if old is None or self.rng.random() < 0.2:
             # New, or deleted and made anew.
-            self.topics[name] = Topic(UUID(int=self.rng.getrandbits(128)), self.rng.choice([1, 3, 30]))
+            self.topics[name] = TargetTopic(UUID(int=self.rng.getrandbits(128)), self.rng.choice([1, 3, 30]))
         elif self.rng.random() < 0.3 and len(self.topics) > 1:
             del self.topics[name]
         else:

@@ -21,7 +21,7 @@ from kafka_assignors._wire.offsets_topic import encode_group_metadata, group_met
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator import MemberSettings, Simulation
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._log import Topic
+from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
 from kafka_assignors.history.report._savings import change, saved
 from tests.support.archives import batch_of, group as group_value, row
@@ -96,7 +96,7 @@ def archive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     # The topics as a capture sees them now: one of them grew after all that is in the archive.
     now = {**TOPICS, "orders": 80}
     Archive(folder / "archive").add_topics(
-        [Topic(topic=topic, topic_id=f"id of {topic}", partitions=count) for topic, count in now.items()]
+        [LogTopic(topic=topic, topic_id=f"id of {topic}", partitions=count) for topic, count in now.items()]
     )
     return str(folder / "archive")
 

@@ -20,7 +20,7 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._log import Topic
+from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._snapshots import ArchivedRecord, classic_snapshot
 from kafka_assignors.history._store import reading
@@ -346,7 +346,7 @@ def test_names_of_topics_come_from_records_and_from_what_the_archive_knows(
     second = write_archive(tmp_path / "second", [[targets]])
     make_tables(spark, second, out)
     assert [one["topic"] for one in contents(out, "assignments")] == [None]
-    Archive(second).add_topics([Topic("named", TOPIC_ID, 4)])
+    Archive(second).add_topics([LogTopic("named", TOPIC_ID, 4)])
     make_tables(spark, second, out)
     assert [one["topic"] for one in contents(out, "assignments")] == ["named"]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from kafka_assignors.planners._exact import flow
-from kafka_assignors.planners._exact.flow import UNLIMITED, Network, Sent, send
+from kafka_assignors.planners._exact.flow import UNLIMITED, FlowNetwork, SentFlow, send
 
 ODD: Final = (-1, 2**31 - 1, 2**31, 2**32, 2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1, -(2**63))
 """Numbers at which something may overflow."""
@@ -20,14 +20,14 @@ def array(values: list[int]) -> Any:
     return np.array(values, dtype=np.int64)
 
 
-def copied(network: Network) -> Network:
+def copied(network: FlowNetwork) -> FlowNetwork:
     arrays = {
         field.name: getattr(network, field.name).copy() for field in fields(network) if field.name != "pool"
     }
     return replace(network, **arrays)
 
 
-def told(network: Network, sent: Sent) -> dict[str, Any]:
+def told(network: FlowNetwork, sent: SentFlow) -> dict[str, Any]:
     """All that sending tells and leaves behind."""
     state = {field.name: getattr(network, field.name) for field in fields(network)}
     state |= {field.name: getattr(sent, field.name) for field in fields(sent)}
@@ -35,7 +35,7 @@ def told(network: Network, sent: Sent) -> dict[str, Any]:
     return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in state.items()}
 
 
-def wide_network(seed: int, cells: int = 60, nodes: int = 150) -> Network:
+def wide_network(seed: int, cells: int = 60, nodes: int = 150) -> FlowNetwork:
     """More nodes than fit into two words, and more cells than fit into one if there are so many."""
     rng = np.random.default_rng(seed)
     near = rng.random((cells, nodes)) < rng.choice([0.05, 0.3, 1.0])
@@ -43,7 +43,7 @@ def wide_network(seed: int, cells: int = 60, nodes: int = 150) -> Network:
     supply = rng.integers(0, 6, cells)
     mean = int(supply.sum()) // nodes
     base = np.full(nodes, mean)
-    return Network(
+    return FlowNetwork(
         starts=np.searchsorted(tails, np.arange(cells + 1)),
         heads=heads,
         supply=supply,
@@ -57,7 +57,7 @@ def wide_network(seed: int, cells: int = 60, nodes: int = 150) -> Network:
     )
 
 
-def network_of(data: bytes) -> Network:
+def network_of(data: bytes) -> FlowNetwork:
     """Any bytes as a network: mostly small numbers and arrays that fit, but not always."""
     left = iter(data)
 
@@ -84,7 +84,7 @@ def network_of(data: bytes) -> Network:
     arcs = heads.size
     if next(left, 0) > 200:
         starts, heads = numbers(cells + 1, arcs), numbers(arcs, nodes)
-    return Network(
+    return FlowNetwork(
         starts=starts,
         heads=heads,
         supply=numbers(cells, 9),
@@ -108,7 +108,7 @@ def in_python() -> Iterator[None]:
         flow._compiled = kept
 
 
-def outcome(network: Network) -> tuple[dict[str, Any], str]:
+def outcome(network: FlowNetwork) -> tuple[dict[str, Any], str]:
     """What sending leaves behind and tells, and why it was refused, if so."""
     try:
         return told(network, send(network, lambda: None)), ""

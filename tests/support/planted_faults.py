@@ -12,7 +12,7 @@ from kafka_assignors.assignors import (
     _cooperative_sticky as cooperative_sticky,
     _hand_over as hand_over,
 )
-from kafka_assignors.coordinator._simulator.member import Member, SimulatedHost
+from kafka_assignors.coordinator._simulator.member import SimulatedHost, SimulatedMember
 from kafka_assignors.planners._cooperative import awaited_holders
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def forgets_joins(patch: pytest.MonkeyPatch) -> None:
 
 
 def throws_joins_away(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Member, "complete_joins", lambda _: None)
+    patch.setattr(SimulatedMember, "complete_joins", lambda _: None)
 
 
 def does_not_say_that_it_refused_an_assignment(patch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
-from kafka_assignors.history._log import Topic
+from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._schemas import ARCHIVE, TOPICS
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -73,7 +73,7 @@ def assert_is_taken_over(archive: Archive, before: dict[str, bytes]) -> None:
     assert archive.frontier() == {0: 8, 2: 77}
     assert (archive.dumps(), archive.has("dump-1")) == (["dump-1"], True)
     assert (archive.description.cluster_id, archive.description.partitions) == ("c1", 3)
-    assert [one[:3] for one in archive.topics()] == [Topic("orders", "id1", 6)]
+    assert [one[:3] for one in archive.topics()] == [LogTopic("orders", "id1", 6)]
     assert sorted(path.name for path in folder.iterdir()) == ["archive.json", "records", "topics"]
     assert json.loads((folder / "archive.json").read_text()) == {"format": 2}
 

@@ -13,7 +13,7 @@ from kafka_assignors.testing._brokers.broker import Broker, wait_until_complete
 from kafka_assignors.testing._brokers.cluster import Cluster, choose_way, incomplete, kafka_cluster
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError
 from kafka_assignors.testing._brokers.listeners import PLAIN
-from kafka_assignors.testing._brokers.metadata import ClusterState, PartitionState
+from kafka_assignors.testing._brokers.metadata import ClusterState, SeenPartition
 from kafka_assignors.testing._brokers.waiting import START_TIMEOUT
 
 if TYPE_CHECKING:
@@ -421,7 +421,7 @@ def view(nodes: Sequence[int], **partition: object) -> ClusterState:
     }
     return ClusterState(
         brokers=dict.fromkeys(nodes, NOBODY),
-        partitions=(PartitionState(**known),),  # type: ignore[arg-type]  # checked by the dataclass's users
+        partitions=(SeenPartition(**known),),  # type: ignore[arg-type]  # checked by the dataclass's users
     )
 
 

@@ -69,7 +69,7 @@ class Cause:
     generation: int
 
 
-class ClassicGroup:
+class HostedClassicGroup:
     """A group on its coordinator.
 
     Args:

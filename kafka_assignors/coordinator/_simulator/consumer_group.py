@@ -1,4 +1,4 @@
-"""The coordinator's side of KIP-848, as Kafka 4.3's `GroupMetadataManager` and its `ConsumerGroup`.
+"""The coordinator's side of KIP-848, as Kafka 4.3's `GroupMetadataManager` and its `HostedConsumerGroup`.
 
 Members say by heartbeats who they are and what they have, and are told what they may have. Whatever
 changes the group makes a new *group epoch*; the next heartbeat of any member then makes a new *target
@@ -28,7 +28,7 @@ from kafka_assignors.coordinator._simulator.target_assignment import (
     ASSIGNORS,
     MemberIds,
     Target,
-    Topic,
+    TargetTopic,
     next_targets,
     partitions_of,
     preferred_assignor,
@@ -71,7 +71,7 @@ class EpochCause:
     epoch: int
 
 
-class ConsumerGroup:
+class HostedConsumerGroup:
     """A KIP-848 group on its coordinator.
 
     Subscriptions are names of topics, not patterns. One thing is not as in Kafka: there, a member that joins
@@ -94,7 +94,7 @@ class ConsumerGroup:
     """
 
     def __init__(
-        self, clock: Clock, topics: Mapping[str, Topic], settings: ConsumerBrokerSettings | None = None
+        self, clock: Clock, topics: Mapping[str, TargetTopic], settings: ConsumerBrokerSettings | None = None
     ) -> None:
         self.epoch = 1
         self.target_epoch = 1
@@ -110,7 +110,7 @@ class ConsumerGroup:
         self._owners: dict[TopicIdPartition, str] = {}
         self._subscribers: Counter[str] = Counter()
         self._target_made_at: int | None = None
-        self._known_topics: dict[str, Topic] = {}
+        self._known_topics: dict[str, TargetTopic] = {}
         self.topics_changed = True
         self._sessions: dict[str, Timer] = {}
         self._revocations: dict[str, Timer] = {}
@@ -135,7 +135,7 @@ class ConsumerGroup:
         owner = self._owners.get(partition)
         return -1 if owner is None else self.members[owner].epoch
 
-    def change_topics(self, topics: Mapping[str, Topic]) -> None:
+    def change_topics(self, topics: Mapping[str, TargetTopic]) -> None:
         """Let there be these topics; a change in what members subscribe to makes a new epoch."""
         self._topics = dict(topics)
         self.topics_changed = True
@@ -257,10 +257,10 @@ class ConsumerGroup:
             self._next_epoch("topics changed", updated.member_id, topics)
         self.topics_changed = False
 
-    def _existing(self, names: Iterable[str]) -> dict[str, Topic]:
+    def _existing(self, names: Iterable[str]) -> dict[str, TargetTopic]:
         return {name: self._topics[name] for name in names if name in self._topics}
 
-    def _next_epoch(self, trigger: EpochTrigger, member_id: str, topics: dict[str, Topic]) -> None:
+    def _next_epoch(self, trigger: EpochTrigger, member_id: str, topics: dict[str, TargetTopic]) -> None:
         self.epoch += 1
         self._known_topics = topics
         self.causes.append(

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
     from kafka_assignors._timelines.events import Event
     from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup
+    from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
     from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeatAnswer
     from kafka_assignors.coordinator._simulator.settings import MemberSettings
-    from kafka_assignors.coordinator._simulator.target_assignment import Assignor, Topic
+    from kafka_assignors.coordinator._simulator.target_assignment import Assignor, TargetTopic
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _LastSaid:
     """What the member said last, so that it does not say it again."""
 
     topics: frozenset[str] | None = None
@@ -78,11 +78,11 @@ class ConsumerMember(SimulatedConsumer):
         self,
         name: str,
         member_id: str,
-        group: ConsumerGroup,
+        group: HostedConsumerGroup,
         clock: Clock,
         *,
         topics: Collection[str],
-        known_topics: Callable[[], Mapping[str, Topic]],
+        known_topics: Callable[[], Mapping[str, TargetTopic]],
         assignor: Assignor | None,
         rack: str | None,
         instance_id: str | None,
@@ -101,7 +101,7 @@ class ConsumerMember(SimulatedConsumer):
         self._names: dict[TopicIdPartition, TopicPartition] = {}
         self._told: frozenset[TopicIdPartition] | None = None
         self._has: frozenset[TopicIdPartition] | None = None
-        self._said = _Said()
+        self._said = _LastSaid()
         self._requests = 0
         self._in_flight = False
         self._at_once = False
@@ -135,7 +135,7 @@ class ConsumerMember(SimulatedConsumer):
         if self._paused_at is not None or self.epoch != NO_GENERATION:
             return
         self.stable = False
-        self._said = _Said()
+        self._said = _LastSaid()
         self._told = self._has = None
         self._report(Joining(*self._now, member_id=self.member_id, topics=tuple(sorted(self.topics))))
         self.epoch = JOIN
@@ -161,7 +161,7 @@ class ConsumerMember(SimulatedConsumer):
             assignor=self.assignor if joins else None,
             owned=has if joins or has != self._said.owned else None,
         )
-        self._said = _Said(self.topics, has)
+        self._said = _LastSaid(self.topics, has)
         self._requests += 1
         number = self._requests
 
@@ -195,7 +195,7 @@ class ConsumerMember(SimulatedConsumer):
             if self._paused_at is None:
                 self._at_next_poll(self._reconcile)
         else:
-            self.stable = self._said == _Said(self.topics, self._has)
+            self.stable = self._said == _LastSaid(self.topics, self._has)
         if self._at_once:
             self._send_heartbeat()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup
+from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
 from kafka_assignors.coordinator._simulator.life import SimulatedLife
 from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings, MemberSettings
-from kafka_assignors.coordinator._simulator.target_assignment import Topic
+from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -51,12 +51,12 @@ class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):
         super().__init__(seed=seed)
         known = topic_ids or {}
         self._topics = {
-            name: Topic(known[name] if name in known else self._new_uuid(), partitions)
+            name: TargetTopic(known[name] if name in known else self._new_uuid(), partitions)
             for name, partitions in topics.items()
         }
         self._assignor = assignor
         self._settings = member or MemberSettings()
-        self.group = ConsumerGroup(self._clock, self._topics, broker)
+        self.group = HostedConsumerGroup(self._clock, self._topics, broker)
 
     def join(
         self,

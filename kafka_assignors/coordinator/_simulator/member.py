@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from kafka.structs import TopicPartition
 
     from kafka_assignors._timelines.events import Event
-    from kafka_assignors.coordinator._simulator.classic_group import ClassicGroup
+    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
     from kafka_assignors.coordinator._simulator.messages import Joined, Synced
     from kafka_assignors.coordinator._simulator.settings import MemberSettings
@@ -77,7 +77,7 @@ class _Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class _EndedExchange:
     """An exchange that gave an assignment: as whom, in which generation, and when."""
 
     member_id: str
@@ -86,7 +86,7 @@ class _Ended:
     at: int
 
 
-class Member(SimulatedConsumer):
+class SimulatedMember(SimulatedConsumer):
     """A simulated consumer of the classic protocol, as kafka-python's `KafkaConsumer`.
 
     Args:
@@ -113,7 +113,7 @@ class Member(SimulatedConsumer):
     def __init__(
         self,
         name: str,
-        group: ClassicGroup,
+        group: HostedClassicGroup,
         clock: Clock,
         *,
         topics: Collection[str],
@@ -151,7 +151,7 @@ class Member(SimulatedConsumer):
         self._awaiting = False  # whether a poll waits for the join
         self._poll_end: Timer | None = None
         self._completes_joins = False  # as `kafka_assignors.assignors._joins` does
-        self._ended: _Ended | None = None
+        self._ended: _EndedExchange | None = None
         self._losing = 0  # answers of the coordinator that will get lost
         self._misses_coordinator = False  # one that is cut off, and knows; it looks for it before it joins
         self._look()
@@ -446,7 +446,7 @@ class Member(SimulatedConsumer):
             elif answer.error == Error.ILLEGAL_GENERATION:
                 self._reset_generation(self.member_id)
         else:
-            self._ended = _Ended(self.member_id, self.generation, answer.assignment, self._clock.now)
+            self._ended = _EndedExchange(self.member_id, self.generation, answer.assignment, self._clock.now)
         self._join_ended(attempt, answer.error, answer.assignment)
 
     def _join_ended(
@@ -577,7 +577,7 @@ class Member(SimulatedConsumer):
 class SimulatedHost(Host):
     """A simulated consumer, as its assignors see it."""
 
-    member: Member
+    member: SimulatedMember
 
     @classmethod
     def of(cls, consumer: Any) -> SimulatedHost:

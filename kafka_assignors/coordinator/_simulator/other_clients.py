@@ -20,7 +20,7 @@ from kafka_assignors.assignors import CooperativeStickyAssignor, _membership as 
 from kafka_assignors.assignors._host import calling
 from kafka_assignors.assignors._sent import Sent
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
-from kafka_assignors.coordinator._simulator.member import Member
+from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.planners import plan_kip54
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.messages import Joined, Synced
 
 
-class UnaidedMember(Member):
+class UnaidedMember(SimulatedMember):
     """kafka-python's consumer in a release in which assignors cannot complete its joins.
 
     Attributes:
@@ -55,7 +55,7 @@ class UnaidedMember(Member):
         super()._take(encoded)
 
 
-class JavaMember(Member):
+class JavaMember(SimulatedMember):
     """Java's consumer: what a join gave between two polls is kept, and the next poll applies it."""
 
     _unread: tuple[_Attempt, Joined] | None = None
@@ -128,7 +128,7 @@ class JavaMember(Member):
         super()._reset_generation(member_id)
 
 
-class LibrdkafkaMember(Member):
+class LibrdkafkaMember(SimulatedMember):
     """librdkafka's consumer: a thread of its own joins; the application hears of it when it polls next."""
 
     _to_hear: Callable[[], None] | None = None  # by the application, with its next poll

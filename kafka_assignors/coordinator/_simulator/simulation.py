@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.coordinator._simulator.classic_group import ClassicGroup
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
 from kafka_assignors.coordinator._simulator.life import NotStableError, SimulatedLife
-from kafka_assignors.coordinator._simulator.member import Member
+from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NotStableError", "Simulation"]
 
 
-class Simulation(SimulatedLife[Member]):
+class Simulation(SimulatedLife[SimulatedMember]):
     """A group of the classic protocol in virtual time.
 
     Args:
@@ -54,7 +54,7 @@ class Simulation(SimulatedLife[Member]):
         self._assignors = assignors
         self._settings = member or MemberSettings()
         self._metadata_max_age_ms = metadata_max_age_ms
-        self.group = ClassicGroup(self._clock, new_id or (lambda: str(self._new_uuid())), broker)
+        self.group = HostedClassicGroup(self._clock, new_id or (lambda: str(self._new_uuid())), broker)
 
     def join(
         self,
@@ -64,9 +64,9 @@ class Simulation(SimulatedLife[Member]):
         assignors: Sequence[Callable[[], Assignor]] | None = None,
         instance_id: str | None = None,
         settings: MemberSettings | None = None,
-        client: type[Member] = Member,
-    ) -> Member:
-        """Start a member; see `Member`.
+        client: type[SimulatedMember] = SimulatedMember,
+    ) -> SimulatedMember:
+        """Start a member; see `SimulatedMember`.
 
         Args:
             name: Its name; one that is new by default.
@@ -113,14 +113,14 @@ class Simulation(SimulatedLife[Member]):
         """Let another broker become the coordinator; for so many seconds none answers."""
         self.group.move(round(away * 1000))
 
-    def _start(self, name: str, **options: Any) -> Member:
+    def _start(self, name: str, **options: Any) -> SimulatedMember:
         return self.join(name, **options)
 
     @property
     def _state(self) -> str:
         return self.group.state
 
-    def _agree(self, running: Sequence[Member]) -> bool:
+    def _agree(self, running: Sequence[SimulatedMember]) -> bool:
         return {member.member_id for member in running} == {*self.group.member_ids} and all(
             member.generation == self.group.generation for member in running
         )

@@ -35,7 +35,7 @@ Target = Mapping[UUID, Sequence[int]]
 """What one member is to have: topic ids and partitions in the order in which they were put."""
 
 
-class Topic(NamedTuple):
+class TargetTopic(NamedTuple):
     """A topic that exists."""
 
     topic_id: UUID
@@ -94,7 +94,7 @@ def next_targets(
     members: Mapping[str, GroupMember],
     walked: Iterable[str],
     targets: Mapping[str, Target],
-    topics: Mapping[str, Topic],
+    topics: Mapping[str, TargetTopic],
 ) -> dict[str, Target]:
     """The new target of each member.
 
@@ -142,7 +142,7 @@ def _unless_equal(old: Target | None, new: Target) -> Target:
 
 
 def _by_range(
-    group: Group, members: Mapping[str, GroupMember], topics: Mapping[str, Topic]
+    group: Group, members: Mapping[str, GroupMember], topics: Mapping[str, TargetTopic]
 ) -> dict[str, Target]:
     made: dict[str, Target] = {}
     for member_id, assigned in plan_kip848_range(group).assignments().items():
@@ -164,7 +164,7 @@ def _by_uniform(
     members: Mapping[str, GroupMember],
     walked: Iterable[str],
     targets: Mapping[str, Target],
-    topics: Mapping[str, Topic],
+    topics: Mapping[str, TargetTopic],
 ) -> dict[str, Target]:
     if not group.size:
         return {}
@@ -186,7 +186,9 @@ def _by_uniform(
 class _Drafts:
     """The targets that are being changed, by member id."""
 
-    def __init__(self, group: Group, topics: Mapping[str, Topic], targets: Mapping[str, Target]) -> None:
+    def __init__(
+        self, group: Group, topics: Mapping[str, TargetTopic], targets: Mapping[str, Target]
+    ) -> None:
         self._group = group
         self._topics = topics
         self._targets = targets

@@ -222,7 +222,7 @@ def _described(one: _Open, rows: int) -> DataFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenFiles:
     """What tasks wrote.
 
     Attributes:
@@ -257,7 +257,7 @@ _TOLD: Final = "told string, files string"
 
 def write_files(
     rows: DataFrame, files: Callable[[str], TaskFiles], write: Callable[[TaskFiles, Iterator[Any]], Any]
-) -> Written:
+) -> WrittenFiles:
     """Have tasks write files.
 
     Args:
@@ -271,7 +271,7 @@ def write_files(
         told.append(json.loads(of_task))
         for table, fields in json.loads(some).items():
             found.setdefault(table, []).append(DataFile(*fields))
-    return Written(told=told, files=found)
+    return WrittenFiles(told=told, files=found)
 
 
 def _task(

@@ -54,7 +54,7 @@ def write_between(runs: DataFrame, made: Made) -> None:
     made.write(ordered, _join)
 
 
-class _Run(NamedTuple):
+class _RunRow(NamedTuple):
     """What of a row of RUNS is needed here, in its order."""
 
     partition: int
@@ -86,13 +86,13 @@ class _Group:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.last: _Run | None = None
+        self.last: _RunRow | None = None
         self.is_mixed = False
         self.is_repeated = False
         self._end = (-1, -1)
         self._highest = _LEAST
 
-    def add(self, run: _Run) -> None:
+    def add(self, run: _RunRow) -> None:
         """Follow the group through its next run."""
         self.is_mixed |= run.begin <= self._end
         self.is_repeated |= self.is_mixed or not run.rises
@@ -113,8 +113,8 @@ def _join(files: TaskFiles, batches: Iterator[Any]) -> int:
         before: list[bytes] = []
         after: list[bytes] = []
         seen: list[_Group] = []
-        names, *cells = (batch[column].to_pylist() for column in ("group", *_Run._fields))
-        for number, (name, run) in enumerate(zip(names, map(_Run, *cells), strict=True)):
+        names, *cells = (batch[column].to_pylist() for column in ("group", *_RunRow._fields))
+        for number, (name, run) in enumerate(zip(names, map(_RunRow, *cells), strict=True)):
             if group is None or group.name != name:
                 group = _Group(name)
             if not seen or seen[-1] is not group:

@@ -23,7 +23,7 @@ _Move = tuple[str, int, str | None, str | None]
 """A topic, its partition, who had it and who has it."""
 
 
-class Moves(NamedTuple):
+class MovesTable(NamedTuple):
     """Partitions that changed their owner, by pair of records, topic and partition.
 
     Attributes:
@@ -41,7 +41,7 @@ class Moves(NamedTuple):
     target: Any
 
 
-def find_moves(before: Sequence[Told], after: Sequence[Told], *, fast: bool = True) -> Moves:
+def find_moves(before: Sequence[Told], after: Sequence[Told], *, fast: bool = True) -> MovesTable:
     """The partitions whose owners differ, for each pair of records.
 
     Args:
@@ -66,7 +66,7 @@ def find_moves(before: Sequence[Told], after: Sequence[Told], *, fast: bool = Tr
         moves = [_moved(owners_of(old), owners_of(new)) for old, new in zip(before, after, strict=True)]
     rows = [*chain.from_iterable(moves)]
     topic, partition, source, target = ([row[cell] for row in rows] for cell in range(4))
-    return Moves(
+    return MovesTable(
         pa.array(np.repeat(np.arange(len(moves), dtype=np.int32), [*map(len, moves)])),
         pa.array(topic, pa.string()),
         pa.array(partition, pa.int32()),
@@ -75,13 +75,13 @@ def find_moves(before: Sequence[Told], after: Sequence[Told], *, fast: bool = Tr
     )
 
 
-def _at_once(before: list[bytes], after: list[bytes]) -> Moves:
+def _at_once(before: list[bytes], after: list[bytes]) -> MovesTable:
     found = compiled().moves(before, after)
 
     def texts(column: str, dictionary: str) -> Any:
         return strings(found[column], found[dictionary]).cast(pa.string())
 
-    return Moves(
+    return MovesTable(
         int32s(found["pair"]),
         texts("topic", "topics"),
         int32s(found["partition"]),

@@ -15,7 +15,14 @@ import pyarrow.compute as pc
 
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES
 from kafka_assignors.history._store.reading import frame_of_files
-from kafka_assignors.history._store.writing import TaskFiles, Written, copy_rows, rows_of, units, write_files
+from kafka_assignors.history._store.writing import (
+    TaskFiles,
+    WrittenFiles,
+    copy_rows,
+    rows_of,
+    units,
+    write_files,
+)
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import kept
 from kafka_assignors.history._tables.tracker import RUNS, Tracker
@@ -113,7 +120,7 @@ class Made:
         self._add(written)
         return sum(written.told)
 
-    def _add(self, written: Written) -> None:
+    def _add(self, written: WrittenFiles) -> None:
         for table, files in written.files.items():
             self.files.setdefault(table, []).extend(files)
 

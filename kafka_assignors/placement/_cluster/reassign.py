@@ -17,7 +17,7 @@ from kafka.protocol.admin import ElectionType
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
 from kafka_assignors.placement._cluster.logs import read_logs
-from kafka_assignors.placement._cluster.stall import STALLED_SECONDS, Pace, Situation, reasons
+from kafka_assignors.placement._cluster.stall import STALLED_SECONDS, Pace, StallSituation, reasons
 from kafka_assignors.placement._cluster.throttle import Copies, read_throttles, throttled
 from kafka_assignors.placement._cluster.topics import (
     check_up,
@@ -193,7 +193,7 @@ def read_adding(
     }
 
 
-def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) -> Situation:
+def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) -> StallSituation:
     """Ask for all that says why the reassignment of these partitions does not get on."""
     adding = read_adding(admin, partitions)
     topics: dict[str, list[int]] = {}
@@ -201,7 +201,7 @@ def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) ->
         topics.setdefault(tp.topic, []).append(tp.partition)
     states = read_states(admin, topics)
     brokers = read_brokers(admin)
-    return Situation(
+    return StallSituation(
         adding,
         {tp: states[tp.topic][tp.partition] for tp in adding},
         brokers,

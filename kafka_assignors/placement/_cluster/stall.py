@@ -34,7 +34,7 @@ class Reason(NamedTuple):
     way_out: str
 
 
-class Situation(NamedTuple):
+class StallSituation(NamedTuple):
     """What there is to know of a reassignment that is under way.
 
     Attributes:
@@ -87,7 +87,7 @@ class Pace:
 
         Args:
             done: How many partitions are done.
-            behind: See `Situation.behind`.
+            behind: See `StallSituation.behind`.
         """
         known = {key: missing for key, missing in behind.items() if missing is not None}
         least = {key: min(missing, self._missing.get(key, missing)) for key, missing in known.items()}
@@ -98,7 +98,7 @@ class Pace:
         self._missing = {key: self._missing[key] for key in behind if key in self._missing} | least
 
 
-def reasons(situation: Situation, *, stalled: bool) -> list[Reason]:
+def reasons(situation: StallSituation, *, stalled: bool) -> list[Reason]:
     """Why the partitions that are under way are not done; `stalled` if none has got on for a while."""
     waiting: dict[tuple[str, str], list[TopicPartition]] = {}
     copied: dict[tuple[int, int | None], list[tuple[TopicPartition, int | None]]] = {}

@@ -8,7 +8,7 @@ placements have in common bounds the flow of single partitions, on which each la
 import numpy as np
 
 from kafka_assignors._model.arrays import BoolArray, IntArray
-from kafka_assignors.placement._planning.flow import Network
+from kafka_assignors.placement._planning.flow import PlacementNetwork
 from kafka_assignors.placement._planning.spread import Layers, drained, spread_evenly
 
 NOWHERE = -1
@@ -71,7 +71,7 @@ def best_leaders(chosen: BoolArray, leader: IntArray, held: IntArray) -> IntArra
         (P,) the number of each leader.
     """
     partition, broker = np.nonzero(chosen)
-    network = Network(
+    network = PlacementNetwork(
         tail=held.size + partition,
         head=broker,
         lower=np.zeros_like(broker),

@@ -25,7 +25,7 @@ class CostRangeError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Network:
+class PlacementNetwork:
     """Arcs with bounds between nodes 0..N - 1.
 
     Attributes:
@@ -85,7 +85,7 @@ class Network:
         flow[free] += solver.flows(arcs)
         return flow
 
-    def as_cheap(self, cost: IntArray, flow: IntArray) -> "Network":
+    def as_cheap(self, cost: IntArray, flow: IntArray) -> "PlacementNetwork":
         """The network of which every flow is a cheapest one of this.
 
         Args:

@@ -36,7 +36,7 @@ import numpy as np
 from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 from kafka_assignors.placement._planning.exact import NOWHERE, best_leaders, best_replicas
 from kafka_assignors.placement._planning.flow import CostRangeError
-from kafka_assignors.placement._planning.problem import Cluster, Load, Wanted, wanted_partitions
+from kafka_assignors.placement._planning.problem import BrokerSet, BrokerTotals, Wanted, wanted_partitions
 from kafka_assignors.placement._planning.spread import least_squares, rack_bounds
 
 
@@ -145,7 +145,7 @@ def plan_moves(
             are too high to be counted exactly: from some 2**46 bytes on in 10,000 partitions of 3 replicas.
         ImportError: OR-tools is not installed.
     """
-    cluster = Cluster.of(racks, brokers)
+    cluster = BrokerSet.of(racks, brokers)
     planned = wanted_partitions(topics, fixed=fixed, replication_factor=replication_factor, sizes=sizes)
     cluster.check(planned)
     after = {topic: {p: list(topics[topic][p]) for p in sorted(topics[topic])} for topic in sorted(topics)}
@@ -238,7 +238,7 @@ def place_balanced(
         PlacementError: An argument cannot be, or no placement is allowed; the message names the entry.
         ImportError: OR-tools is not installed.
     """
-    cluster = Cluster.of(racks, brokers)
+    cluster = BrokerSet.of(racks, brokers)
     planned = [
         Wanted(topic="", partition=partition, present=(), factor=replication_factor, size=None)
         for partition in sorted(set(partitions))
@@ -248,7 +248,7 @@ def place_balanced(
     return {wanted.partition: replicas for wanted, replicas in zip(planned, placed, strict=True)}
 
 
-def _place(planned: Sequence[Wanted], cluster: Cluster, beside: Load) -> list[list[int]]:
+def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) -> list[list[int]]:
     """The brokers of each partition, its leader first."""
     if not planned:
         return []
@@ -295,7 +295,7 @@ def _moves(wanted: Wanted, placed: Sequence[int], racks: Racks) -> Iterable[Move
         )
 
 
-def _forced(planned: Sequence[Wanted], cluster: Cluster) -> int:
+def _forced(planned: Sequence[Wanted], cluster: BrokerSet) -> int:
     """How many replicas any valid placement adds: those that have no place where the partition is."""
     in_rack = np.bincount(cluster.rack)
     rack_of = dict(zip(cluster.brokers, cluster.rack.tolist(), strict=True))

@@ -114,7 +114,7 @@ def _size(sizes: Mapping[tuple[str, int], int], topic: str, partition: int) -> i
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Load:
+class BrokerTotals:
     """What brokers have: two arrays (n,)."""
 
     replicas: IntArray
@@ -122,7 +122,7 @@ class Load:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cluster:
+class BrokerSet:
     """The brokers that may hold replicas.
 
     Attributes:
@@ -136,7 +136,7 @@ class Cluster:
     racks: Racks
 
     @classmethod
-    def of(cls, racks: Racks, brokers: Collection[int] | None) -> "Cluster":
+    def of(cls, racks: Racks, brokers: Collection[int] | None) -> "BrokerSet":
         """The cluster; arguments as of `plan_moves`.
 
         Raises:
@@ -175,10 +175,10 @@ class Cluster:
                     "factor"
                 )
 
-    def load(self, placements: Iterable[Placement]) -> Load:
+    def load(self, placements: Iterable[Placement]) -> BrokerTotals:
         """What placements put on the brokers."""
         found = [replicas for placement in placements for replicas in placement.values() if replicas]
-        return Load(
+        return BrokerTotals(
             replicas=self.count(broker for replicas in found for broker in replicas),
             leaders=self.count(replicas[0] for replicas in found),
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafka_assignors._model.arrays import IntArray, sums
-from kafka_assignors.placement._planning.flow import Network
+from kafka_assignors.placement._planning.flow import PlacementNetwork
 
 
 def rack_bounds(sizes: IntArray, factor: int) -> tuple[IntArray, IntArray]:
@@ -48,7 +48,7 @@ class Layers:
         size: (G,) how many partitions each group has.
     """
 
-    network: Network
+    network: PlacementNetwork
     brokers: int
     size: IntArray
 
@@ -72,7 +72,7 @@ class Layers:
         node_of[shared] = np.arange(1, shared.size + 1)
         own = brokers + np.arange(groups)[:, None] * (1 + shared.size)
         alone = node_of[racks] == 0
-        network = Network(
+        network = PlacementNetwork(
             tail=np.hstack([own + node_of[racks], np.broadcast_to(own, (groups, shared.size))]).ravel(),
             head=np.hstack(
                 [np.broadcast_to(np.arange(brokers), (groups, brokers)), own + node_of[shared]]
@@ -83,7 +83,7 @@ class Layers:
         )
         return cls(network=network, brokers=brokers, size=size)
 
-    def within(self, bounds: Network, size: IntArray, group: IntArray) -> Network:
+    def within(self, bounds: PlacementNetwork, size: IntArray, group: IntArray) -> PlacementNetwork:
         """The network of these, single partitions, within the bounds of groups of them.
 
         Args:
@@ -109,7 +109,9 @@ def _supply(brokers: int, sources: IntArray, amounts: IntArray, others: int) -> 
     return supply
 
 
-def drained(network: Network, broker: IntArray, lower: IntArray, upper: IntArray) -> Network:
+def drained(
+    network: PlacementNetwork, broker: IntArray, lower: IntArray, upper: IntArray
+) -> PlacementNetwork:
     """The network with a sink behind the brokers.
 
     Args:
@@ -119,7 +121,7 @@ def drained(network: Network, broker: IntArray, lower: IntArray, upper: IntArray
         upper: (B,) their upper bounds.
     """
     sink = network.supply.size
-    return Network(
+    return PlacementNetwork(
         tail=np.concatenate([network.tail, broker]),
         head=np.concatenate([network.head, np.full(broker.size, sink)]),
         lower=np.concatenate([network.lower, lower]),
@@ -128,7 +130,7 @@ def drained(network: Network, broker: IntArray, lower: IntArray, upper: IntArray
     )
 
 
-def spread_evenly(network: Network, held: IntArray) -> tuple[Network, IntArray, IntArray]:
+def spread_evenly(network: PlacementNetwork, held: IntArray) -> tuple[PlacementNetwork, IntArray, IntArray]:
     """All flows that load the brokers as evenly as can be.
 
     The squares are drawn as straight lines between a few loads of each broker, and finer wherever the

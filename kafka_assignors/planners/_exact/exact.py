@@ -43,7 +43,7 @@ from kafka_assignors._model.plan import Goal, Plan
 from kafka_assignors._model.tick import Tick, go_on
 from kafka_assignors.planners._exact.alike import share_evenly
 from kafka_assignors.planners._exact.cells import Arcs, Contraction
-from kafka_assignors.planners._exact.flow import UNLIMITED, Network, send_if_any
+from kafka_assignors.planners._exact.flow import UNLIMITED, FlowNetwork, send_if_any
 from kafka_assignors.planners._exact.hand_out import least_loaded, release
 from kafka_assignors.planners._exact.levels import ALL, Chosen, Levels, Sizes, find_levels, part_of, quotas
 
@@ -385,7 +385,7 @@ class _Flow:
         self.carried = added(self.settled, network.flow)
         return levels
 
-    def network(self, free: IntArray, flow: IntArray) -> Network:
+    def network(self, free: IntArray, flow: IntArray) -> FlowNetwork:
         """All of the network with a flow beyond what is settled."""
         self.tick()
         carried = added(self.settled, flow)
@@ -393,7 +393,7 @@ class _Flow:
         carried = carried[there]
         out = sums(self.arcs.cells[there], carried, self.supply.size)
         load = sums(self.arcs.nodes[there], carried, self.nodes.members.size)
-        network = Network(
+        network = FlowNetwork(
             starts=self.arcs.starts(self.supply.size),
             heads=self.arcs.nodes,
             supply=self.supply - out,

@@ -41,7 +41,7 @@ _COMPILED_BREATH = 2**20
 
 
 @dataclass(kw_only=True, eq=False)
-class Network:
+class FlowNetwork:
     """Cells, nodes, the arcs between them, and the flow so far. Arcs are sorted by (cell, node).
 
     Attributes:
@@ -73,9 +73,9 @@ class Network:
         """(E,) the cell of each arc."""
         return np.repeat(np.arange(self.supply.size), np.diff(self.starts))
 
-    def part(self, cells: IntArray, nodes: IntArray, arcs: IntArray) -> "Network":
+    def part(self, cells: IntArray, nodes: IntArray, arcs: IntArray) -> "FlowNetwork":
         """A copy of some cells and nodes, and of arcs between these, all ascending; the pool is empty."""
-        return Network(
+        return FlowNetwork(
             starts=np.searchsorted(self.tails[arcs], np.append(cells, self.supply.size)),
             heads=places(nodes, self.load.size)[self.heads[arcs]],
             supply=self.supply[cells],
@@ -90,7 +90,7 @@ class Network:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sent:
+class SentFlow:
     """How sending ended.
 
     Attributes:
@@ -106,7 +106,7 @@ class Sent:
     pool: int
 
 
-def send(network: Network, tick: Tick) -> Sent:
+def send(network: FlowNetwork, tick: Tick) -> SentFlow:
     """Send all supply as cheaply as possible.
 
     The flow that is there must be a cheapest one of its value. The network's flow, load, supply and
@@ -126,15 +126,15 @@ def send(network: Network, tick: Tick) -> Sent:
     return _Sender(network, tick).run()
 
 
-def send_if_any(network: Network, tick: Tick) -> Sent:
+def send_if_any(network: FlowNetwork, tick: Tick) -> SentFlow:
     """As `send`, but without a look at the arcs if there is no supply: all is sent, and nothing is far."""
     if network.supply.any():
         return send(network, tick)
     cells, nodes = np.zeros_like(network.supply), np.zeros_like(network.load)
-    return Sent(stuck=False, cells=cells, nodes=nodes, pool=0)
+    return SentFlow(stuck=False, cells=cells, nodes=nodes, pool=0)
 
 
-def _check(network: Network) -> None:
+def _check(network: FlowNetwork) -> None:
     """Refuse what the compiled module refuses: its numbers have 64 bits."""
     n = network
     cells, nodes, arcs = n.supply.size, n.base.size, n.heads.size
@@ -176,7 +176,7 @@ def _out_of_range(name: str, place: np.intp, numbers: IntArray, least: int, most
     return ValueError(f"{name}[{place}] must be from {least} to {most}, not {numbers[place]}")
 
 
-def _send_compiled(network: Network, tick: Tick) -> Sent:
+def _send_compiled(network: FlowNetwork, tick: Tick) -> SentFlow:
     n = network
     distance = np.zeros(n.supply.size + n.base.size + 1, dtype=np.int64)
     arrays = n.starts, n.heads, n.supply, n.base, n.extra, n.free, n.high, n.flow, n.load, distance
@@ -184,15 +184,15 @@ def _send_compiled(network: Network, tick: Tick) -> Sent:
     return _sent(network, stuck, distance)
 
 
-def _sent(network: Network, stuck: bool, distance: IntArray) -> Sent:
+def _sent(network: FlowNetwork, stuck: bool, distance: IntArray) -> SentFlow:
     cells = network.supply.size
-    return Sent(stuck=stuck, cells=distance[:cells], nodes=distance[cells:-1], pool=int(distance[-1]))
+    return SentFlow(stuck=stuck, cells=distance[:cells], nodes=distance[cells:-1], pool=int(distance[-1]))
 
 
 class _Sender:
     """The network as lists. Cells, nodes and the pool are *places*, numbered in this order."""
 
-    def __init__(self, network: Network, tick: Tick) -> None:
+    def __init__(self, network: FlowNetwork, tick: Tick) -> None:
         self.network = network
         self.tick = tick
         self.arcs_seen = 0
@@ -231,7 +231,7 @@ class _Sender:
             self.arcs_seen = 0
             self.tick()
 
-    def run(self) -> Sent:
+    def run(self) -> SentFlow:
         stuck = False
         while any(self.supply) and not stuck:
             self.tick()

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_assignors._model.arrays import BoolArray, IntArray, before_in_run, clipped, nonzero, ranges, sums
 from kafka_assignors._model.tick import Tick
-from kafka_assignors.planners._exact.flow import Network, send_if_any
+from kafka_assignors.planners._exact.flow import FlowNetwork, send_if_any
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +60,7 @@ Chosen = IntArray | slice
 ALL = slice(None)
 
 
-def part_of(network: Network, cells: Chosen, nodes: Chosen, arcs: Chosen) -> Network:
+def part_of(network: FlowNetwork, cells: Chosen, nodes: Chosen, arcs: Chosen) -> FlowNetwork:
     """A copy of some cells and nodes and the arcs between these, or all of it as it is; the pool is empty."""
     if isinstance(cells, slice) or isinstance(nodes, slice) or isinstance(arcs, slice):
         network.pool = 0
@@ -68,7 +68,7 @@ def part_of(network: Network, cells: Chosen, nodes: Chosen, arcs: Chosen) -> Net
     return network.part(cells, nodes, arcs)
 
 
-def find_levels(network: Network, sizes: Sizes, tick: Tick) -> Levels:
+def find_levels(network: FlowNetwork, sizes: Sizes, tick: Tick) -> Levels:
     """Send all supply of a network so that the members' loads are best balanced.
 
     All loads that can be alike are tried to be: members get the same number, and some of them one more. What
@@ -189,7 +189,7 @@ def _bisect_near(guess: int, end: int, is_enough: Callable[[int], bool]) -> int:
     return first
 
 
-def _take_back(network: Network) -> None:
+def _take_back(network: FlowNetwork) -> None:
     """Take back what nodes have beyond base and extra, and beyond the pool."""
     over = np.maximum(network.load - network.base, 0)
     wanted = np.minimum(over, network.extra)
@@ -207,7 +207,7 @@ def _take_back(network: Network) -> None:
     network.load -= back
 
 
-def _pour(network: Network, tick: Tick) -> None:
+def _pour(network: FlowNetwork, tick: Tick) -> None:
     """Guess a flow: each cell in shares to its nodes, by their room for all that they could get.
 
     Whatever it leaves over or gets wrong is put right by paths; a good guess leaves few of them.

@@ -10,7 +10,7 @@ from kafka.protocol.admin import ElectionType
 
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC, partition_for_group
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
-from kafka_assignors.testing._brokers.metadata import PartitionState, coordinator_by, first_answer
+from kafka_assignors.testing._brokers.metadata import SeenPartition, coordinator_by, first_answer
 from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def move_coordinator(servers: Sequence[str], group_id: str, to: int | None, time
     return to
 
 
-def _partition(servers: Sequence[str], group_id: str) -> PartitionState:
+def _partition(servers: Sequence[str], group_id: str) -> SeenPartition:
     state = first_answer(servers)
     if state is None:
         raise ClusterUnavailableError(f"no broker answers at {', '.join(servers)}")
@@ -82,7 +82,7 @@ def _partition(servers: Sequence[str], group_id: str) -> PartitionState:
     return partitions[partition_for_group(group_id, len(partitions))]
 
 
-def _not_yet(partition: PartitionState, replicas: Sequence[int]) -> list[str]:
+def _not_yet(partition: SeenPartition, replicas: Sequence[int]) -> list[str]:
     wrong = [] if list(partition.replicas) == replicas else [f"its replicas are {partition.replicas}"]
     if replicas[0] not in partition.in_sync:
         wrong.append(f"in sync are {sorted(partition.in_sync)}")

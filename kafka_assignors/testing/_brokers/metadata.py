@@ -34,7 +34,7 @@ _GROUP = 0  # the type of key of a group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionState:
+class SeenPartition:
     """A partition, as a broker knows it.
 
     Attributes:
@@ -62,7 +62,7 @@ class ClusterState:
     """
 
     brokers: Mapping[int, str]
-    partitions: tuple[PartitionState, ...]
+    partitions: tuple[SeenPartition, ...]
 
 
 def cluster_state(server: str) -> ClusterState:
@@ -79,7 +79,7 @@ def cluster_state(server: str) -> ClusterState:
     return ClusterState(
         brokers={broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers},
         partitions=tuple(
-            PartitionState(
+            SeenPartition(
                 topic=topic.name,
                 number=partition.partition_index,
                 leader=partition.leader_id,

@@ -155,7 +155,9 @@ def run(
     """
     script.check()
     began = time.monotonic()
-    chaos = _Run(script, group, cluster, loads, promise=promise, join=join or (lambda _: {}), within=within)
+    chaos = _ScriptRun(
+        script, group, cluster, loads, promise=promise, join=join or (lambda _: {}), within=within
+    )
     number = 0
     try:
         for number, step in enumerate(script.steps, 1):
@@ -244,7 +246,7 @@ def unleash(
         )
 
 
-class _Run:
+class _ScriptRun:
     """A script under way."""
 
     def __init__(

@@ -10,7 +10,7 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from kafka_assignors import leader
-from kafka_assignors.coordinator._simulator.member import Member
+from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.coordinator._simulator.other_clients import (
     JavaCooperativeSticky,
     JavaMember,
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.assignors import Assignor
 
-CLIENTS: Final[Mapping[str, type[Member]]] = {
-    "ours": Member,
+CLIENTS: Final[Mapping[str, type[SimulatedMember]]] = {
+    "ours": SimulatedMember,
     "unaided": UnaidedMember,
     "kafka-python": UnaidedMember,
     "java": JavaMember,
@@ -54,7 +54,7 @@ _THEIRS: Final[Mapping[tuple[str, str], type[AbstractPartitionAssignor]]] = {
 
 def make_client(
     client: str, strategy: str
-) -> tuple[type[Member], Sequence[Callable[[], AbstractPartitionAssignor]]]:
+) -> tuple[type[SimulatedMember], Sequence[Callable[[], AbstractPartitionAssignor]]]:
     """The behaviour of a member, and what makes its assignors.
 
     Raises:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kafka.structs import TopicPartition
 
-    from kafka_assignors.coordinator._simulator.member import Member
+    from kafka_assignors.coordinator._simulator.member import SimulatedMember
     from kafka_assignors.testing.schedules._schedule import Kind, Schedule, Step
 
 SESSION_MS: Final = 6000
@@ -57,7 +57,7 @@ _DONE: Final[Mapping[Kind, str]] = {
     "cut": "cut",
     "reconnect": "reconnect",
 }
-"""What a step does to a member: the methods of `Member`."""
+"""What a step does to a member: the methods of `SimulatedMember`."""
 
 
 class BrokenError(AssertionError):
@@ -99,10 +99,10 @@ def run(schedule: Schedule) -> Told:
     Raises:
         BrokenError: One of them does not hold.
     """
-    return _Run(schedule).all()
+    return _ScheduleRun(schedule).all()
 
 
-class _Run:
+class _ScheduleRun:
     """A schedule under way."""
 
     def __init__(self, schedule: Schedule) -> None:
@@ -157,7 +157,7 @@ class _Run:
         elif member is not None:
             self._take_to(member, step)
 
-    def _take_to(self, member: Member, step: Step) -> None:
+    def _take_to(self, member: SimulatedMember, step: Step) -> None:
         match step.kind:
             case "subscribe":
                 member.subscribe(step.topics)
@@ -188,12 +188,12 @@ class _Run:
             ),
         )
 
-    def _restart(self, member: Member, step: Step) -> None:
+    def _restart(self, member: SimulatedMember, step: Step) -> None:
         client, assignors = make_client(self._client_of(member.name), self._schedule.strategy)
         topics = step.topics or member.topics
         self._group.restart(member.name, topics=topics, assignors=assignors, client=client)
 
-    def _current(self, name: str) -> Member | None:
+    def _current(self, name: str) -> SimulatedMember | None:
         """The member that runs under this name, restarted or not."""
         for member in reversed(self._group.members.values()):
             if member.name.partition(".")[0] == name:
@@ -327,7 +327,7 @@ class _Run:
         joins = (step for step in self._schedule.steps if step.kind == "join" and step.target == first)
         return next((step.client for step in joins), "")
 
-    def _is_unnoticed(self, topic: str, running: Sequence[Member]) -> bool:
+    def _is_unnoticed(self, topic: str, running: Sequence[SimulatedMember]) -> bool:
         """Whether only static members that changed their subscription want a topic.
 
         One that restarts with another subscription makes no rebalance (KIP-345).
@@ -344,7 +344,7 @@ class _Run:
         )
 
     @staticmethod
-    def _heal(member: Member) -> None:
+    def _heal(member: SimulatedMember) -> None:
         """Let a member run, and hear."""
         member.lose_answers(0)
         if member.frozen:

@@ -31,7 +31,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors import StickyAssignor
 from kafka_assignors.aio import _coordinator, _partitions, strategies
-from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator, Coordinator, sooner_than
+from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator, EagerCoordinator, sooner_than
 from kafka_assignors.aio._partitions import LastingState
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def in_generation_5(
         state.assign_from_subscribed({A, B})
         coordinator: Any
         if eager:
-            coordinator = Coordinator(client, state, enable_auto_commit=False)
+            coordinator = EagerCoordinator(client, state, enable_auto_commit=False)
         else:
             fetcher = SimpleNamespace(_records={}, _notify=lambda _: None, _wait_consume_future=None)
             coordinator = CooperativeCoordinator(fetcher, client, state, enable_auto_commit=False)
@@ -211,7 +211,7 @@ def test_a_listener_is_cancelled_with_the_coordination() -> None:
 
 @pytest.mark.parametrize("error", [IllegalGenerationError, UnknownMemberIdError])
 def test_a_commit_that_a_join_overtook_throws_an_eager_consumer_out_of_nothing(error: Any) -> None:
-    async def test(coordinator: Coordinator, _: Listener) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
         async def join_and_refuse(_: Any) -> Any:
             coordinator.generation = 6
             return refused(error)
@@ -394,7 +394,7 @@ def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_revoked(
 @pytest.mark.parametrize("generation", [-1, 5])
 @pytest.mark.parametrize("eager", [True, False])
 def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(eager: bool, generation: int) -> None:
-    async def test(coordinator: Coordinator, _: Listener) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
         asked = asyncio.Event()
 
         async def join(_: Any) -> Any:
@@ -420,7 +420,7 @@ def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(eager: bool, gene
 
 @pytest.mark.parametrize("eager", [True, False])
 def test_a_leader_whose_plan_failed_sends_no_more_heartbeats(eager: bool) -> None:
-    async def test(coordinator: Coordinator, _: Listener) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
         class Failing(StickyAssignor):
             def assign(self, *_: Any, **__: Any) -> Any:
                 assert coordinator._heartbeat_task is not None
@@ -436,7 +436,7 @@ def test_a_leader_whose_plan_failed_sends_no_more_heartbeats(eager: bool) -> Non
 
 
 def test_a_leader_plans_though_the_loops_own_threads_are_busy() -> None:
-    async def test(coordinator: Coordinator, _: Listener) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
         done = threading.Event()
         loop = asyncio.get_running_loop()
         loop.set_default_executor(ThreadPoolExecutor(1))
@@ -466,7 +466,7 @@ def assignment(*partitions: TopicPartition) -> bytes:
 STRATEGY = SimpleNamespace(name="s", metadata=lambda _: b"", on_assignment=lambda _: None)
 
 
-async def ended(coordinator: Coordinator) -> None:
+async def ended(coordinator: EagerCoordinator) -> None:
     if isinstance(coordinator, CooperativeCoordinator):
         coordinator._stop_listening()
     await coordinator._stop_heartbeat_task()
@@ -550,7 +550,7 @@ def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what_it_le
     ],
 )
 def test_an_assignment_that_cannot_be_read_is_an_error_and_it_joins_again(given: bytes, eager: bool) -> None:
-    async def test(coordinator: Coordinator, _: Listener) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
         coordinator._assignors = [STRATEGY]
         coordinator._rejoin_needed_fut = asyncio.get_running_loop().create_future()
         with pytest.raises(KafkaError) as caught:
@@ -570,7 +570,7 @@ def test_an_assignment_that_cannot_be_read_is_an_error_and_it_joins_again(given:
 
 @pytest.mark.parametrize("eager", [True, False])
 def test_partitions_of_topics_without_a_subscription_are_left_out(eager: bool) -> None:
-    async def test(coordinator: Coordinator, listener: Listener) -> None:
+    async def test(coordinator: EagerCoordinator, listener: Listener) -> None:
         coordinator._assignors = [STRATEGY]
         await coordinator._on_join_complete(5, "m", "s", assignment(A, TopicPartition("u", 0)))
         assert coordinator._subscription.assigned_partitions() == {A}
@@ -618,7 +618,7 @@ def test_heartbeats_after_a_rebalance_come_until_regular_ones_are_as_good() -> N
 
 @pytest.mark.parametrize("eager", [True, False])
 def test_a_consumer_that_is_stopped_without_a_coordinator_commits_nothing_and_ends(eager: bool) -> None:
-    async def test(coordinator: Coordinator, _: Listener) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
         coordinator.coordinator_dead()
         coordinator._retry_backoff_ms = 1
         coordinator._closing.set_result(None)

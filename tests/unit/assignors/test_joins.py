@@ -90,7 +90,7 @@ def test_a_client_that_is_new_enough_is_taken(version: str) -> None:
 
 
 def ended(coordinator: Any, assignment: bytes) -> Any:
-    return joins._Ended(coordinator._generation, assignment, 0.0)
+    return joins._EndedJoin(coordinator._generation, assignment, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_an_assignment_of_other_topics_than_are_subscribed_to_is_refused(
     coordinator._subscription = SimpleNamespace(subscription={*topics})
     assignment = ConsumerProtocolAssignment(0, [("orders", [0, 1])], b"").encode()
     assert joins._is_refused(coordinator, ended(coordinator, assignment)) is refused
-    another = joins._Ended(object(), assignment, 0.0)
+    another = joins._EndedJoin(object(), assignment, 0.0)
     assert not joins._is_refused(coordinator, another)
 
 

@@ -17,7 +17,7 @@ from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look
 from kafka_assignors._groups.lag import find_lag
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
-from kafka_assignors.coordinator._live import Coordinator, LiveGroup, Noted, read_rebalances
+from kafka_assignors.coordinator._live import GroupCoordinator, LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def live_group(
     return LiveGroup(
         group_id="billing",
         looks=(Look(1_750_000_060_000, described),),
-        coordinator=Coordinator(partition=7, partitions=50, broker=2, address="kafka-2:9092"),
+        coordinator=GroupCoordinator(partition=7, partitions=50, broker=2, address="kafka-2:9092"),
         records=tuple(
-            Noted(time_ms=1_750_000_000_000 + 3000 * number, value=value)
+            LiveRecord(time_ms=1_750_000_000_000 + 3000 * number, value=value)
             for number, value in enumerate(values)
         ),
         record_limit=1_048_588,

@@ -14,7 +14,7 @@ from kafka_assignors._timelines.events import Assigned, Failed, Lost, Revoked
 from kafka_assignors._wire.java.orders import HashKeys
 from kafka_assignors.assignors import CooperativeStickyAssignor
 from kafka_assignors.coordinator._simulator.clock import Clock
-from kafka_assignors.coordinator._simulator.consumer_group import ConsumerGroup
+from kafka_assignors.coordinator._simulator.consumer_group import HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.life import NotStableError
 from kafka_assignors.coordinator._simulator.messages import (
@@ -30,7 +30,7 @@ from kafka_assignors.coordinator._simulator.settings import (
     ConsumerBrokerSettings,
     MemberSettings,
 )
-from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, Topic, partitions_of
+from kafka_assignors.coordinator._simulator.target_assignment import ASSIGNORS, TargetTopic, partitions_of
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 from tests.support.scale import examples
 
@@ -51,9 +51,9 @@ class Asked:
 
     def __init__(self, partitions: int = 4, **options: Any) -> None:
         self.clock = Clock()
-        topics = {"orders": Topic(ORDERS, partitions)}
+        topics = {"orders": TargetTopic(ORDERS, partitions)}
         broker = ConsumerBrokerSettings(**{"assignment_interval_ms": 0, **options})
-        self.group = ConsumerGroup(self.clock, topics, broker)
+        self.group = HostedConsumerGroup(self.clock, topics, broker)
 
     def ask(self, member_id: str, epoch: int, **said: Any) -> ConsumerHeartbeatAnswer:
         owned = said.pop("owned", None)
@@ -253,7 +253,7 @@ def test_who_does_not_let_go_in_time_is_lost_though_it_sends_heartbeats() -> Non
 
 def test_what_is_no_longer_subscribed_to_is_taken_at_once_without_a_new_target() -> None:
     asked = Asked(assignment_interval_ms=60_000)
-    asked.group.change_topics({"orders": Topic(ORDERS, 2), "payments": Topic(PAYMENTS, 1)})
+    asked.group.change_topics({"orders": TargetTopic(ORDERS, 2), "payments": TargetTopic(PAYMENTS, 1)})
     asked.join("a", topics="orders payments")
     answer = asked.ask("a", 2, topics=frozenset({"orders"}))
     assert answer.assignment == orders(0, 1)
@@ -264,9 +264,9 @@ def test_what_is_no_longer_subscribed_to_is_taken_at_once_without_a_new_target()
 def test_topics_that_grow_make_an_epoch_with_the_next_heartbeat_and_other_topics_do_not() -> None:
     asked = Asked()
     asked.join("a")
-    asked.group.change_topics({"orders": Topic(ORDERS, 4), "other": Topic(PAYMENTS, 1)})
+    asked.group.change_topics({"orders": TargetTopic(ORDERS, 4), "other": TargetTopic(PAYMENTS, 1)})
     assert asked.ask("a", 2) == nothing_new(2)
-    asked.group.change_topics({"orders": Topic(ORDERS, 5), "other": Topic(PAYMENTS, 1)})
+    asked.group.change_topics({"orders": TargetTopic(ORDERS, 5), "other": TargetTopic(PAYMENTS, 1)})
     assert asked.ask("a", 2) == told(3, 0, 1, 2, 3, 4)
     assert asked.triggers == ["member joined", "topics changed"]
 
@@ -274,7 +274,7 @@ def test_topics_that_grow_make_an_epoch_with_the_next_heartbeat_and_other_topics
 def test_a_topic_that_is_deleted_and_made_anew_is_another() -> None:
     asked = Asked(partitions=1)
     asked.join("a")
-    asked.group.change_topics({"orders": Topic(PAYMENTS, 1)})
+    asked.group.change_topics({"orders": TargetTopic(PAYMENTS, 1)})
     assert asked.ask("a", 2).assignment == frozenset()
     assert asked.ask("a", 2, owned=()).assignment == frozenset({TopicIdPartition(PAYMENTS, 0)})
 

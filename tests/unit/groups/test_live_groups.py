@@ -9,7 +9,7 @@ from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, EpochGr
 from kafka_assignors._groups.described import described_value
 from kafka_assignors._groups.epochs import EpochLook, explain_epochs
 from kafka_assignors._groups.explanation import explain
-from kafka_assignors._groups.joining import Joining, Look, find_joining, joining_problem
+from kafka_assignors._groups.joining import Look, OngoingRebalance, find_joining, joining_problem
 from kafka_assignors._groups.lag import find_lag
 from kafka_assignors._groups.problems import find_lag_problems
 from kafka_assignors.assignors import RangeAssignor
@@ -40,7 +40,7 @@ def described(value: GroupMetadataValue, state: str, *more: str, without: str = 
     return ClassicGroup("billing", state, "consumer", None, (*old, *new))
 
 
-def joining(value: GroupMetadataValue | None, *looks: ClassicGroup) -> Joining:
+def joining(value: GroupMetadataValue | None, *looks: ClassicGroup) -> OngoingRebalance:
     found = find_joining(
         [Look(10_000 + 1000 * number, look) for number, look in enumerate(looks)], value, 5000
     )

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_assignors._groups.prediction import CLIENTS, Client, Joined, guess_client, predict
+from kafka_assignors._groups.prediction import CLIENTS, Client, JoinedMember, guess_client, predict
 from kafka_assignors._wire.offsets_topic import GroupMetadataValue, MemberMetadata
 
 TOPICS = {"orders": range(4), "payments": range(2)}
 BOTH = ("orders", "payments")
 
 
-def members(*said: str) -> list[Joined]:
+def members(*said: str) -> list[JoinedMember]:
     """Members by "member id" or "member id=instance id"."""
-    return [Joined(one.partition("=")[0], one.partition("=")[2] or None, BOTH) for one in said]
+    return [JoinedMember(one.partition("=")[0], one.partition("=")[2] or None, BOTH) for one in said]
 
 
 def orders_of(client: Client, *said: str) -> str | None:
@@ -51,7 +51,7 @@ def test_kafka_python_leaves_members_out_where_kinds_alternate() -> None:
 
 
 def test_round_robin_skips_who_does_not_subscribe() -> None:
-    group = [Joined("a", None, ("orders",)), Joined("b", None, ("payments",))]
+    group = [JoinedMember("a", None, ("orders",)), JoinedMember("b", None, ("payments",))]
     found = predict("roundrobin", group, TOPICS, "java")
     assert found is not None
     assert {one: owner for one, owner in found.items() if one[0] == "payments"} == {

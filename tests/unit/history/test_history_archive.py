@@ -24,7 +24,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import FORMAT, Description, WrongArchiveError
 from kafka_assignors.history._capture import Captured, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
-from kafka_assignors.history._log import Topic, read_topics
+from kafka_assignors.history._log import LogTopic, read_topics
 from kafka_assignors.history._metrics import write_metrics
 from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
@@ -100,7 +100,7 @@ def test_an_archive_whose_making_was_ended_is_made_by_the_next_capture(
 def test_topics_that_two_captures_note_at_once_are_noted_once(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     other = Archive(tmp_path)
-    orders, events = Topic("orders", "id1", 6), Topic("events", "id2", 3)
+    orders, events = LogTopic("orders", "id1", 6), LogTopic("events", "id2", 3)
     assert archive.add_topics([orders]) == 1
     assert other.add_topics([orders]) == 0
     assert archive.add_topics([orders, events]) == 1
@@ -115,21 +115,21 @@ def test_topics_of_brokers_that_give_them_no_ids_have_none() -> None:
         {"name": "gone", "error_code": 3, "partitions": []},
     ]
     admin: Any = SimpleNamespace(ask=lambda _: described)
-    assert read_topics(admin) == [Topic("new", "A" * 22, 2), Topic("old", "", 1)]
+    assert read_topics(admin) == [LogTopic("new", "A" * 22, 2), LogTopic("old", "", 1)]
 
 
 def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     assert archive.topics() == []
-    orders, events = Topic("orders", "id1", 6), Topic("events", "id2", 3)
+    orders, events = LogTopic("orders", "id1", 6), LogTopic("events", "id2", 3)
     assert archive.add_topics([orders, events]) == 2
     assert archive.add_topics([orders, events]) == 0
-    grown, anew = Topic("orders", "id1", 12), Topic("events", "id3", 3)
+    grown, anew = LogTopic("orders", "id1", 12), LogTopic("events", "id3", 3)
     assert archive.add_topics([grown, events]) == 1
     assert archive.add_topics([grown, anew]) == 1
     assert archive.add_topics([anew]) == 1
     assert archive.add_topics([anew]) == 0
-    gone = Topic("orders", "id1", 0)
+    gone = LogTopic("orders", "id1", 0)
     assert [one[:3] for one in archive.topics()] == [events, orders, grown, anew, gone]
     assert all(datetime.now(UTC) - one.seen < timedelta(minutes=1) for one in archive.topics())
 

@@ -27,7 +27,7 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
-from kafka_assignors.coordinator._live import Coordinator, LiveGroup, Noted, read_rebalances
+from kafka_assignors.coordinator._live import GroupCoordinator, LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _snapshots
 from kafka_assignors.history._archive_report import read_states, tell_group
 from kafka_assignors.history._decoded import read_batches
@@ -206,13 +206,13 @@ def test_explain_tells_the_same_of_the_last_rebalance(group: str) -> None:
         assert isinstance(told, GroupMetadata)
         assert told.value is not None
         noted.append(
-            Noted(time_ms=record.time_us // 1000, value=told.value, leader_epoch=record.leader_epoch)
+            LiveRecord(time_ms=record.time_us // 1000, value=told.value, leader_epoch=record.leader_epoch)
         )
     topics = {"orders": range(14), "payments": range(2)}
     live = LiveGroup(
         group_id="g",
         looks=(Look(0, ClassicGroup("g", "Stable", "consumer", None, ())),),
-        coordinator=Coordinator(partition=0, partitions=1, broker=0, address=""),
+        coordinator=GroupCoordinator(partition=0, partitions=1, broker=0, address=""),
         records=tuple(noted),
         record_limit=1,
         topics={name: Topic(name=name, leaders=dict.fromkeys(ids, 0)) for name, ids in topics.items()},

@@ -9,7 +9,7 @@ import pytest
 from kafka import TopicPartition
 
 from kafka_assignors.placement._cluster.logs import Logs
-from kafka_assignors.placement._cluster.stall import Pace, Reason, Situation, reasons
+from kafka_assignors.placement._cluster.stall import Pace, Reason, StallSituation, reasons
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -31,9 +31,9 @@ def situation(
     silent: tuple[int, ...] = (),
     in_sync: tuple[int, ...] = (1, 2),
     throttles: Throttles = UNTHROTTLED,
-) -> Situation:
+) -> StallSituation:
     sizes = {("orders", 0, broker): size for broker, size in ((1, 4096), (2, 4096), (3, 1024))}
-    return Situation(
+    return StallSituation(
         adding={TP: [3]},
         states={TP: PartitionState(replicas=(1, 3, 2), in_sync=frozenset(in_sync), leader=leader)},
         brokers=Brokers(dict.fromkeys(up), dict.fromkeys(down)),
@@ -98,7 +98,7 @@ def throttles(**rates: int) -> Throttles:
         ),
     ],
 )
-def test_the_reason_and_the_way_out_are_said(found: Situation, reason: Reason) -> None:
+def test_the_reason_and_the_way_out_are_said(found: StallSituation, reason: Reason) -> None:
     assert reasons(found, stalled=True) == [reason]
 
 

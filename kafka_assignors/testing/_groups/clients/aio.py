@@ -71,7 +71,7 @@ def _strategy(assignor: Any) -> Any:
     return type(base.__name__, (base,), {})
 
 
-def make(task: Task, report: Report) -> Observed:
+def make(task: Task, report: Report) -> ObservedAiokafkaConsumer:
     """A consumer for a task, started and observed."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name=f"event loop of {task.name}", daemon=True).start()
@@ -84,12 +84,12 @@ def make(task: Task, report: Report) -> Observed:
         return consumer
 
     consumer = asyncio.run_coroutine_threadsafe(started(), loop).result()
-    observed = Observed(consumer, report)
+    observed = ObservedAiokafkaConsumer(consumer, report)
     observed.loop = loop
     return observed
 
 
-class Observed:
+class ObservedAiokafkaConsumer:
     """An AIOKafkaConsumer in the way that a member's loop uses it.
 
     The consumer stays the object that it is: its methods are wrapped in place.
@@ -216,7 +216,7 @@ class Observed:
     def _observed_subscribe(
         self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None
     ) -> None:
-        own = _Listener(self._report, self.absences, listener, self._of_ours)
+        own = _AiokafkaListener(self._report, self.absences, listener, self._of_ours)
         self._subscribe(topics=topics, pattern=None if pattern is None else re.compile(pattern), listener=own)
         self.subscribed = True
         self._write("subscribed", topics=[] if pattern else sorted(topics), pattern=pattern)
@@ -245,10 +245,10 @@ class Observed:
         )
 
 
-observe = Observed
+observe = ObservedAiokafkaConsumer
 
 
-class _Listener(ConsumerRebalanceListener):
+class _AiokafkaListener(ConsumerRebalanceListener):
     """Reports, and calls the application's, whose methods may be coroutines or not."""
 
     def __init__(self, report: Report, absences: Absences, inner: Any, told: bool) -> None:

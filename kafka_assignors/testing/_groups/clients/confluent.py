@@ -71,11 +71,11 @@ def callbacks(report: Report) -> dict[str, Any]:
     return {"on_commit": on_commit}
 
 
-def make(task: Task, report: Report) -> Observed:
+def make(task: Task, report: Report) -> ObservedConfluentConsumer:
     """A consumer for a task, observed."""
     chosen = settings(task)
     configured_with_dots(report, chosen)
-    return Observed(Consumer(chosen | callbacks(report)), report, by_epochs=task.by_epochs)
+    return ObservedConfluentConsumer(Consumer(chosen | callbacks(report)), report, by_epochs=task.by_epochs)
 
 
 class ObservedConsumer:
@@ -195,7 +195,7 @@ class ObservedConsumer:
         report_records(self._write, offsets)
 
 
-class Observed:
+class ObservedConfluentConsumer:
     """A Consumer in the way that a member's loop uses it.
 
     Args:
@@ -268,7 +268,7 @@ class Observed:
         self.consumer.close()
 
 
-observe = Observed
+observe = ObservedConfluentConsumer
 
 
 def _generation(metadata: bytes) -> int:

@@ -76,16 +76,18 @@ def start_java() -> None:
         )
 
 
-def make(task: Task, report: Report) -> Observed:
+def make(task: Task, report: Report) -> ObservedJavaConsumer:
     """A consumer for a task, observed."""
     start_java()
     consumer_class = jpype.JClass(f"{_PACKAGE}.KafkaConsumer")
     chosen = settings(task)
     configured_with_dots(report, chosen)
-    return Observed(consumer_class(jpype.java.util.HashMap(chosen)), report, by_epochs=task.by_epochs)
+    return ObservedJavaConsumer(
+        consumer_class(jpype.java.util.HashMap(chosen)), report, by_epochs=task.by_epochs
+    )
 
 
-class Observed:
+class ObservedJavaConsumer:
     """A Java KafkaConsumer in the way that a member's loop uses it.
 
     Args:

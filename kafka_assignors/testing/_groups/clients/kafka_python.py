@@ -66,15 +66,15 @@ def settings(task: Task) -> dict[str, Any]:
     return {**task.common(), **task.access.kafka_python(), **chosen}
 
 
-def make(task: Task, report: Report) -> Observed:
+def make(task: Task, report: Report) -> ObservedKafkaConsumer:
     """A consumer for a task, observed."""
     consumer: Any = KafkaConsumer(**settings(task))
-    return Observed(
+    return ObservedKafkaConsumer(
         consumer, report, functools.partial(_recall_join, consumer) if task.recalls_joins else no_gate
     )
 
 
-class Observed:
+class ObservedKafkaConsumer:
     """A KafkaConsumer whose membership and deliveries are reported.
 
     The consumer stays the object that it is: its `subscribe` and `poll` are wrapped in place.
@@ -187,7 +187,7 @@ class Observed:
 
         A partition is the application's from before its listener hears so until after it has let go.
         """
-        kind = _AsyncListener if isinstance(inner, AsyncConsumerRebalanceListener) else _Listener
+        kind = _AsyncListener if isinstance(inner, AsyncConsumerRebalanceListener) else _KafkaPythonListener
         return kind(self._report, self.absences, inner)
 
     async def _observed_send_commit(self, offsets: Any) -> Any:
@@ -204,7 +204,7 @@ class Observed:
             raise
 
 
-observe = Observed
+observe = ObservedKafkaConsumer
 
 
 def _positions(offsets: Any) -> dict[Pair, int]:
@@ -229,7 +229,7 @@ def _recall_join(consumer: Any) -> None:
         coordinator.request_rejoin()
 
 
-class _Listener(ConsumerRebalanceListener):
+class _KafkaPythonListener(ConsumerRebalanceListener):
     def __init__(self, report: Report, absences: Absences, inner: Any) -> None:
         self._report, self._absences, self._inner = report, absences, inner
 
