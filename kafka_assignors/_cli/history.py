@@ -10,7 +10,6 @@ from typing import Final
 
 from kafka.errors import KafkaError
 from py4j.protocol import Py4JError
-from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,7 +24,6 @@ from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
-from kafka_assignors.history._archive_report import report_archive, zoned
 from kafka_assignors.history._capture import (
     INTERVAL_SECONDS,
     Captured,
@@ -36,7 +34,6 @@ from kafka_assignors.history._capture import (
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._java import JavaMissingError
 from kafka_assignors.history._maintenance import maintain as keep_up, plan_maintenance
-from kafka_assignors.history._metrics import groups_of, measure, write_pieces
 from kafka_assignors.history._progress import show_capture, show_jobs
 from kafka_assignors.history._schemas import TOPICS
 from kafka_assignors.history._session import spark_session
@@ -169,23 +166,6 @@ def tables(*, store: Store, out: str, decoder: str, selection: Selection, skip_b
     return Answer(lambda: asdict(counts), text.tables_lines(out, counts))
 
 
-def metrics(*, store: Store, out: str | None, selection: Selection, skip_bad: bool) -> Answer:
-    """How restless groups were."""
-    options = store_options(store)
-    if out is not None:
-        place(out, options)  # a wrong one is refused before anything is read
-    there = opened(store, skip_bad=skip_bad)
-    with _spark(store, "measuring") as spark:
-        records = there.read_groups(spark, **selection._asdict())
-        pieces = measure(records, there.topics()).persist(StorageLevel.DISK_ONLY)
-        if out is not None:
-            write_pieces(pieces, out, options)
-        rows = [zoned(row, "since", "until") for row in groups_of(pieces).collect()]
-        pieces.unpersist()
-    rows.sort(key=lambda row: (-row["rebalances"], row["group"]))
-    return Answer(lambda: rows, text.metrics_lines(rows))
-
-
 def what_if(
     *,
     store: Store,
@@ -206,29 +186,3 @@ def what_if(
         )
         rows = [row.asDict() for row in found.collect()]
     return Answer(lambda: rows, what_if_lines(rows))
-
-
-def report(
-    *,
-    store: Store,
-    page: Path,
-    no_what_if: bool,
-    replayed: Replayed,
-    selection: Selection,
-    skip_bad: bool,
-) -> Answer:
-    """Write the page on groups' histories."""
-    there = opened(store, skip_bad=skip_bad)
-    if not page.absolute().parent.is_dir():
-        raise ValueError(f"there is no folder for the page {page}: make it, or name another")
-    with _spark(store, "reporting") as spark:
-        size = report_archive(
-            there,
-            there.read_groups(spark, **selection._asdict()),
-            page,
-            assignors=() if no_what_if else replayed.assignors or ASSIGNORS,
-            scenarios=replayed.scenarios or SCENARIOS,
-        )
-    return Answer(
-        lambda: {"page": str(page), "bytes": size}, [f"{page}: {size:,} bytes, to be opened in a browser"]
-    )

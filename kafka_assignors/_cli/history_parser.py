@@ -191,7 +191,7 @@ def _add_metrics(verbs: Any) -> None:
         verbs,
         "metrics",
         "say how restless groups were: their rebalances, why, and what moved",
-        "history:metrics",
+        "history_read:metrics",
         check=_check_selection,
     )
     parser.add_argument(
@@ -217,7 +217,7 @@ def _add_report(verbs: Any) -> None:
         verbs,
         "report",
         "write a page on groups' histories, to be opened in a browser",
-        "history:report",
+        "history_read:report",
         check=_check_report,
     )
     parser.add_argument("page", type=Path, metavar="PAGE", help="the HTML file")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_assignors._cli import history_text as text
 from kafka_assignors._cli.errors import Errors
@@ -11,16 +11,20 @@ from kafka_assignors._cli.output import Answer
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import describe, describe_here
 from kafka_assignors.history._java import JavaMissingError
-from kafka_assignors.history._local import is_small, spark_is_there
-from kafka_assignors.history._store.places import read_store_config
+from kafka_assignors.history._local import is_small, read_groups, spark_is_there
+from kafka_assignors.history._metrics_local import measure_here
+from kafka_assignors.history._report_local import report_here
+from kafka_assignors.history._store.places import place, read_store_config
 from kafka_assignors.history._store.sets import TablesBusyError
+from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from kafka_assignors._cli.arguments import Selection, Store
+    from kafka_assignors._cli.arguments import Replayed, Selection, Store
 
 
 class SparkError(RuntimeError):
@@ -90,6 +94,69 @@ def info(*, store: Store, selection: Selection, skip_bad: bool) -> Answer:
             "groups": dict(found.groups),
         },
         text.info_lines(there, found),
+    )
+
+
+def metrics(*, store: Store, out: str | None, selection: Selection, skip_bad: bool) -> Answer:
+    """How restless groups were."""
+    options = store_options(store)
+    if out is not None:
+        place(out, options)  # a wrong one is refused before anything is read
+    there = opened(store, skip_bad=skip_bad)
+    if _without_spark(store) and is_small(there, selection.since, selection.until):
+        records = read_groups(there, **selection._asdict())
+        rows = measure_here(records, there.topics(), out, options)
+        rows = [{**row, "reasons": dict(row["reasons"])} for row in rows]
+    else:
+        rows = _measure_on_spark(store, there, out, selection)
+    rows.sort(key=lambda row: (-row["rebalances"], row["group"]))
+    return Answer(lambda: rows, text.metrics_lines(rows))
+
+
+def _measure_on_spark(
+    store: Store, there: Archive, out: str | None, selection: Selection
+) -> list[dict[str, Any]]:
+    with running_spark(store, "measuring") as spark:
+        from pyspark import StorageLevel  # noqa: PLC0415 - as in `running_spark`
+
+        from kafka_assignors.history._archive_report import zoned  # noqa: PLC0415
+        from kafka_assignors.history._metrics import groups_of, measure, write_pieces  # noqa: PLC0415
+
+        records = there.read_groups(spark, **selection._asdict())
+        pieces = measure(records, there.topics()).persist(StorageLevel.DISK_ONLY)
+        if out is not None:
+            write_pieces(pieces, out, store_options(store))
+        rows = [zoned(row, "since", "until") for row in groups_of(pieces).collect()]
+        pieces.unpersist()
+    return rows
+
+
+def report(
+    *,
+    store: Store,
+    page: Path,
+    no_what_if: bool,
+    replayed: Replayed,
+    selection: Selection,
+    skip_bad: bool,
+) -> Answer:
+    """Write the page on groups' histories."""
+    there = opened(store, skip_bad=skip_bad)
+    if not page.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder for the page {page}: make it, or name another")
+    assignors = () if no_what_if else replayed.assignors or ASSIGNORS
+    scenarios = replayed.scenarios or SCENARIOS
+    if _without_spark(store) and is_small(there, selection.since, selection.until):
+        records = read_groups(there, **selection._asdict())
+        size = report_here(there, records, page, assignors=assignors, scenarios=scenarios)
+    else:
+        with running_spark(store, "reporting") as spark:
+            from kafka_assignors.history._archive_report import report_archive  # noqa: PLC0415 - as above
+
+            rows = there.read_groups(spark, **selection._asdict())
+            size = report_archive(there, rows, page, assignors=assignors, scenarios=scenarios)
+    return Answer(
+        lambda: {"page": str(page), "bytes": size}, [f"{page}: {size:,} bytes, to be opened in a browser"]
     )
 
 

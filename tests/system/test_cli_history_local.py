@@ -13,10 +13,15 @@ import pytest
 from kafka_assignors._cli import history_read
 from kafka_assignors._cli.main import main
 from kafka_assignors.history import _local
-from tests.support.local_archives import story
+from kafka_assignors.history._schemas import GROUPS
+from tests.support.delta_tables import rows_of
+from tests.support.local_archives import SINCE, story
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+METRICS = [("coop", 5, 1), ("range", 5, 2), ("g", 2, 2)]
+"""Groups, how often they rebalanced, and their members; from SINCE on."""
 
 ALONE = """
 import json, subprocess, sys
@@ -49,6 +54,28 @@ def test_info_on_a_small_archive_imports_neither_spark_nor_pandas(tmp_path: Path
     assert found["groups"] == {"odd": 90, "g": 37, "coop": 12, "range": 8}
 
 
+def test_metrics_of_a_small_archive_import_neither_spark_nor_pandas(tmp_path: Path) -> None:
+    archive = story(tmp_path / "archive")
+    found, imported = alone(tmp_path, "metrics", archive.where.uri, "--since", SINCE.isoformat())
+    assert imported == []
+    assert [(row["group"], row["rebalances"], row["members"]) for row in found] == METRICS
+    again, imported = alone(
+        tmp_path, "metrics", archive.where.uri, "--since", SINCE.isoformat(), "--out", str(tmp_path / "out")
+    )
+    assert "pyspark" not in imported
+    assert again == found
+    assert len(rows_of(tmp_path / "out" / "groups", GROUPS)) == len(METRICS)
+
+
+def test_a_report_on_a_small_archive_with_what_if_imports_no_spark(tmp_path: Path) -> None:
+    archive = story(tmp_path / "archive")
+    found, imported = alone(tmp_path, "report", archive.where.uri, str(tmp_path / "page.html"))
+    assert "pyspark" not in imported
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert found == {"page": str(tmp_path / "page.html"), "bytes": len(page.encode())}
+    assert all(f">{group}<" in page for group in ("coop", "range", "g", "odd"))
+
+
 class SparkWantedError(RuntimeError):
     pass
 
@@ -62,9 +89,9 @@ class SparkWantedError(RuntimeError):
     ],
     ids=["master", "size", "spark-submit"],
 )
-@pytest.mark.parametrize("command", [["info"]], ids=" ".join)
+@pytest.mark.parametrize("command", ["info", "metrics", "report"])
 def test_spark_is_for_large_archives_and_where_it_is_asked_for(
-    command: list[str],
+    command: str,
     why: tuple[list[str], int, dict[str, str]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -78,5 +105,6 @@ def test_spark_is_for_large_archives_and_where_it_is_asked_for(
     monkeypatch.setattr(_local, "SMALL", limit)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
+    page = [str(tmp_path / "page.html")] if command == "report" else []
     with pytest.raises(SparkWantedError):
-        main(["history", *command, archive, *more])
+        main(["history", command, archive, *page, *more])
