@@ -11,7 +11,7 @@ from kafka_assignors._cli.output import Answer
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import describe, describe_here
 from kafka_assignors.history._java import JavaMissingError
-from kafka_assignors.history._local import is_small, read_groups, spark_is_there
+from kafka_assignors.history._local import TooLargeError, is_small, read_groups, spark_is_there
 from kafka_assignors.history._metrics_local import measure_here
 from kafka_assignors.history._report_local import report_here
 from kafka_assignors.history._store.places import place, read_store_config
@@ -103,8 +103,8 @@ def metrics(*, store: Store, out: str | None, selection: Selection, skip_bad: bo
     if out is not None:
         place(out, options)  # a wrong one is refused before anything is read
     there = opened(store, skip_bad=skip_bad)
-    if _without_spark(store) and is_small(there, selection.since, selection.until):
-        records = read_groups(there, **selection._asdict())
+    records = _read_here(store, there, selection)
+    if records is not None:
         rows = measure_here(records, there.topics(), out, options)
         rows = [{**row, "reasons": dict(row["reasons"])} for row in rows]
     else:
@@ -146,8 +146,8 @@ def report(
         raise ValueError(f"there is no folder for the page {page}: make it, or name another")
     assignors = () if no_what_if else replayed.assignors or ASSIGNORS
     scenarios = replayed.scenarios or SCENARIOS
-    if _without_spark(store) and is_small(there, selection.since, selection.until):
-        records = read_groups(there, **selection._asdict())
+    records = _read_here(store, there, selection, replayed=not no_what_if)
+    if records is not None:
         size = report_here(there, records, page, assignors=assignors, scenarios=scenarios)
     else:
         with running_spark(store, "reporting") as spark:
@@ -162,3 +162,13 @@ def report(
 
 def _without_spark(store: Store) -> bool:
     return store.master is None and not spark_is_there()
+
+
+def _read_here(store: Store, there: Archive, selection: Selection, *, replayed: bool = False) -> Any | None:
+    """The records that are meant; None if they are Spark's to read."""
+    if not _without_spark(store) or not is_small(there, selection.since, selection.until, replayed=replayed):
+        return None
+    try:
+        return read_groups(there, **selection._asdict())
+    except TooLargeError:
+        return None

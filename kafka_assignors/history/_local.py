@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 
 SMALL: Final = 64 * 2**20
 """Bytes of files, compressed, that are read without Spark; see docs/history.md for what they take."""
+SMALL_TO_REPLAY: Final = 8 * 2**20
+"""The same if groups are replayed, too: of more, Spark on several cores soon makes up for its start."""
 
+_ROOM: Final = 2**30
+"""Bytes of records that are held at most: files of records that are much alike are small, too."""
 _UNIT: Final = 4 * 2**20
 """Bytes of rows that are filtered at once."""
 _HEAD: Final = 4
@@ -60,12 +64,29 @@ def spark_is_there() -> bool:
     return sql is not None and sql.SparkSession.getActiveSession() is not None
 
 
-def is_small(archive: Archive, since: datetime | None = None, until: datetime | None = None) -> bool:
-    """Whether what is to be read of an archive is little enough for this process."""
+class TooLargeError(RuntimeError):
+    """Records take more room than was to be expected of their files: they are Spark's to read."""
+
+
+def is_small(
+    archive: Archive,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    *,
+    replayed: bool = False,
+) -> bool:
+    """Whether what is to be read of an archive is little enough for this process.
+
+    Args:
+        archive: The archive.
+        since: See `Archive.read_groups`.
+        until: See `Archive.read_groups`.
+        replayed: Whether groups are to be replayed, too.
+    """
     files = archive.files(since=since, until=until)
     if since is not None:
         files += archive.files_before(since, until)
-    return sum({file.path: file.size for file in files}.values()) <= SMALL
+    return sum({file.path: file.size for file in files}.values()) <= (SMALL_TO_REPLAY if replayed else SMALL)
 
 
 def chosen(batches: Iterable[Any], since: datetime | None, until: datetime | None) -> Iterator[Any]:
@@ -117,7 +138,11 @@ def read_groups(
     until: datetime | None = None,
     groups: Sequence[str] = (),
 ) -> Any:
-    """The records that `Archive.read_groups` reads, as a table in no order: `_COLUMNS`, and `group`."""
+    """The records that `Archive.read_groups` reads, as a table in no order: `_COLUMNS`, and `group`.
+
+    Raises:
+        TooLargeError: See there.
+    """
     rows = _read(archive, archive.files(since=since, until=until), since, until, meant(groups))
     if since is None or not (old := archive.files_before(since, until)):
         return rows
@@ -139,7 +164,8 @@ def _read(
     modern: bool = False,
 ) -> Any:
     """Records of groups that are meant; of KIP-848 only, if `modern`."""
-    parts = []
+    parts: list[Any] = []
+    size = 0
     for rows in chosen(archive.batches(files, _COLUMNS), since, until):
         some = rows.filter(_is_modern(rows)) if modern else rows
         keys = some["key"].dictionary_encode(null_encoding="encode")
@@ -147,6 +173,9 @@ def _read(
         names = strings([name if name is not None and is_meant(name) else None for name in named])
         grouped = some.append_column("group", names.take(keys.indices))
         parts.append(grouped.filter(pc.is_valid(grouped["group"])))
+        size += parts[-1].nbytes
+        if size > _ROOM:
+            raise TooLargeError(f"the records of {archive.where} take more than {_ROOM:,} bytes")
     return pa.Table.from_batches(parts, _SCHEMA)
 
 

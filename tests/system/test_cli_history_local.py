@@ -83,28 +83,48 @@ class SparkWantedError(RuntimeError):
 @pytest.mark.parametrize(
     "why",
     [
-        (["--master", "local[1]"], _local.SMALL, {}),
-        ([], 1_000, {}),
-        ([], _local.SMALL, {"PYSPARK_GATEWAY_PORT": "1"}),
+        (["--master", "local[1]"], {}, {}),
+        ([], {"SMALL": 1_000, "SMALL_TO_REPLAY": 1_000}, {}),
+        ([], {}, {"PYSPARK_GATEWAY_PORT": "1"}),
     ],
     ids=["master", "size", "spark-submit"],
 )
 @pytest.mark.parametrize("command", ["info", "metrics", "report"])
 def test_spark_is_for_large_archives_and_where_it_is_asked_for(
     command: str,
-    why: tuple[list[str], int, dict[str, str]],
+    why: tuple[list[str], dict[str, int], dict[str, str]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def running(*_: Any) -> Any:
         raise SparkWantedError
 
-    more, limit, variables = why
+    more, limits, variables = why
     archive = story(tmp_path / "archive").where.uri
     monkeypatch.setattr(history_read, "running_spark", running)
-    monkeypatch.setattr(_local, "SMALL", limit)
+    for name, limit in limits.items():
+        monkeypatch.setattr(_local, name, limit)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     page = [str(tmp_path / "page.html")] if command == "report" else []
     with pytest.raises(SparkWantedError):
         main(["history", command, archive, *page, *more])
+
+
+@pytest.mark.parametrize("command", ["metrics", "report"])
+@pytest.mark.parametrize("name", ["_ROOM", "SMALL_TO_REPLAY"])
+def test_spark_is_for_records_that_take_much_room_or_much_work(
+    command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def running(*_: Any) -> Any:
+        raise SparkWantedError
+
+    archive = story(tmp_path / "archive").where.uri
+    monkeypatch.setattr(history_read, "running_spark", running)
+    monkeypatch.setattr(_local, name, 1_000)
+    page = [str(tmp_path / "page.html")] if command == "report" else []
+    if (command, name) == ("metrics", "SMALL_TO_REPLAY"):
+        assert main(["history", command, archive, *page]) == 0  # nothing is replayed
+        return
+    with pytest.raises(SparkWantedError):
+        main(["history", command, archive, *page])
