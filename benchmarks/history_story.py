@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from benchmarks.history_archive import records_of_groups
 from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors.history._archive_report import read_states, tell_group
 from kafka_assignors.history._decoded import COLUMNS, read_batches
 from kafka_assignors.history._pieces import PIECES, HistoryPart, measure_part, piece_row
+from kafka_assignors.history._stories import read_states, tell_group
 from kafka_assignors.history._what_if.job import (
     ASSIGNORS,
     SCENARIOS,

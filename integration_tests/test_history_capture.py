@@ -32,13 +32,14 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors.history._archive import KEPT, Archive
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._capture import Captured, capture
 from kafka_assignors.history._counts import name_of_type
 from kafka_assignors.history._dump import Imported, import_dump
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import KEPT_TYPES, TABLES
+from kafka_assignors.history._spark_columns import KEPT
 from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
 from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from tests.support.object_store import Fault

@@ -6,11 +6,10 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kafka.errors import KafkaError
 from py4j.protocol import Py4JError
-from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,13 +17,13 @@ from kafka_assignors._cli import history_text as text
 from kafka_assignors._cli.arguments import ClusterClient, Replayed, Selection, Store
 from kafka_assignors._cli.client import client_settings
 from kafka_assignors._cli.errors import Errors
+from kafka_assignors._cli.history_read import opened, store_options
 from kafka_assignors._cli.history_what_if_text import what_if_lines
 from kafka_assignors._cli.output import Answer
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
-from kafka_assignors.history._archive_report import report_archive, zoned
 from kafka_assignors.history._capture import (
     INTERVAL_SECONDS,
     Captured,
@@ -32,17 +31,14 @@ from kafka_assignors.history._capture import (
     capture as capture_into,
     reason,
 )
-from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._dump import import_dump
-from kafka_assignors.history._info import describe
 from kafka_assignors.history._java import JavaMissingError
 from kafka_assignors.history._maintenance import maintain as keep_up, plan_maintenance
-from kafka_assignors.history._metrics import groups_of, measure, write_pieces
 from kafka_assignors.history._progress import show_capture, show_jobs
 from kafka_assignors.history._schemas import TOPICS
 from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._spark_schema import spark_schema
-from kafka_assignors.history._store.places import place, read_store_config
+from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.sets import TablesBusyError
 from kafka_assignors.history._tables.job import make_tables
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, what_if as replay
@@ -71,14 +67,6 @@ ERRORS: Final = Errors(
 )
 
 
-def _options(store: Store) -> dict[str, str]:
-    return {} if store.store_config is None else read_store_config(store.store_config)
-
-
-def _opened(store: Store, *, skip_bad: bool = False) -> Archive:
-    return Archive(store.archive, _options(store), skip_bad=skip_bad)
-
-
 @contextmanager
 def _spark(store: Store, doing: str) -> Iterator[SparkSession]:
     """A session of Spark, and the progress of what it does."""
@@ -97,7 +85,7 @@ def capture(
 ) -> Answer:
     """Read what is new in a running cluster into an archive; see `capture` of `history`."""
     settings = client_settings(client)
-    into = Archive.create(store.archive, _options(store))
+    into = Archive.create(store.archive, store_options(store))
     spark = spark_session(store.master)
     so_far = Captured()
 
@@ -122,43 +110,19 @@ def capture(
         print("\n".join(text.captured_lines(so_far)), file=sys.stderr)
         raise
     return Answer(
-        lambda: {"offsets": done.offsets, "batches": done.batches, **_counts_to_json(done.counts)},
+        lambda: {"offsets": done.offsets, "batches": done.batches, **text.counts_to_json(done.counts)},
         text.captured_lines(done),
     )
 
 
 def import_records(*, store: Store, dump: Path) -> Answer:
     """Add the records of a dump to an archive."""
-    into = Archive.create(store.archive, _options(store))
+    into = Archive.create(store.archive, store_options(store))
     with _spark(store, "importing") as spark:
         done = import_dump(spark, dump, into)
     return Answer(
-        lambda: {"source": done.source, "known": done.known, **_counts_to_json(done.counts)},
+        lambda: {"source": done.source, "known": done.known, **text.counts_to_json(done.counts)},
         text.imported_lines(done),
-    )
-
-
-def info(*, store: Store, selection: Selection, skip_bad: bool) -> Answer:
-    """What an archive has."""
-    there = _opened(store, skip_bad=skip_bad)
-    with _spark(store, "counting") as spark:
-        found = describe(spark, there, **selection._asdict())
-    return Answer(
-        lambda: {
-            "archive": there.where.uri,
-            "version": there.version,
-            "files": len(there.files()),
-            "bytes": sum(file.size for file in there.files()),
-            "cluster_id": there.description.cluster_id,
-            "topic": there.description.topic,
-            "partitions": there.description.partitions,
-            "topics": len({topic.topic for topic in there.topics()}),
-            "sources": {name: _counts_to_json(counts) for name, counts in found.counts.items()},
-            "since": found.since,
-            "until": found.until,
-            "groups": dict(found.groups),
-        },
-        text.info_lines(there, found),
     )
 
 
@@ -167,8 +131,8 @@ def maintain(
 ) -> Answer:
     """Make many files few, remove old days, delete files that nobody needs."""
     if execute:  # one of an older format is taken over, which is what it needs first
-        Archive.create(store.archive, _options(store))
-    there = _opened(store, skip_bad=skip_bad)
+        Archive.create(store.archive, store_options(store))
+    there = opened(store, skip_bad=skip_bad)
     plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
     if execute:
         with _spark(store, "maintaining") as spark:
@@ -189,9 +153,9 @@ def maintain(
 
 def tables(*, store: Store, out: str, decoder: str, selection: Selection, skip_bad: bool) -> Answer:
     """Decode an archive into tables."""
-    options = _options(store)
+    options = store_options(store)
     place(out, options)  # a wrong one is refused before anything is read
-    there = _opened(store, skip_bad=skip_bad)
+    there = opened(store, skip_bad=skip_bad)
     with _spark(store, "decoding") as spark:
         records: DataFrame | Archive = there
         topics = None
@@ -202,23 +166,6 @@ def tables(*, store: Store, out: str, decoder: str, selection: Selection, skip_b
     return Answer(lambda: asdict(counts), text.tables_lines(out, counts))
 
 
-def metrics(*, store: Store, out: str | None, selection: Selection, skip_bad: bool) -> Answer:
-    """How restless groups were."""
-    options = _options(store)
-    if out is not None:
-        place(out, options)  # a wrong one is refused before anything is read
-    there = _opened(store, skip_bad=skip_bad)
-    with _spark(store, "measuring") as spark:
-        records = there.read_groups(spark, **selection._asdict())
-        pieces = measure(records, there.topics()).persist(StorageLevel.DISK_ONLY)
-        if out is not None:
-            write_pieces(pieces, out, options)
-        rows = [zoned(row, "since", "until") for row in groups_of(pieces).collect()]
-        pieces.unpersist()
-    rows.sort(key=lambda row: (-row["rebalances"], row["group"]))
-    return Answer(lambda: rows, text.metrics_lines(rows))
-
-
 def what_if(
     *,
     store: Store,
@@ -227,7 +174,7 @@ def what_if(
     skip_bad: bool,
 ) -> Answer:
     """What groups' histories would have been with other assignors and settings."""
-    there = _opened(store, skip_bad=skip_bad)
+    there = opened(store, skip_bad=skip_bad)
     topics, names = seen_and_names(there.topics())
     with _spark(store, "replaying") as spark:
         found = replay(
@@ -239,33 +186,3 @@ def what_if(
         )
         rows = [row.asDict() for row in found.collect()]
     return Answer(lambda: rows, what_if_lines(rows))
-
-
-def report(
-    *,
-    store: Store,
-    page: Path,
-    no_what_if: bool,
-    replayed: Replayed,
-    selection: Selection,
-    skip_bad: bool,
-) -> Answer:
-    """Write the page on groups' histories."""
-    there = _opened(store, skip_bad=skip_bad)
-    if not page.absolute().parent.is_dir():
-        raise ValueError(f"there is no folder for the page {page}: make it, or name another")
-    with _spark(store, "reporting") as spark:
-        size = report_archive(
-            there,
-            there.read_groups(spark, **selection._asdict()),
-            page,
-            assignors=() if no_what_if else replayed.assignors or ASSIGNORS,
-            scenarios=replayed.scenarios or SCENARIOS,
-        )
-    return Answer(
-        lambda: {"page": str(page), "bytes": size}, [f"{page}: {size:,} bytes, to be opened in a browser"]
-    )
-
-
-def _counts_to_json(counts: Counts) -> dict[str, Any]:
-    return {"read": counts.read, "kept": dict(counts.kept), "counted": dict(counts.counted)}

@@ -45,8 +45,8 @@ def add_history(commands: Any) -> None:
 def add_verb(
     verbs: Any, name: str, text: str, run: str, *, check: Check | None = None
 ) -> argparse.ArgumentParser:
-    """A command that works on an archive, on Spark."""
-    parser = add_command(verbs, name, text, f"history:{run}", check=check)
+    """A command that works on an archive."""
+    parser = add_command(verbs, name, text, run, check=check)
     parser.add_argument(
         "archive", metavar="ARCHIVE", help="the archive's folder, or its URI: s3://, gs://, abfss://"
     )
@@ -59,7 +59,10 @@ def add_verb(
     parser.add_argument(
         "--master",
         metavar="URL",
-        help="Spark's master (default: spark-submit's, else local[*], all cores of this machine)",
+        help=(
+            "Spark's master (default: spark-submit's, else local[*], all cores of this machine; info, metrics"
+            " and report read a small archive without Spark)"
+        ),
     )
     add_json(parser)
     return parser
@@ -110,7 +113,7 @@ def _add_capture(verbs: Any) -> None:
         verbs,
         "capture",
         "read what is new in a running cluster's __consumer_offsets into an archive",
-        "capture",
+        "history:capture",
         check=_check_capture,
     )
     add_client(parser, required=True)
@@ -129,7 +132,10 @@ def _add_capture(verbs: Any) -> None:
 
 def _add_import(verbs: Any) -> None:
     parser = add_verb(
-        verbs, "import", "add the records of a dump of __consumer_offsets to an archive", "import_records"
+        verbs,
+        "import",
+        "add the records of a dump of __consumer_offsets to an archive",
+        "history:import_records",
     )
     parser.add_argument(
         "dump",
@@ -141,13 +147,13 @@ def _add_import(verbs: Any) -> None:
 
 
 def _add_info(verbs: Any) -> None:
-    parser = add_verb(verbs, "info", "show what an archive has", "info", check=_check_selection)
+    parser = add_verb(verbs, "info", "show what an archive has", "history_read:info", check=_check_selection)
     add_selection(parser)
 
 
 def _add_maintain(verbs: Any) -> None:
     text = "make an archive's many files few, remove old days, and delete files that nobody needs"
-    parser = add_verb(verbs, "maintain", text, "maintain", check=_check_maintain)
+    parser = add_verb(verbs, "maintain", text, "history:maintain", check=_check_maintain)
     parser.add_argument(
         "--keep", type=span, metavar="DAYS", help="how many days to keep: 90d, 12w (default: all)"
     )
@@ -167,7 +173,9 @@ def _add_maintain(verbs: Any) -> None:
 
 
 def _add_tables(verbs: Any) -> None:
-    parser = add_verb(verbs, "tables", "decode an archive into tables", "tables", check=_check_selection)
+    parser = add_verb(
+        verbs, "tables", "decode an archive into tables", "history:tables", check=_check_selection
+    )
     parser.add_argument("out", metavar="OUT", help="their folder or URI; tables that are there are replaced")
     parser.add_argument(
         "--decoder",
@@ -183,7 +191,7 @@ def _add_metrics(verbs: Any) -> None:
         verbs,
         "metrics",
         "say how restless groups were: their rebalances, why, and what moved",
-        "metrics",
+        "history_read:metrics",
         check=_check_selection,
     )
     parser.add_argument(
@@ -197,7 +205,7 @@ def _add_what_if(verbs: Any) -> None:
         verbs,
         "what-if",
         "replay groups' histories with other assignors and settings",
-        "what_if",
+        "history:what_if",
         check=_check_selection,
     )
     _add_replay(parser)
@@ -209,7 +217,7 @@ def _add_report(verbs: Any) -> None:
         verbs,
         "report",
         "write a page on groups' histories, to be opened in a browser",
-        "report",
+        "history_read:report",
         check=_check_report,
     )
     parser.add_argument("page", type=Path, metavar="PAGE", help="the HTML file")

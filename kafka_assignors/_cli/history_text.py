@@ -142,3 +142,8 @@ def count_lines(counts: Counts) -> Iterator[str]:
         *([f"  {name}", f"{count:,}", "counted only"] for name, count in counts.counted.most_common()),
     ]
     yield from table(rows, left=(0, 2)) if rows else ()
+
+
+def counts_to_json(counts: Counts) -> dict[str, Any]:
+    """The same for machines."""
+    return {"read": counts.read, "kept": dict(counts.kept), "counted": dict(counts.counted)}

@@ -9,3 +9,13 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def moment(time_us: int) -> datetime:
     """The time so many microseconds after 1970, in UTC; exact, as `datetime.fromtimestamp` is not."""
     return _EPOCH + timedelta(microseconds=time_us)
+
+
+def in_utc(when: datetime) -> datetime:
+    """The same moment in UTC; one without a time zone is meant so."""
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+
+
+def micros(when: datetime) -> int:
+    """Microseconds since 1970: what `moment` is the moment of."""
+    return (in_utc(when) - _EPOCH) // timedelta(microseconds=1)

@@ -12,7 +12,6 @@ that was the newest when it was opened, whatever others commit, compact or remov
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -22,8 +21,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812 - its common name
 
+from kafka_assignors._common.times import in_utc
 from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history._archive_format import (
     DESCRIPTION,
@@ -39,14 +38,15 @@ from kafka_assignors.history._archive_format import (
     log_of,
     make_empty,
 )
-from kafka_assignors.history._counts import NO_TYPE, Counts, counts_of, tally
-from kafka_assignors.history._log import LogTopic
+from kafka_assignors.history._arrow import rows_of
+from kafka_assignors.history._counts import Counts, counts_of, tally
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, KIP848_TYPES, TOPICS
 from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
 from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import (
     Source,
     frame_of_files,
+    parts_of,
     read_parts,
     source_of_files,
     source_of_rows,
@@ -59,17 +59,15 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_assignors.history._log import LogTopic
     from kafka_assignors.history._store.log import DataFile
     from kafka_assignors.history._store.places import Place
     from kafka_assignors.history._store.reading import Read
 
 TOPIC_SOURCE: Final = "topic"
 """The source of what was captured from the cluster."""
-
-KEPT: Final = f"(key IS NOT NULL OR type = {NO_TYPE})"
-"""What is true of rows of ARCHIVE that are records, and not only their number; in SQL."""
 
 _DAYS_AT_ONCE: Final = 4  # tasks that write rows of Spark's; each day of them is one file
 _ROW_GROUP: Final = 8 * 2**20
@@ -220,8 +218,16 @@ class Archive:
         chosen = self._records.files() if files is None else files
         return frame_of_files(spark, self._records.where, chosen, schema, skip_bad=self.skip_bad)
 
+    def batches(self, files: Sequence[DataFile], columns: Sequence[str]) -> Iterator[Any]:
+        """Rows of some of `files`, in this process; see `rows`."""
+        where = self._records.where
+        parts = [*chain.from_iterable(parts_of(where, files, 1))]
+        return read_parts(where, parts, _columns(columns), skip_bad=self.skip_bad)
+
     def places(self, spark: SparkSession, sources: Sequence[str] | None = None) -> DataFrame:
         """Partition and offset of each record that is kept; of these sources, if any are named."""
+        from kafka_assignors.history._spark_columns import KEPT  # noqa: PLC0415 - needs Spark
+
         rows = self.rows(spark, self.files(sources=sources), ("type", "key", "partition", "offset"))
         return rows.where(KEPT).select("partition", "offset")
 
@@ -258,19 +264,24 @@ class Archive:
         it: with what compaction would have left by then, the newest record of each key, as if written at that
         moment. Of groups that have no such record from then on there is nothing.
         """
-        rows = _with_group(self.read(spark, since=since, until=until, groups=groups))
-        if since is None:
+        from kafka_assignors.history._spark_columns import begun_with, with_group  # noqa: PLC0415 - needs Spark
+
+        rows = with_group(self.read(spark, since=since, until=until, groups=groups))
+        if since is None or not (old := self.files_before(since, until)):
             return rows
-        old = [file for file in self.files(until=since) if may_be_modern(file)]
         new = [file for file in self.files(since=since, until=until) if may_be_modern(file)]
-        if not old or not new:
-            return rows
-        modern = F.col("type").isin(*KIP848_TYPES)
-        before = _with_group(self._read(spark, old, None, since, groups)).where(modern)
-        after = _with_group(self._read(spark, new, since, until, groups)).where(modern)
-        told = before.join(after.select("group").distinct(), "group", "left_semi")
-        then = newest(told).withColumn("timestamp", F.lit(_utc(since)))
-        return rows.unionByName(then)
+        before = with_group(self._read(spark, old, None, since, groups))
+        after = with_group(self._read(spark, new, since, until, groups))
+        return rows.unionByName(begun_with(before, after, since))
+
+    def files_before(self, since: datetime, until: datetime | None) -> list[DataFile]:
+        """The files that may have what groups of KIP-848 begin with at `since`; see `read_groups`.
+
+        There are none if there is no such group from then on.
+        """
+        if not any(map(may_be_modern, self.files(since=since, until=until))):
+            return []
+        return [file for file in self.files(until=since) if may_be_modern(file)]
 
     def _read(
         self,
@@ -281,14 +292,9 @@ class Archive:
         groups: Sequence[str],
     ) -> DataFrame:
         """As `read`, of some files."""
-        rows = self.rows(spark, files, ARCHIVE.names).where(KEPT)
-        if since is not None:
-            rows = rows.where(F.col("timestamp") >= F.lit(_utc(since)))
-        if until is not None:
-            rows = rows.where(F.col("timestamp") < F.lit(_utc(until)))
-        if groups:
-            rows = rows.where(group_of(F.col("key")).rlike(_expression(groups)))
-        return rows
+        from kafka_assignors.history._spark_columns import selected  # noqa: PLC0415 - needs Spark
+
+        return selected(self.rows(spark, files, ARCHIVE.names), since, until, groups)
 
     def counts(self, spark: SparkSession) -> dict[str, Counts]:
         """How many records there are, by source.
@@ -329,7 +335,7 @@ class Archive:
         batches = read_parts(
             self._topics.where, [whole(file) for file in self._topics.files()], TOPICS, skip_bad=self.skip_bad
         )
-        rows = chain.from_iterable(batch.to_pylist() for batch in batches)
+        rows = chain.from_iterable(map(rows_of, batches))
         return sorted((SeenTopic(**row) for row in rows), key=lambda topic: (topic.seen, topic.topic))
 
     # What is added
@@ -350,8 +356,9 @@ class Archive:
             StoreError: The store does not let it be written.
         """
         if not isinstance(rows, Source):
-            days = rows.withColumn("day", day_of(F.col("timestamp"))).repartition(_DAYS_AT_ONCE, "day")
-            rows = source_of_rows(days.sortWithinPartitions("day", "partition", "offset"), ARCHIVE)
+            from kafka_assignors.history._spark_columns import in_days  # noqa: PLC0415 - needs Spark
+
+            rows = source_of_rows(in_days(rows, _DAYS_AT_ONCE), ARCHIVE)
         number = (self._records.transaction(_APPENDS) or 0) + 1
         files = files_of_batch(self._records.where, self._records.version + 1)
         written = write_files(rows.rows, files, partial(write_days, source=source, read=rows.read))
@@ -418,10 +425,11 @@ def _may_have(file: DataFile, since: datetime | None, until: datetime | None) ->
     """Whether a file may have records of a time, by its day and by what its log tells of it."""
     day = date.fromisoformat(file.values["day"])
     first, last = file.least.get("timestamp"), file.greatest.get("timestamp")
-    return not (
-        (since is not None and (day < _utc(since).date() or (last is not None and last < _utc(since))))
-        or (until is not None and (day > _utc(until).date() or (first is not None and first >= _utc(until))))
-    )
+    if since is not None and (day < in_utc(since).date() or (last is not None and last < in_utc(since))):
+        return False
+    if until is None:
+        return True
+    return not (day > in_utc(until).date() or (first is not None and first >= in_utc(until)))
 
 
 def files_of_batch(where: Place, number: int, name: str = "") -> Callable[[str], TaskFiles]:
@@ -485,45 +493,11 @@ def _count(batches: Iterator[Any], *, read: Any) -> Iterator[Any]:
 
 
 def _changed(listed: Mapping[str, LogTopic], known: Mapping[str, tuple[str, int]]) -> list[LogTopic]:
+    from kafka_assignors.history._log import LogTopic  # noqa: PLC0415 - brings the Kafka client
+
     changed = [topic for topic in listed.values() if known.get(topic.topic) != topic[1:3]]
     return changed + [
         LogTopic(topic=name, topic_id=topic_id, partitions=0)
         for name, (topic_id, partitions) in known.items()
         if name not in listed and partitions
     ]
-
-
-def _with_group(rows: DataFrame) -> DataFrame:
-    return rows.withColumn("group", group_of(F.col("key"))).where(F.col("group").isNotNull())
-
-
-def newest(rows: DataFrame) -> DataFrame:
-    """Of each key the newest record, unless that says that it is gone: what compaction leaves in the end."""
-    last = F.max_by(F.struct(*rows.columns), F.struct("partition", "offset"))
-    return rows.groupBy("key").agg(last.alias("newest")).select("newest.*").where("value is not null")
-
-
-def group_of(key: Column) -> Column:
-    """The group that a record's key names, worked out without Python; null if the key names none.
-
-    All keys begin with the type, two bytes, and the group: its length in two bytes, and UTF-8.
-    """
-    size = F.conv(F.hex(F.substring(key, 3, 2)), 16, 10).cast("int")
-    name = F.substring(key, F.lit(5), size).cast("string")
-    is_whole = (F.length(key) >= 4) & (size <= 0x7FFF) & (F.length(key) >= size + 4)  # noqa: PLR2004 - as above
-    return F.when(is_whole, F.try_validate_utf8(name))
-
-
-def day_of(timestamp: Column) -> Column:
-    """The day of a moment in UTC, whatever the session's time zone."""
-    return F.date_from_unix_date(F.floor(F.unix_micros(timestamp) / 86_400_000_000).cast("int"))
-
-
-def _expression(patterns: Sequence[str]) -> str:
-    # Java's \Z, unlike Python's, is also before a line's end at the end.
-    wholes = (fnmatch.translate(pattern).removesuffix(r"\Z").removesuffix(r"\z") for pattern in patterns)
-    return "|".join(rf"\A{each}\z" for each in wholes)
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -10,7 +10,7 @@ snapshots.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import (
@@ -29,21 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kafka_assignors._groups.snapshots import ArchivedRecord
-
-
-class Tell(Protocol):
-    """Works out rows of one group's records."""
-
-    def __call__(
-        self, group: str, part: HistoryPart, records: Iterator[ArchivedRecord], /
-    ) -> Iterable[dict[str, Any]]:
-        """The rows.
-
-        Args:
-            group: The group.
-            part: Which part of its history it is.
-            records: The records of that part by partition and offset, decoded; one may be there twice.
-        """
+    from kafka_assignors.history._pieces import Tell
 
 
 def of_each_group(

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZType, TimestampType
 
-from kafka_assignors.history._archive import day_of
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
+from kafka_assignors.history._spark_columns import day_of
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.places import place
 

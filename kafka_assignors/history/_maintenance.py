@@ -13,9 +13,10 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.history._archive import files_of_batch, may_be_modern, newest, placed, write_days
+from kafka_assignors.history._archive import files_of_batch, may_be_modern, placed, write_days
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
+from kafka_assignors.history._spark_columns import newest
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.reading import find_damaged, frame_of_files, source_of_rows
 from kafka_assignors.history._store.writing import write_files

@@ -8,8 +8,6 @@ a part of the group.
 from __future__ import annotations
 
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -17,13 +15,12 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._chain import of_each_group
-from kafka_assignors.history._pieces import PIECES, activity_of, measure_part, piece_row
-from kafka_assignors.history._schemas import GROUPS, REBALANCES
+from kafka_assignors.history._metrics_tables import SCHEMAS, replacing
+from kafka_assignors.history._pieces import PIECES, add_up, measure_window
+from kafka_assignors.history._schemas import GROUPS
 from kafka_assignors.history._store.places import place
-from kafka_assignors.history._store.sets import TableSet
-from kafka_assignors.history._store.writing import TaskFiles, copy_rows, rows_of, write_files
+from kafka_assignors.history._store.writing import TaskFiles, copy_rows, write_files
 
 if TYPE_CHECKING:
     import os
@@ -31,16 +28,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from kafka_assignors._groups.snapshots import ArchivedRecord
     from kafka_assignors._groups.topics import SeenTopic
-    from kafka_assignors.history._pieces import HistoryPart
-    from kafka_assignors.history._store.log import DataFile
 
 WINDOW: Final = 2_000
 """How many records a window of a long history has."""
-
-MANIFEST: Final = "metrics.json"
-SCHEMAS: Final = {"rebalances": REBALANCES, "groups": GROUPS}
 
 _ROWS: Final = 256  # that are made of Arrow's columns at once
 
@@ -77,17 +68,10 @@ def write_pieces(
 ) -> None:
     """Write what was measured as the tables `rebalances` and `groups`; see `write_metrics`."""
     where = place(out, options)
-    tables = TableSet(where, MANIFEST, SCHEMAS)
-    files: dict[str, list[DataFile]] = {}
-    try:
+    with replacing(where) as files:
         for name, rows in (("rebalances", rebalances_of(pieces)), ("groups", groups_of(pieces))):
             copy = partial(copy_rows, table=name, schema=SCHEMAS[name])
-            files |= write_files(rows, partial(TaskFiles, where), copy).files
-    except BaseException:
-        where.remove([file.path for some in files.values() for file in some])
-        raise
-    tables.replace(files, {name: rows_of(some) for name, some in files.items()})
-    tables.clean_up()
+            files.update(write_files(rows, partial(TaskFiles, where), copy).files)
 
 
 def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int = WINDOW) -> DataFrame:
@@ -104,16 +88,7 @@ def measure(records: DataFrame, topics: Sequence[SeenTopic] = (), *, window: int
     Returns:
         Pieces, in schema PIECES; see `rebalances_of` and `groups_of`. It is worth persisting.
     """
-    seen, names = seen_and_names(topics)
-
-    def measure_window(
-        group: str, part: HistoryPart, records: Iterator[ArchivedRecord]
-    ) -> Iterator[dict[str, Any]]:
-        found = measure_part(records, part, topics=seen, topic_names=names)
-        for number, (activity, rebalances) in enumerate(found):
-            yield piece_row(group, part.window, number, activity, rebalances)
-
-    return of_each_group(records, measure_window, PIECES, window=window)
+    return of_each_group(records, measure_window(topics), PIECES, window=window)
 
 
 def rebalances_of(pieces: DataFrame) -> DataFrame:
@@ -124,16 +99,13 @@ def rebalances_of(pieces: DataFrame) -> DataFrame:
 def groups_of(pieces: DataFrame) -> DataFrame:
     """The table GROUPS."""
 
-    def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for group, rows in groupby(_rows(batches), itemgetter("group")):
-            total, *later = map(activity_of, rows)
-            for one in later:
-                total.add_later(one)
-            yield pa.RecordBatch.from_pylist([total.row(group)], schema=GROUPS)
+    def groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for row in add_up(_rows(batches)):
+            yield pa.RecordBatch.from_pylist([row], schema=GROUPS)
 
     small = pieces.drop("rebalances").withColumns({name: F.unix_micros(name) for name in ("since", "until")})
     ordered = small.repartition("group").sortWithinPartitions("group", "window", "number")
-    return ordered.mapInArrow(add_up, from_arrow_schema(GROUPS))
+    return ordered.mapInArrow(groups, from_arrow_schema(GROUPS))
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

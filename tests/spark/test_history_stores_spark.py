@@ -27,7 +27,8 @@ from kafka_assignors.history._archive_format import WrongArchiveError
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._maintenance import LEAST_RETENTION, maintain, plan_maintenance
-from kafka_assignors.history._metrics import MANIFEST, SCHEMAS, write_metrics
+from kafka_assignors.history._metrics import write_metrics
+from kafka_assignors.history._metrics_tables import MANIFEST, SCHEMAS
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.places import StoreError, place

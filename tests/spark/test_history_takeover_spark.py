@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_assignors._cli.main import main
-from kafka_assignors.history._archive import KEPT, Archive
+from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
+from kafka_assignors.history._spark_columns import KEPT
 from tests.support.kinds import ROOT
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._store.places import StoreError, asking
 
 if TYPE_CHECKING:
@@ -189,8 +190,8 @@ class Log:
     def files(self) -> list[DataFile]:
         """All files of the version."""
         if self._files is None:
-            listed = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
-            self._files = [_listed(row) for row in listed]
+            told = pa.RecordBatchReader.from_stream(self._table.get_add_actions(flatten=True)).read_all()
+            self._files = [*map(_listed, rows_of(told))]
         return self._files
 
     def refresh(self) -> None:

@@ -17,7 +17,6 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import TaskContext
 
 from kafka_assignors.history._store.log import DataFile, moment_text
 from kafka_assignors.history._store.places import StoreError, asking
@@ -280,6 +279,8 @@ def _task(
     files: Callable[[str], TaskFiles],
     write: Callable[[TaskFiles, Iterator[Any]], Any],
 ) -> Iterator[Any]:
+    from pyspark import TaskContext  # noqa: PLC0415 - tables are written without, too
+
     context = TaskContext.get()
     number = 0 if context is None else context.partitionId()
     # Attempts of one task can run at the same time.

@@ -17,12 +17,9 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafka_assignors._groups.saving import ACTUAL
 from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors.history._chain import of_each_group
 from kafka_assignors.history._schemas import WHAT_IF
 from kafka_assignors.history._snapshots import SnapshotReader, read_safely
 from kafka_assignors.history._what_if.assignors import leader_of
@@ -90,6 +87,8 @@ def what_if(
     Raises:
         ValueError: There is no such assignor or scenario, or nothing to do.
     """
+    from kafka_assignors.history._chain import of_each_group  # noqa: PLC0415 - small archives need no Spark
+
     wanted = check_wanted(assignors, scenarios)
     seen, names = TopicsSeen.told(topics), dict(topic_names or {})
     cores = records.sparkSession.sparkContext.defaultParallelism
@@ -160,6 +159,9 @@ def replay_courses(courses: DataFrame, parts: tuple[ReplayPart, ...], *, split: 
     Returns:
         In the schema `WHAT_IF`.
     """
+    from pyspark.sql import functions as sf  # noqa: PLC0415 - small archives need no Spark
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - as above
+
     whole = tuple(chain.from_iterable(parts))
 
     def replay_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

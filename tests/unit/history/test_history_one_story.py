@@ -29,10 +29,10 @@ from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
 from kafka_assignors.coordinator._live import GroupCoordinator, LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _snapshots
-from kafka_assignors.history._archive_report import read_states, tell_group
 from kafka_assignors.history._decoded import read_batches
 from kafka_assignors.history._pieces import LEAD_IN, HistoryPart, activity_of, measure_part, piece_row
 from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
+from kafka_assignors.history._stories import read_states, tell_group
 from kafka_assignors.history._tables import moves as table_moves
 from kafka_assignors.history._tables.owners import Owners, encode_list
 from kafka_assignors.history._watch import watch_records

@@ -1,0 +1,64 @@
+"""Arrow's values from Python's and back, without pandas.
+
+Arrow's own ways (`pa.scalar`, `pa.array`, `as_py` of a time) import pandas, only to ask whether it is meant.
+That takes as long as all else that a command on a small archive does.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_assignors._common.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+def number(value: int, kind: pa.DataType) -> Any:
+    """A whole number as a scalar: of its type, or microseconds since 1970 as a time."""
+    raw = value.to_bytes(kind.bit_width // 8, "little", signed=True)
+    return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(raw)])[0]
+
+
+def integers(values: Sequence[int]) -> Any:
+    """An array of int64."""
+    raw = pa.py_buffer(np.array(values, dtype="<i8").tobytes())
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, raw])
+
+
+def strings(values: Sequence[str | None]) -> Any:
+    """An array of strings."""
+    encoded = [b"" if one is None else one.encode() for one in values]
+    ends = np.array([0, *accumulate(map(len, encoded))], dtype="<i4")
+    there = np.packbits([one is not None for one in values], bitorder="little")
+    buffers = [pa.py_buffer(one) for one in (there.tobytes(), ends.tobytes(), b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(values), buffers)
+
+
+def as_numpy(array: Any) -> Any:
+    """Whole numbers or times, none of them null, as numpy has them; what is true or false as 1 or 0."""
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.int8())
+    width = array.type.bit_width // 8
+    raw = array.buffers()[1]
+    if raw is None:
+        return np.zeros(0, dtype=f"<i{width}")
+    return np.frombuffer(raw, dtype=f"<i{width}")[array.offset : array.offset + len(array)]
+
+
+def values(column: Any) -> list[Any]:
+    """The values of a column."""
+    if not pa.types.is_timestamp(column.type):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    since_1970 = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_pylist()
+    return [None if one is None else moment(one) for one in since_1970]
+
+
+def rows_of(table: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a table or a batch, by the names of its columns."""
+    columns = [values(column) for column in table.columns]
+    return (dict(zip(table.schema.names, row, strict=True)) for row in zip(*columns, strict=True))

@@ -1,0 +1,108 @@
+"""Archives of several kinds of groups, in folders: what commands read with Spark and without."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from kafka_assignors._common.times import moment
+from kafka_assignors._wire.offsets_topic import group_metadata_key
+from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._log import LogTopic
+from tests.support.archives import counted, random_records as random_pairs, row
+from tests.support.group_histories import START_US, random_life, random_records
+from tests.support.kip848_log import TOPIC_IDS, Log, two_come
+from tests.support.written_archives import write_archive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kafka_assignors.history._snapshots import ArchivedRecord
+
+DAY = 86_400
+SINCE = moment(START_US + 11_500_000)
+"""The group of KIP-848 of `story` has members then, and rebalances later; one of them is gone for good."""
+
+
+def kip848() -> list[ArchivedRecord]:
+    """Two members come, and a third for a second; two days later one goes, and a fourth comes."""
+    log = Log()
+    two_come(log)
+    log.at(11)
+    log.joined("c")
+    log.epoch(3)
+    log.assigned(3)
+    log.has("c", 3, "", state=2)
+    log.at(12)
+    log.gone("c")
+    log.epoch(4)
+    log.assigned(4)
+    log.at(13)
+    log.has("a", 4, "t0 t1")
+    log.has("b", 4, "t2 t3")
+    log.at(2 * DAY)
+    log.gone("a")
+    log.epoch(5)
+    log.assigned(5)
+    log.at(2 * DAY + 1)
+    log.has("b", 5, "t0 t1 t2 t3")
+    log.joined("d")
+    log.epoch(6)
+    log.assigned(6)
+    log.has("b", 5, "t0 t1", gives="t2 t3", state=1)
+    log.at(2 * DAY + 4)
+    log.has("d", 6, "t2 t3")
+    return log.records
+
+
+def rows_of(
+    records: Sequence[ArchivedRecord], partition: int, group: str = "", *, later_us: int = 0
+) -> list[dict[str, Any]]:
+    """Records as rows of an archive, in a partition of their own.
+
+    Args:
+        records: The records.
+        partition: The partition.
+        group: Another name of a classic group.
+        later_us: By how much they are later.
+    """
+    return [
+        row(key, one.value, partition=partition, offset=one.offset)
+        | {"timestamp": moment(one.time_us + later_us), "leader_epoch": one.leader_epoch}
+        for one in records
+        for key in [group_metadata_key(group) if group else one.key]
+    ]
+
+
+def story(folder: Path) -> Archive:
+    """Groups of all kinds in several batches, one of which brings records that are there already."""
+    lives = [
+        rows_of(kip848(), 1),
+        rows_of(random_records(3, records=80), 2, "odd"),
+        rows_of(random_life(3, [RangeAssignor]).records, 3, "range", later_us=START_US),
+        rows_of(random_life(1, [CooperativeStickyAssignor]).records, 4, "coop", later_us=START_US),
+    ]
+    every = [one for life in lives for one in life]
+    Random(1).shuffle(every)
+    third = len(every) // 3
+    parts = [every[:third], every[third:], [*every[:20], counted(0, 1_000), counted(1, 7)]]
+    write_archive(folder, parts)
+    return _with_topics(folder)
+
+
+def chance(folder: Path, seed: int) -> Archive:
+    """Records of a few groups at random, damaged ones and such of no group among them."""
+    pairs = random_pairs(Random(seed), 200)
+    rows = [row(key, value, offset=offset) for offset, (key, value) in enumerate(pairs)]
+    write_archive(folder, [rows[:90], rows[90:150], rows[150:]])
+    return _with_topics(folder)
+
+
+def _with_topics(folder: Path) -> Archive:
+    archive = Archive(folder)
+    archive.add_topics(
+        [LogTopic(topic=topic, topic_id=str(topic_id), partitions=4) for topic, topic_id in TOPIC_IDS.items()]
+    )
+    return Archive(folder)

@@ -1,0 +1,130 @@
+"""`kafka-assignors history` on small archives: without Spark, pandas or Java."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_assignors._cli import history_read
+from kafka_assignors._cli.main import main
+from kafka_assignors.history import _local
+from kafka_assignors.history._schemas import GROUPS
+from tests.support.delta_tables import rows_of
+from tests.support.local_archives import SINCE, story
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+METRICS = [("coop", 5, 1), ("range", 5, 2), ("g", 2, 2)]
+"""Groups, how often they rebalanced, and their members; from SINCE on."""
+
+ALONE = """
+import json, subprocess, sys
+
+def start(*arguments, **_):
+    raise AssertionError(f"a process was started: {arguments}")
+
+subprocess.Popen.__init__ = start
+from kafka_assignors._cli.main import main
+
+status = main(json.loads(sys.argv[1]))
+print(json.dumps([name for name in ("pyspark", "py4j", "pandas") if name in sys.modules]), file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def alone(folder: Path, *arguments: str) -> tuple[Any, list[str]]:
+    """A command's JSON where there is no Java, and what it imported of that which it has no use for."""
+    env = {**os.environ, "JAVA_HOME": str(folder / "nowhere"), "PATH": str(folder / "nowhere")}
+    code = [sys.executable, "-c", ALONE, json.dumps(["history", *arguments, "--json"])]
+    done = subprocess.run(code, env=env, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), json.loads(done.stderr.splitlines()[-1])
+
+
+def test_info_on_a_small_archive_imports_neither_spark_nor_pandas(tmp_path: Path) -> None:
+    archive = story(tmp_path / "archive")
+    found, imported = alone(tmp_path, "info", archive.where.uri)
+    assert imported == []
+    assert found["groups"] == {"odd": 90, "g": 37, "coop": 12, "range": 8}
+
+
+def test_metrics_of_a_small_archive_import_neither_spark_nor_pandas(tmp_path: Path) -> None:
+    archive = story(tmp_path / "archive")
+    found, imported = alone(tmp_path, "metrics", archive.where.uri, "--since", SINCE.isoformat())
+    assert imported == []
+    assert [(row["group"], row["rebalances"], row["members"]) for row in found] == METRICS
+    again, imported = alone(
+        tmp_path, "metrics", archive.where.uri, "--since", SINCE.isoformat(), "--out", str(tmp_path / "out")
+    )
+    assert "pyspark" not in imported
+    assert again == found
+    assert len(rows_of(tmp_path / "out" / "groups", GROUPS)) == len(METRICS)
+
+
+def test_a_report_on_a_small_archive_with_what_if_imports_no_spark(tmp_path: Path) -> None:
+    archive = story(tmp_path / "archive")
+    found, imported = alone(tmp_path, "report", archive.where.uri, str(tmp_path / "page.html"))
+    assert "pyspark" not in imported
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert found == {"page": str(tmp_path / "page.html"), "bytes": len(page.encode())}
+    assert all(f">{group}<" in page for group in ("coop", "range", "g", "odd"))
+
+
+class SparkWantedError(RuntimeError):
+    pass
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        (["--master", "local[1]"], {}, {}),
+        ([], {"SMALL": 1_000, "SMALL_TO_REPLAY": 1_000}, {}),
+        ([], {}, {"PYSPARK_GATEWAY_PORT": "1"}),
+    ],
+    ids=["master", "size", "spark-submit"],
+)
+@pytest.mark.parametrize("command", ["info", "metrics", "report"])
+def test_spark_is_for_large_archives_and_where_it_is_asked_for(
+    command: str,
+    why: tuple[list[str], dict[str, int], dict[str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def running(*_: Any) -> Any:
+        raise SparkWantedError
+
+    more, limits, variables = why
+    archive = story(tmp_path / "archive").where.uri
+    monkeypatch.setattr(history_read, "running_spark", running)
+    for name, limit in limits.items():
+        monkeypatch.setattr(_local, name, limit)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    page = [str(tmp_path / "page.html")] if command == "report" else []
+    with pytest.raises(SparkWantedError):
+        main(["history", command, archive, *page, *more])
+
+
+@pytest.mark.parametrize("command", ["metrics", "report"])
+@pytest.mark.parametrize("name", ["_ROOM", "SMALL_TO_REPLAY"])
+def test_spark_is_for_records_that_take_much_room_or_much_work(
+    command: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def running(*_: Any) -> Any:
+        raise SparkWantedError
+
+    archive = story(tmp_path / "archive").where.uri
+    monkeypatch.setattr(history_read, "running_spark", running)
+    monkeypatch.setattr(_local, name, 1_000)
+    page = [str(tmp_path / "page.html")] if command == "report" else []
+    if (command, name) == ("metrics", "SMALL_TO_REPLAY"):
+        assert main(["history", command, archive, *page]) == 0  # nothing is replayed
+        return
+    with pytest.raises(SparkWantedError):
+        main(["history", command, archive, *page])
