@@ -16,7 +16,8 @@ import pytest
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
-from kafka_assignors.history._metrics_tables import SCHEMAS, write_metrics
+from kafka_assignors.history._metrics import write_metrics
+from kafka_assignors.history._metrics_tables import SCHEMAS
 from kafka_assignors.history._schemas import TABLES
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place
