@@ -89,7 +89,7 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
     "placement reassign --verify": ("One object.", _Keys("placement_under_way", "verify")),
     "history capture": ("One object at the end.", _Keys("history", "capture")),
     "history import": ("One object.", _Keys("history", "import_records")),
-    "history info": ("One object.", _Keys("history", "info")),
+    "history info": ("One object.", _Keys("history_read", "info")),
     "history maintain": ("One object.", _Keys("history", "maintain")),
     "history tables": ("One object.", _Fields(TableCounts)),
     "history metrics": ("A list with an object for each group.", _Rows(GROUPS)),
@@ -98,7 +98,7 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
         "An object a line for each rebalance, with `quiet` (see the glossary) beside these.",
         _Rows(REBALANCES),
     ),
-    "history report": ("One object.", _Keys("history", "report")),
+    "history report": ("One object.", _Keys("history_read", "report")),
     "python -m kafka_assignors.testing.chaos": ("A list with an object for each script.", _Fields(Outcome)),
     "python -m kafka_assignors.testing.schedules": (
         "One object.",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DAY = 86_400
 SINCE = moment(START_US + 11_500_000)
-"""The group of KIP-848 of `story` has members then, and rebalances later; one of them is gone for good."""
+"""The group of KIP-848 of `story` has members then, and rebalances later."""
 
 
 def kip848() -> list[ArchivedRecord]:

@@ -382,7 +382,8 @@ def test_only_what_goes_on_after_ctrl_c_says_so(
     def interrupted(**_: Any) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"kafka_assignors._cli.history.{verb}", interrupted)
+    module = "history_read" if verb == "metrics" else "history"
+    monkeypatch.setattr(f"kafka_assignors._cli.{module}.{verb}", interrupted)
     assert main(["history", verb, "a", *arguments]) == 130
     assert capsys.readouterr().err == said
 
