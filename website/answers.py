@@ -226,5 +226,7 @@ def _entries(made: ast.Dict, tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield str(key.value), f"`{ast.unparse(value)}`"
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
             yield from _entries(_last_dict(_function(tree, value.func.id)), tree)
+        elif isinstance(value, ast.Call) and ast.unparse(value.func) == "text.counts_to_json":
+            yield from _keys(_Keys("history_text", "counts_to_json"))
         else:
             yield "...", f"the rest of `{ast.unparse(value)}`"

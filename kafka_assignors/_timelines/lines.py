@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kafka_assignors._timelines.events import (
+    CommitFailed,
     Committed,
     Consumed,
     Event,
     Obeyed,
+    OfPositions,
     OfRecords,
     PolledLate,
     Processed,
@@ -24,18 +26,21 @@ __tracebackhide__ = True
 MANY: Final = Consumed | Processed | Committed | PolledLate | StateReported | Obeyed
 """Kinds of which a group under load has thousands, and that change nothing of who owns what."""
 
+_SUMMED_UP: Final = MANY | CommitFailed
+"""Java's consumer tries a commit that a rebalance refuses again and again."""
+
 _FEWEST: Final = 4
 """So many in a row are summed up."""
 
 
 def lines_of(events: Iterable[Event], begin: float) -> Iterator[str]:
-    """The events as text, a line each; of `MANY` in a row one for each member and kind.
+    """The events as text, a line each; of `MANY` and failed commits in a row one for each member and kind.
 
     Args:
         events: In the order of time.
         begin: Where the times in the lines are counted from.
     """
-    for many, run in itertools.groupby(events, key=lambda event: isinstance(event, MANY)):
+    for many, run in itertools.groupby(events, key=lambda event: isinstance(event, _SUMMED_UP)):
         found = [*run]
         if many and len(found) >= _FEWEST:
             yield from _summed_up(found, begin)
@@ -49,9 +54,10 @@ def line(event: Event, begin: float) -> str:
 
 
 def _summed_up(events: Sequence[Event], begin: float) -> Iterator[str]:
-    by_kind: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    by_kind: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
     for event in events:
-        by_kind[event.member, event.kind].append(event)
+        why = event.text if isinstance(event, CommitFailed) else ""
+        by_kind[event.member, event.kind, why].append(event)
     for found in sorted(by_kind.values(), key=lambda found: found[-1].time):
         last = found[-1]
         if len(found) == 1:
@@ -62,12 +68,13 @@ def _summed_up(events: Sequence[Event], begin: float) -> Iterator[str]:
 
 
 def _all_of(found: Sequence[Event]) -> str:
-    """What events of one kind come to: all their records, or their last positions."""
+    """What events of one kind come to: all their records, or their last positions, and why they failed."""
     runs = runs_of(find_deliveries(one for one in found if isinstance(one, OfRecords)))
     said = [
         f"{name_of(partition)}: {', '.join(f'{first}..{last}' for first, last in each)}"
         for partition, each in sorted(runs.items())
     ]
-    positions = {at: to for one in found if isinstance(one, Committed) for at, to in one.positions.items()}
+    positions = {at: to for one in found if isinstance(one, OfPositions) for at, to in one.positions.items()}
     said += each_position(positions)
+    said += [found[-1].text] if isinstance(found[-1], CommitFailed) else []
     return "".join(f" {one}" for one in said)

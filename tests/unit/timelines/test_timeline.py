@@ -341,3 +341,15 @@ def test_records_and_commits_in_a_row_are_summed_up_between_what_changes_the_gro
     assert timeline.describe(last=2).splitlines() == timeline.describe().splitlines()[-2:]
     assert timeline.describe(each=True) == "\n".join(map(timeline.line, timeline.events))
     assert "   5.500 a          committed t-0: 60 t-1: 6" in timeline.describe(each=True)
+
+
+def test_failed_commits_in_a_row_are_one_line_for_each_reason() -> None:
+    failed = [
+        event(number, "a", "commit_failed", positions=[["t", 0, number]], text=text)
+        for number, text in ((0, "rebalance"), (1, "rebalance"), (2, "rebalance"), (3, "gone"))
+    ]
+    assert Timeline([*failed, event(4, "b", "crashed")]).describe().splitlines() == [
+        "   2.000 a          commit_failed 3 times since 0.000 t-0: 2 rebalance",
+        "   3.000 a          commit_failed t-0: 3 gone",
+        "   4.000 b          crashed",
+    ]
