@@ -162,6 +162,22 @@ def test_a_static_member_that_restarts_with_fewer_topics_gets_its_partitions_of_
     assert sorted(told.owners) == ["t-0", "t-1"]
 
 
+@pytest.mark.parametrize("client", ["java", "kafka-python"])
+def test_a_static_member_of_another_client_may_refuse_its_old_topics_for_ever(client: str) -> None:
+    # No rebalance comes of its restart (KIP-345), so that no leader can give it anything else.
+    schedule = Schedule(
+        strategy="range",
+        topics={"t": 2, "u": 1},
+        steps=(
+            Step(kind="join", target="m1", topics=("t", "u")),
+            Step(kind="join", target="m2", topics=("t", "u"), client=client, static=True, after_ms=2000),
+            Step(kind="restart", target="m2", topics=("u",), after_ms=2000),
+        ),
+    )
+    told = run(schedule)
+    assert told.owners == {"t-1": "m1"}  # the other is given t-0 and u-0, and takes neither
+
+
 def test_what_another_leader_gave_to_a_static_member_that_hangs_is_not_given_away() -> None:
     """Found by chaos, then by search: the coordinator keeps what it sent before that plan."""
     told = run(

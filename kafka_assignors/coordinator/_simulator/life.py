@@ -12,7 +12,7 @@ from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from kafka_assignors._timelines.events import Event
 
@@ -52,9 +52,18 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
     @property
     def at_rest(self) -> bool:
         """Whether all members that run have their assignments, and the group is stable."""
+        return self.is_at_rest()
+
+    def is_at_rest(self, but_for: Collection[str] = ()) -> bool:
+        """The same, though some members may still ask for their assignments.
+
+        Args:
+            but_for: Their names.
+        """
         running = [member for member in self.members.values() if member.running]
         state = "Stable" if running else "Empty"
-        return self._state == state and all(member.stable for member in running) and self._agree(running)
+        waiting = [member for member in running if not member.stable and member.name not in but_for]
+        return self._state == state and not waiting and self._agree(running)
 
     @property
     def timeline(self) -> Timeline:

@@ -90,11 +90,15 @@ def run(schedule: Schedule) -> Told:
     revoked or lost). Excused are members that the coordinator has removed since they got it; static
     ones that a generation began without, if the strategy is eager or they said no generation; and those of
     kafka-python without our help that fell out of the group unheard. No member whose joins our assignors
-    complete refuses one generation's assignment more than `REFUSALS` times. When the last step is over and
-    all members run again: each partition that somebody subscribes to gets its one owner, and the group comes
-    to rest, within `SETTLING_MS` and `ROUNDS` generations. "All members run again" includes that members of
-    kafka-python without our help poll for 100 ms and do not work between two polls from then on: with shorter
-    polls they may forget each join. What a leader of another client does is counted; it breaks nothing.
+    complete refuses one generation's assignment more than `REFUSALS` times.
+
+    When the last step is over and all members run again: each partition that somebody subscribes to gets its
+    one owner, and the group comes to rest, within `SETTLING_MS` and `ROUNDS` generations. "All members run
+    again" includes that members of kafka-python without our help poll for 100 ms and do not work between two
+    polls from then on: with shorter polls they may forget each join. Excused are static members of other
+    clients that came back with fewer topics, and the partitions that these are given and refuse for ever.
+
+    What a leader of another client does is counted; it breaks nothing.
 
     Raises:
         BrokenError: One of them does not hold.
@@ -126,6 +130,7 @@ class _ScheduleRun:
         self._names: dict[str, str] = {}  # whose a member id is
         self._removed: set[str] = set()
         self._refusals: Counter[tuple[str, int]] = Counter()  # by member and generation
+        self._refused: dict[str, Rejected] = {}  # the last of too many refusals, by members of other clients
         self._planner = ""  # who made the last plan
         self._told = Told()
         self._broken = ""
@@ -210,7 +215,7 @@ class _ScheduleRun:
                 self._give(event)
             case Led():
                 self._planner = event.member
-            case Rejected() if self._client_of(event.member) == "ours":
+            case Rejected():
                 self._count_refusal(event)
             case Revoked() | Lost():
                 for partition in event.partitions:
@@ -242,7 +247,11 @@ class _ScheduleRun:
 
     def _count_refusal(self, event: Rejected) -> None:
         self._refusals[event.member, event.generation] += 1
-        if self._refusals[event.member, event.generation] > REFUSALS:
+        if self._refusals[event.member, event.generation] <= REFUSALS:
+            return
+        if self._client_of(event.member) != "ours":
+            self._refused[event.member] = event
+        else:
             self._broken = self._broken or (
                 f"{event.member} refuses its assignment of generation {event.generation} again and again, at"
                 f" {event.time:.3f} s for the {REFUSALS + 1}th time"
@@ -301,7 +310,7 @@ class _ScheduleRun:
         while group.now - began < SETTLING_MS / 1000:
             group.run(_LOOK_MS / 1000)
             self._hold()
-            if group.at_rest:
+            if group.is_at_rest(but_for=self._refusing()):
                 missing = self._missing()
                 if not missing:
                     break
@@ -326,6 +335,19 @@ class _ScheduleRun:
         first = name.partition(".")[0]
         joins = (step for step in self._schedule.steps if step.kind == "join" and step.target == first)
         return next((step.client for step in joins), "")
+
+    def _refusing(self) -> list[str]:
+        """Static members of other clients that refuse their assignment of the present generation for ever.
+
+        One that comes back with fewer topics is given its old assignment without a rebalance (KIP-345). Its
+        client asks again, and is given the same; of a leader's assignor nobody asks anything.
+        """
+        generation = self._group.group.generation
+        return [
+            name
+            for name, event in self._refused.items()
+            if event.generation == generation and self._group.members[name].instance_id is not None
+        ]
 
     def _is_unnoticed(self, topic: str, running: Sequence[SimulatedMember]) -> bool:
         """Whether only static members that changed their subscription want a topic.
@@ -365,13 +387,18 @@ class _ScheduleRun:
         """
         if not self._is_ours(self._planner):
             return ""
-        running = [member for member in self._group.members.values() if member.running]
+        refusing = self._refusing()
+        refused = {one for name in refusing for one in self._refused[name].partitions}
+        running = [
+            member for name, member in self._group.members.items() if member.running and name not in refusing
+        ]
         wanted = {topic for member in running for topic in member.topics}
         owners: dict[tuple[str, int], list[str]] = {
             (topic, number): []
             for topic, count in self._topics.items()
             if topic in wanted
             for number in range(count)
+            if (topic, number) not in refused
         }
         for member in running:
             for partition in member.held:
