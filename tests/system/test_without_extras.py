@@ -91,7 +91,7 @@ def test_without_prometheus_client_only_the_export_says_what_to_install() -> Non
 def test_without_pyspark_it_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['pyspark'] = None\n"
-        "from kafka_assignors._cli.main import main; sys.exit(main(['history', 'info', 'a']))"
+        "from kafka_assignors._cli.main import main; sys.exit(main(['history', 'what-if', 'a']))"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert told.returncode == 1
