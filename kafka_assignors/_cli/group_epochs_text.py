@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import (
+    balance_line,
+    coordinator_lines,
     fitted,
     lag_cell,
     lag_lines,
@@ -39,10 +41,7 @@ def epochs_lines(
         else f", whose assignment is of epoch {group.assignment_epoch}"
     )
     yield f"{group.group_id}: {group.state}, epoch {group.epoch}{assignment} ({_TYPES[group.kind]})"
-    yield from wrapped(
-        f"coordinator: {live.coordinator}: the hash of the group's id, of {live.coordinator.partitions}"
-        " partitions"
-    )
+    yield from coordinator_lines(live.coordinator)
     if group.assignor:
         yield f"assignor of the coordinator: {group.assignor}"
     if found.seen_seconds:
@@ -54,12 +53,7 @@ def epochs_lines(
             yield from wrapped(_behind(one, group.epoch), 2)
         yield ""
         if group.kind == "consumer":
-            best = (
-                "the best possible"
-                if account.imbalance == account.best_imbalance
-                else f"{account.best_imbalance} is possible"
-            )
-            yield f"loads differ by {account.imbalance}: {best}"
+            yield balance_line(account)
             yield from _moving(account, names)
     if lag is None:
         yield from wrapped("lag: a share group commits no offsets as other groups do; its lag is not read")

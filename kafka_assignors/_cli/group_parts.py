@@ -12,10 +12,11 @@ from kafka_assignors.assignors._membership import by_topic
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kafka_assignors._groups.account import PlannedMove
+    from kafka_assignors._groups.account import GroupAccount, PlannedMove
     from kafka_assignors._groups.lag import GroupLag, PartitionLag
     from kafka_assignors._groups.problems import Problem
     from kafka_assignors._groups.snapshots import Partitions
+    from kafka_assignors.coordinator._live import GroupCoordinator
 
 WIDTH: Final = 80
 
@@ -32,6 +33,23 @@ def wrapped(text: str, indent: int = 0) -> list[str]:
     """Text in lines; the second and later ones are indented by two more."""
     space = " " * indent
     return textwrap.wrap(escaped(text), WIDTH, initial_indent=space, subsequent_indent=f"{space}  ")
+
+
+def coordinator_lines(coordinator: GroupCoordinator) -> list[str]:
+    """Which broker coordinates a group, and why."""
+    return wrapped(
+        f"coordinator: {coordinator}: the hash of the group's id, of {coordinator.partitions} partitions"
+    )
+
+
+def balance_line(group: GroupAccount) -> str:
+    """How far loads differ, and how far they have to."""
+    best = (
+        "the best possible"
+        if group.imbalance == group.best_imbalance
+        else f"{group.best_imbalance} is possible"
+    )
+    return f"loads differ by {group.imbalance}: {best}"
 
 
 def when(time_ms: int) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import (
     WIDTH,
+    balance_line,
+    coordinator_lines,
     fitted,
     lag_cell,
     lag_lines,
@@ -56,10 +58,7 @@ def explained_lines(
         yield f"{live.group_id}: {live.state}, generation {group.generation}"
     else:
         yield f"{live.group_id}: {live.state}; no record of a generation is left"
-    yield from wrapped(
-        f"coordinator: {live.coordinator}: the hash of the group's id, of {live.coordinator.partitions}"
-        " partitions"
-    )
+    yield from coordinator_lines(live.coordinator)
     if group.leader:
         yield f"leader: {names.get(group.leader, group.leader)}"
     if group.strategy:
@@ -78,12 +77,7 @@ def explained_lines(
             yield from wrapped(f"all members subscribe to {', '.join(*subscriptions) or 'nothing'}")
         yield from _members(group, lag, subscriptions=len(subscriptions) > 1)
         yield ""
-        best = (
-            "the best possible"
-            if group.imbalance == group.best_imbalance
-            else f"{group.best_imbalance} is possible"
-        )
-        yield f"loads differ by {group.imbalance}: {best}"
+        yield balance_line(group)
         yield from _would_move(group, names)
     yield ""
     yield from lag_lines(lag, names)
