@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from filelock import FileLock, Timeout
+from platformdirs import user_state_path
 
 from kafka_assignors.placement._placement import PlacementError
 
-if sys.platform != "win32":
-    import fcntl
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 _SAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -85,21 +84,17 @@ class ThrottleJournal:
             RunsTogetherError: Somebody has.
             PlacementError: The file cannot be written.
         """
-        lock = self.path.with_suffix(".lock")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            opened = lock.open("w")
+            held = FileLock(self.path.with_suffix(".lock")).acquire(timeout=0)
+        except Timeout as error:
+            raise RunsTogetherError(
+                "another run on this machine reassigns partitions of this cluster under a throttle: wait for"
+                " its end"
+            ) from error
         except OSError as error:
             raise self._unusable(error) from error
-        with opened:
-            if sys.platform != "win32":
-                try:
-                    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError as error:
-                    raise RunsTogetherError(
-                        "another run on this machine reassigns partitions of this cluster under a throttle:"
-                        " wait for its end"
-                    ) from error
+        with held:
             yield
 
     def load(self) -> Replaced:
@@ -146,10 +141,11 @@ class ThrottleJournal:
 
 
 def state_folder() -> Path:
-    """``$XDG_STATE_HOME/kafka-assignors``, else ``~/.local/state/kafka-assignors``. It need not exist."""
-    # The XDG specification has relative paths ignored.
-    xdg = Path(os.environ.get("XDG_STATE_HOME", ""))
-    return (xdg if xdg.is_absolute() else Path.home() / ".local" / "state") / "kafka-assignors"
+    """The user's state folder of the platform, which need not exist.
+
+    On Linux it is ``$XDG_STATE_HOME/kafka-assignors``, else ``~/.local/state/kafka-assignors``.
+    """
+    return user_state_path("kafka-assignors", appauthor=False)
 
 
 def _parse(document: Any) -> Replaced:
