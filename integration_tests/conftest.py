@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from integration_tests.support.clusters import own_cluster
+from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.testing.chaos import BROKER_SETTINGS
 from tests.support.kinds import SHAPES, fixtures_of
 
@@ -76,6 +77,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
         left[name] -= 1
         if not left[name] and name in (running := item.config.stash.get(RUNNING, {})):
             running.pop(name).close()
+
+
+@pytest.fixture(scope="module")
+def admin(kafka_cluster: Cluster) -> Iterator[Admin]:
+    """A client of the cluster; modules about another shape have their own."""
+    with Admin(kafka_cluster.bootstrap_servers) as admin:
+        yield admin
 
 
 @pytest.fixture

@@ -12,15 +12,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from integration_tests.support.commands import run_command
 from integration_tests.support.waiting import wait_for
 from kafka_assignors._cli.group_list import matching
-from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import describe_classic
 from kafka_assignors.assignors import RangeAssignor
 from kafka_assignors.coordinator._fleet import read_fleet
 from kafka_assignors.testing import ConsumerGroup, create_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.testing import Cluster
 
 PATIENCE = 60.0  # seconds
@@ -30,12 +28,6 @@ PATIENCE = 60.0  # seconds
 def prefix() -> str:
     """What the ids of a test's groups begin with."""
     return f"listed-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture(scope="module")
-def admin(kafka_cluster: Cluster) -> Iterator[Admin]:
-    with Admin(kafka_cluster.bootstrap_servers) as admin:
-        yield admin
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from integration_tests.support.commands import run_command
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._cluster.admin import Admin
 from kafka_assignors._cluster.groups import describe_classic, describe_consumer, describe_share
 from kafka_assignors.assignors import RangeAssignor
 from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
@@ -25,6 +24,7 @@ from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.testing import Cluster
 
 PATIENCE = 60.0  # seconds
@@ -39,12 +39,6 @@ UNSAID = {"claims", "claimed_generation", "layout", "leads", "unreadable", "vers
 def group_id() -> str:
     """A name."""
     return f"live-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture(scope="module")
-def admin(kafka_cluster: Cluster) -> Iterator[Admin]:
-    with Admin(kafka_cluster.bootstrap_servers) as admin:
-        yield admin
 
 
 def explained(cluster: Cluster, group_id: str, *arguments: str) -> Any:

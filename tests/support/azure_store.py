@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, ClassVar, Final
 from urllib.parse import parse_qs, urlsplit
 
 from kafka_assignors.testing._brokers.jars import cache_folder
-from tests.support.kinds import ROOT
+from tests.support.object_store import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,16 +98,8 @@ def running_azure_store() -> Iterator[AzureStore]:
     """
     if shutil.which("node") is None:
         raise AzureMissingError("there is no node, which azurite runs on")
-    command = [sys.executable, "-m", "tests.support.azure_store", str(_installed() / "dist/src/blob/main.js")]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield AzureStore(int(process.stdout.readline()))
-        finally:
-            process.stdin.close()  # it ends then, as it does if this process is killed
+    with serving("tests.support.azure_store", str(_installed() / "dist/src/blob/main.js")) as port:
+        yield AzureStore(port)
 
 
 def _installed() -> Path:

@@ -131,6 +131,22 @@ def two_come(log: Log) -> None:
     log.has("b", 2, "", state=2)
 
 
+def a_third_passes(log: Log) -> None:
+    """After `two_come`, a third member is there only while the group is on its way, which ends at 13 s."""
+    log.at(11)
+    log.joined("c")
+    log.epoch(3)
+    log.assigned(3)
+    log.has("c", 3, "", state=2)
+    log.at(12)
+    log.gone("c")
+    log.epoch(4)
+    log.assigned(4)
+    log.at(13)
+    log.has("a", 4, "t0 t1")
+    log.has("b", 4, "t2 t3")
+
+
 def _int32(number: int) -> bytes:
     return number.to_bytes(4, "big", signed=True)
 

@@ -12,7 +12,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
 from tests.support.archives import counted, random_records as random_pairs, row
 from tests.support.group_histories import START_US, random_life, random_records
-from tests.support.kip848_log import TOPIC_IDS, Log, two_come
+from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
 from tests.support.written_archives import write_archive
 
 if TYPE_CHECKING:
@@ -30,18 +30,7 @@ def kip848() -> list[ArchivedRecord]:
     """Two members come, and a third for a second; two days later one goes, and a fourth comes."""
     log = Log()
     two_come(log)
-    log.at(11)
-    log.joined("c")
-    log.epoch(3)
-    log.assigned(3)
-    log.has("c", 3, "", state=2)
-    log.at(12)
-    log.gone("c")
-    log.epoch(4)
-    log.assigned(4)
-    log.at(13)
-    log.has("a", 4, "t0 t1")
-    log.has("b", 4, "t2 t3")
+    a_third_passes(log)
     log.at(2 * DAY)
     log.gone("a")
     log.epoch(5)

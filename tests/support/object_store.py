@@ -147,14 +147,21 @@ class Struck:
 @contextmanager
 def running_object_store() -> Iterator[ObjectStore]:
     """A store, empty; stopped afterwards."""
-    command = [sys.executable, "-m", "tests.support.object_store"]
+    with serving("tests.support.object_store") as port:
+        yield ObjectStore(port)
+
+
+@contextmanager
+def serving(module: str, *arguments: str) -> Iterator[int]:
+    """A module that serves in a process of its own until its input ends, and prints its port first."""
+    command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            yield ObjectStore(int(process.stdout.readline()))
+            yield int(process.stdout.readline())
         finally:
             process.stdin.close()  # it ends then, as it does if this process is killed
 

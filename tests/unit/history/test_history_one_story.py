@@ -48,7 +48,7 @@ from kafka_assignors.history._what_if.job import (
 from kafka_assignors.history.report._savings import change
 from tests.support.archives import random_records as random_pairs
 from tests.support.group_histories import member, random_life, random_records, snapshot
-from tests.support.kip848_log import TOPIC_IDS, Log, two_come
+from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,18 +63,7 @@ def kip848() -> list[ArchivedRecord]:
     """Two members come; a third is there only while the group is on its way; later comes a fourth."""
     log = Log()
     two_come(log)
-    log.at(11)
-    log.joined("c")
-    log.epoch(3)
-    log.assigned(3)
-    log.has("c", 3, "", state=2)
-    log.at(12)
-    log.gone("c")
-    log.epoch(4)
-    log.assigned(4)
-    log.at(13)
-    log.has("a", 4, "t0 t1")
-    log.has("b", 4, "t2 t3")
+    a_third_passes(log)
     log.at(500)
     log.gone("a")
     log.epoch(5)
