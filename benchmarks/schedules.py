@@ -110,6 +110,7 @@ class Row:
     longest_ms: int
     most_rounds: int
     seconds: float
+    unplanned: int = 0
     broken: tuple[tuple[int, str], ...] = ()
     revisions: tuple[str, ...] = ()
 
@@ -124,6 +125,7 @@ class Row:
             longest_ms=tally.longest_ms,
             most_rounds=tally.most_rounds,
             seconds=seconds,
+            unplanned=tally.unplanned,
             broken=tuple((schedule.seed, fault) for schedule, fault in tally.broken),
             revisions=(revision,),
         )
@@ -142,6 +144,7 @@ class Row:
             longest_ms=max(self.longest_ms, other.longest_ms),
             most_rounds=max(self.most_rounds, other.most_rounds),
             seconds=self.seconds + other.seconds,
+            unplanned=self.unplanned + other.unplanned,
             broken=self.broken + other.broken,
             revisions=tuple(dict.fromkeys(self.revisions + other.revisions)),
         )
@@ -242,11 +245,12 @@ are counted, not states: two that lead to the same state count twice.
 
 At every instant no partition has two owners by what applications were told, but for members that the
 coordinator has removed or left behind; after the last step the group comes to rest with one owner for each
-partition. *By others*: how often a leader of another client gave a partition a second owner. *unaided* is
+partition. *By others*: how often a leader of another client gave a partition a second owner. *No plan*:
+groups that never come to rest because the assignor of another client's leader raises. *unaided* is
 kafka-python's consumer whose joins our assignors cannot complete. *Most*: to settle.
 
-| strategy | members | schedules | generations | broken | by others | most s | most generations | minutes |
-|---|---|---|---|---|---|---|---|---|"""
+| strategy | members | schedules | generations | broken | by others | no plan | most s | rounds | minutes |
+|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def page(rows: Sequence[Row], planted: Mapping[str, int], told: Mapping[str, str], scale: float = 1.0) -> str:
@@ -297,7 +301,8 @@ def _line(row: Row) -> str:
         kind = f"all {row.schedules:,} of up to {one.depth} steps"
     return (
         f"| {one.strategy} | {' '.join(one.clients)} | {kind} | {row.generations:,} | {len(row.broken)}"
-        f" | {row.by_others} | {row.longest_ms / 1000:g} | {row.most_rounds} | {row.seconds / 60:.1f} |"
+        f" | {row.by_others} | {row.unplanned} | {row.longest_ms / 1000:g} | {row.most_rounds}"
+        f" | {row.seconds / 60:.1f} |"
     )
 
 

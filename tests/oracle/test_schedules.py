@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_assignors.assignors import Assignor
+from kafka_assignors.coordinator._simulator import member
 from kafka_assignors.testing.schedules import (
     BrokenError,
     Schedule,
@@ -87,6 +89,35 @@ def test_what_a_leader_of_another_client_gives_away_is_counted_and_breaks_nothin
         )
     )
     assert told.by_others > 0
+
+
+@pytest.mark.parametrize("leader", ["kafka-python", "ours"])
+def test_a_leader_of_another_client_that_raises_at_its_plans_is_counted_and_breaks_nothing(
+    leader: str,
+) -> None:
+    """kafka-python's round robin raises `KeyError` at a member that does not subscribe to the next topic."""
+    schedule = Schedule(
+        strategy="roundrobin",
+        topics={"t": 1, "u": 2},
+        seed=1,
+        steps=(
+            Step(kind="join", target="m1", topics=("t",), client=leader),
+            Step(after_ms=5000, kind="join", target="m2", topics=("u",), client=leader),
+        ),
+    )
+    told = run(schedule)
+    assert told.unplanned == (leader == "kafka-python")
+    assert search([schedule], processes=0).unplanned == told.unplanned
+
+
+def test_a_plan_of_ours_that_raises_is_never_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(Assignor, "assign", fail)
+    monkeypatch.setattr(member, "lead", fail)
+    with pytest.raises((BrokenError, KeyError)):
+        run(draw(1, 40, strategy="roundrobin"))
 
 
 @pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)

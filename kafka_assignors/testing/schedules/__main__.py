@@ -53,6 +53,7 @@ def summary(tally: Tally, seconds: float) -> dict[str, object]:
         "longest_ms": tally.longest_ms,
         "most_rounds": tally.most_rounds,
         "by_others": tally.by_others,
+        "unplanned": tally.unplanned,
         "broken": [{"seed": schedule.seed, "fault": fault} for schedule, fault in tally.broken],
         "seconds": round(seconds),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -11,6 +12,7 @@ from kafka_assignors._timelines.events import (
     AssignmentReceived,
     Event,
     Exited,
+    Failed,
     Led,
     Lost,
     Rejected,
@@ -73,6 +75,7 @@ class Told:
         settled_ms: How long the group took after the last step.
         rounds: How many generations it took for that.
         by_others: How often a leader of another client gave a partition a second owner.
+        unplanned: Whether the group never comes to rest because another client's assignor raises.
         owners: Who has each partition in the end.
     """
 
@@ -80,6 +83,7 @@ class Told:
     settled_ms: int = 0
     rounds: int = 0
     by_others: int = 0
+    unplanned: bool = False
     owners: dict[str, str] = field(default_factory=dict)
 
 
@@ -97,6 +101,7 @@ def run(schedule: Schedule) -> Told:
     again" includes that members of kafka-python without our help poll for 100 ms and do not work between two
     polls from then on: with shorter polls they may forget each join. Excused are static members of other
     clients that came back with fewer topics, and the partitions that these are given and refuse for ever.
+    Excused as well is a group whose leader has another client's assignor that raises at its plans.
 
     What a leader of another client does is counted; it breaks nothing.
 
@@ -132,6 +137,7 @@ class _ScheduleRun:
         self._refusals: Counter[tuple[str, int]] = Counter()  # by member and generation
         self._refused: dict[str, Rejected] = {}  # the last of too many refusals, by members of other clients
         self._planner = ""  # who made the last plan
+        self._raised_at = -math.inf  # when another client's assignor raised last; one of ours ends the run
         self._told = Told()
         self._broken = ""
 
@@ -210,11 +216,17 @@ class _ScheduleRun:
     def _watch(self, event: Event) -> None:
         if event.member_id:
             self._names[event.member_id] = event.member
+        if isinstance(event, Led):
+            self._planner = event.member
+        elif isinstance(event, Failed) and event.member == self._planner and not self._is_ours(event.member):
+            self._raised_at = event.time
+        self._follow(event)
+
+    def _follow(self, event: Event) -> None:
+        """Note who has what by an event."""
         match event:
             case Assigned():
                 self._give(event)
-            case Led():
-                self._planner = event.member
             case Rejected():
                 self._count_refusal(event)
             case Revoked() | Lost():
@@ -226,8 +238,6 @@ class _ScheduleRun:
             case AssignmentReceived() if not self._is_gone(event.member):
                 # Of the rest its application has yet to hear.
                 self._forfeited -= {(partition, event.member) for partition in event.partitions}
-            case _:
-                pass
 
     def _give(self, event: Assigned) -> None:
         if self._is_gone(event.member):
@@ -314,13 +324,14 @@ class _ScheduleRun:
                 missing = self._missing()
                 if not missing:
                     break
+        told = self._told
+        told.unplanned = bool(missing) and group.now - self._raised_at < SESSION_MS / 1000
         rounds = group.group.generation - generation
-        if missing or rounds > ROUNDS:
+        if not told.unplanned and (missing or rounds > ROUNDS):
             raise BrokenError(
                 f"{rounds} generations and {group.now - began:.1f} s after the last step:"
                 f" {missing or 'that is too many generations'}\n{self.events()}"
             )
-        told = self._told
         told.generations, told.rounds = group.group.generation, rounds
         told.settled_ms = round((group.now - began) * 1000)
         told.owners = {name_of(partition): owner for partition, owner in sorted(self._owners.items())}

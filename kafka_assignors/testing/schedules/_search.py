@@ -34,6 +34,7 @@ class Tally:
         longest_ms: The longest time that a group took to settle after its last step.
         most_rounds: The most generations that one took for that.
         by_others: How often a leader of another client gave a partition a second owner.
+        unplanned: How many groups never came to rest because another client's assignor raised.
         broken: The schedules that broke a group, and how.
     """
 
@@ -43,6 +44,7 @@ class Tally:
     longest_ms: int = 0
     most_rounds: int = 0
     by_others: int = 0
+    unplanned: int = 0
     broken: list[tuple[Schedule, str]] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
@@ -53,6 +55,7 @@ class Tally:
         self.longest_ms = max(self.longest_ms, other.longest_ms)
         self.most_rounds = max(self.most_rounds, other.most_rounds)
         self.by_others += other.by_others
+        self.unplanned += other.unplanned
         self.broken += other.broken
 
 
@@ -116,6 +119,9 @@ def _run_all(schedules: list[Schedule]) -> Tally:
                 continue
             tally.generations += told.generations
             tally.by_others += told.by_others
+            tally.unplanned += told.unplanned
+            if told.unplanned:
+                continue  # it did not settle
             tally.longest_ms = max(tally.longest_ms, told.settled_ms)
             tally.most_rounds = max(tally.most_rounds, told.rounds)
     return tally
