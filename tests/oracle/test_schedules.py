@@ -110,6 +110,44 @@ def test_a_leader_of_another_client_that_raises_at_its_plans_is_counted_and_brea
     assert search([schedule], processes=0).unplanned == told.unplanned
 
 
+def test_an_old_assignment_that_librdkafka_kept_for_the_next_poll_is_no_second_owner() -> None:
+    """Found by search: the poll takes it back at once, and a generation had begun without the member."""
+    told = run(
+        Schedule(
+            strategy="roundrobin",
+            topics={"t": 2, "u": 2},
+            seed=1018843,
+            delay_ms=0,
+            steps=(
+                Step(kind="join", target="m1", topics=("t", "u"), client="kafka-python", work_ms=1000),
+                Step(
+                    after_ms=4300,
+                    kind="join",
+                    target="m3",
+                    topics=("t",),
+                    client="unaided",
+                    work_ms=1000,
+                    static=True,
+                ),
+                Step(kind="join", target="m4", topics=("t", "u"), client="librdkafka", static=True),
+                Step(kind="lose answer", target="m4"),
+                Step(kind="pause", target="m4"),
+                Step(
+                    after_ms=38_600,
+                    kind="join",
+                    target="m8",
+                    topics=("t", "u"),
+                    client="unaided",
+                    latency_ms=40,
+                    static=True,
+                ),
+                Step(after_ms=4000, kind="cut", target="m8"),
+            ),
+        )
+    )
+    assert sorted(told.owners) == ["t-0", "t-1", "u-0", "u-1"]
+
+
 def test_a_plan_of_ours_that_raises_is_never_excused(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyError("planted")

@@ -138,6 +138,7 @@ class _ScheduleRun:
         self._refused: dict[str, Rejected] = {}  # the last of too many refusals, by members of other clients
         self._planner = ""  # who made the last plan
         self._raised_at = -math.inf  # when another client's assignor raised last; one of ours ends the run
+        self._left_behind: set[str] = set()  # members whose last assignment a later generation gave away
         self._told = Told()
         self._broken = ""
 
@@ -236,12 +237,13 @@ class _ScheduleRun:
                 for partition in [one for one, owner in self._owners.items() if owner == event.member]:
                     self._let_go(partition, event.member)
             case AssignmentReceived() if not self._is_gone(event.member):
+                self._left_behind.discard(event.member)
                 # Of the rest its application has yet to hear.
                 self._forfeited -= {(partition, event.member) for partition in event.partitions}
 
     def _give(self, event: Assigned) -> None:
-        if self._is_gone(event.member):
-            return  # removed while the answer was on its way
+        if self._is_gone(event.member) or event.member in self._left_behind:
+            return  # since the answer was sent; what librdkafka kept for the next poll, that poll takes back
         for partition in event.partitions:
             before = self._owners.get(partition)
             if before is None or before == event.member or self._is_excused(partition, before):
@@ -300,6 +302,7 @@ class _ScheduleRun:
     def _forfeit(self, member_id: str) -> None:
         name = self._names.get(member_id)
         if name is not None:
+            self._left_behind.add(name)
             self._forfeited |= {(partition, name) for partition in self._group.members[name].held}
 
     def _hold(self) -> None:
@@ -327,7 +330,8 @@ class _ScheduleRun:
         told = self._told
         told.unplanned = bool(missing) and group.now - self._raised_at < SESSION_MS / 1000
         rounds = group.group.generation - generation
-        if not told.unplanned and (missing or rounds > ROUNDS):
+        too_many = rounds > ROUNDS and self._raised_at < began
+        if too_many or (missing and not told.unplanned):
             raise BrokenError(
                 f"{rounds} generations and {group.now - began:.1f} s after the last step:"
                 f" {missing or 'that is too many generations'}\n{self.events()}"
