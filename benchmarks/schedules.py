@@ -306,6 +306,13 @@ def _line(row: Row) -> str:
     )
 
 
+def _in_turn(those: Sequence[Search]) -> Iterator[Search]:
+    """A part of each search in turn, so that a run that is ended has some of all; the deep ones last."""
+    for deep in (False, True):
+        rounds = zip_longest(*(one.parts() for one in those if (one.depth >= DEEP) == deep))
+        yield from (one for some in rounds for one in some if one is not None)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.schedules", description=__doc__)
@@ -318,9 +325,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     planted, rows = ({}, []) if options.anew else read(kept)
     planted = planted or plant()
     done = {row.search for row in rows}
-    # A part of each search in turn, so that a run that is ended has some of all.
-    rounds = zip_longest(*(one.parts() for one in searches(options.scale)))
-    for part in (one for some in rounds for one in some if one is not None and one not in done):
+    for part in (one for one in _in_turn(searches(options.scale)) if one not in done):
         rows.append(run(part, told["revision"]))
         state = {"planted": planted, "rows": [asdict(row) for row in rows]}
         kept.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
