@@ -103,6 +103,7 @@ class Worker:
         self._running = threading.Event()  # clear while an application is not to poll
         self._running.set()
         self._released = threading.Event()
+        self._called_off = False
         self._paused = False
         self._subscribed = True
 
@@ -111,6 +112,9 @@ class Worker:
         if command["command"] == "state":
             self._report_state()
         elif command["command"] == "release":
+            self._released.set()
+        elif command["command"] == "leave" and self._config.held and not self._released.is_set():
+            self._called_off = True
             self._released.set()
         elif self._seat is not None and self._client is None:
             self._tell_application(command["command"], self._seat)
@@ -136,6 +140,9 @@ class Worker:
         self._report("started", pid=os.getpid(), instance_id=config.instance_id, client=config.client)
         if config.held:
             self._released.wait()
+        if self._called_off:
+            self._report("closed", reason="left")
+            return 0
         if self._function is None:
             made: Client = self._library.make(self._task, self._report)
             made.subscribe(config.topics, config.pattern)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing._groups.specs import AssignorSpec
 
+__tracebackhide__ = True
+
 MODULE: Final = "kafka_assignors.testing.chaos"
 
 ASSIGNORS: Final[Mapping[str, AssignorSpec]] = {

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+__tracebackhide__ = True
+
 QUORUM: Final = 3
 """Nodes of a cluster that can spare one."""
 

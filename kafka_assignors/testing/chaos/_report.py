@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing.chaos._run import Outcome
 
+__tracebackhide__ = True
+
 _HEAD = """\
 # Chaos
 

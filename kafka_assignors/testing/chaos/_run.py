@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing.chaos._model import Step
     from kafka_assignors.testing.chaos._script import Script
 
+__tracebackhide__ = True
+
 SETTINGS: Final[Mapping[str, Any]] = {
     "session_timeout_ms": 3000,
     "max_poll_interval_ms": 6000,

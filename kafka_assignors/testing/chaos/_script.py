@@ -21,6 +21,8 @@ from kafka_assignors.testing.chaos._model import Kind, Limits, Model, Step
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+__tracebackhide__ = True
+
 WEIGHTS: Final[Mapping[Kind, int]] = {
     "join": 6,
     "leave": 3,

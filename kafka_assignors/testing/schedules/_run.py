@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.member import SimulatedMember
     from kafka_assignors.testing.schedules._schedule import Kind, Schedule, Step
 
+__tracebackhide__ = True
+
 SESSION_MS: Final = 6000
 HEARTBEAT_MS: Final = 1000
 MAX_POLL_MS: Final = 10_000

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+__tracebackhide__ = True
+
 Kind = Literal[
     "join",
     "leave",
