@@ -36,7 +36,7 @@ from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupPartitionMetadata,
     ConsumerGroupRegularExpression,
     ConsumerGroupTargetAssignmentMetadata,
-    MemberState,
+    EpochMemberState,
 )
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class Kip848Group:
     def _stable(self) -> bool:
         return self._epoch == self._assignment_epoch and all(
             member.has is not None
-            and member.has.state == MemberState.STABLE
+            and member.has.state == EpochMemberState.STABLE
             and member.has.member_epoch == self._assignment_epoch
             for member in self._members.values()
             if not member.gone

@@ -22,7 +22,7 @@ from kafka_assignors._timelines.lines import lines_of
 from kafka_assignors._timelines.losses import in_ranges, named, what_counts, why_missing, why_twice
 from kafka_assignors._timelines.ownership import Reading
 from kafka_assignors._timelines.pauses import why_paused
-from kafka_assignors._timelines.rebalances import Rebalance
+from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors._timelines.records import find_longest_silence
 
 __tracebackhide__ = True
@@ -386,7 +386,7 @@ class TimelineAssertions(TimelineFacts):
             )
 
 
-def _generation(timeline: TimelineFacts, number: int | None) -> Rebalance:
+def _generation(timeline: TimelineFacts, number: int | None) -> SeenRebalance:
     if not timeline.rebalances:
         raise AssertionError("no member was ever assigned anything: wait until the group is stable")
     if number is None:
@@ -398,7 +398,7 @@ def _generation(timeline: TimelineFacts, number: int | None) -> Rebalance:
     raise AssertionError(f"no member was in a generation {number}: they saw {_numbers(seen)}")
 
 
-def _seen_until(timeline: TimelineFacts, rebalance: Rebalance) -> set[TopicPartition]:
+def _seen_until(timeline: TimelineFacts, rebalance: SeenRebalance) -> set[TopicPartition]:
     """The partitions that anybody had up to a generation, of topics that somebody subscribes to in it."""
     topics = frozenset[str]().union(*rebalance.subscriptions.values())
     return {
@@ -411,7 +411,7 @@ def _seen_until(timeline: TimelineFacts, rebalance: Rebalance) -> set[TopicParti
     }
 
 
-def _owners(rebalance: Rebalance, partition: TopicPartition) -> list[str]:
+def _owners(rebalance: SeenRebalance, partition: TopicPartition) -> list[str]:
     return [member for member, owned in rebalance.assignments.items() if partition in owned]
 
 

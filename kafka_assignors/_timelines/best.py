@@ -10,7 +10,7 @@ from kafka_assignors._groups import best
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._timelines.events import AssignmentReceived, Event, Lost, Started, Unsubscribed
-from kafka_assignors._timelines.rebalances import Holdings, Move, Rebalance
+from kafka_assignors._timelines.rebalances import Holdings, PartitionMove, SeenRebalance
 from kafka_assignors.assignors._membership import by_topic
 
 __tracebackhide__ = True
@@ -72,12 +72,12 @@ class Settled:
     generations: tuple[int, ...]
     start: float
     end: float
-    moves: tuple[Move, ...]
+    moves: tuple[PartitionMove, ...]
     least: int
 
 
 def find_settled(
-    rebalances: Iterable[Rebalance],
+    rebalances: Iterable[SeenRebalance],
     events: Iterable[Event],
     identity: Mapping[str, str],
     weights: Weights | None = None,
@@ -96,7 +96,7 @@ def find_settled(
     all_claims = _find_claims(events, identity)
     found = []
     open_since: _Situation | None = None
-    generations: list[Rebalance] = []
+    generations: list[SeenRebalance] = []
     for situation in _situations(tuple(rebalances), all_claims, identity):
         if open_since is None or not situation.continues(open_since):
             open_since, generations = situation, []
@@ -145,7 +145,7 @@ class _Situation:
         claims: What each member had before.
     """
 
-    rebalance: Rebalance
+    rebalance: SeenRebalance
     names: Mapping[str, str]
     holdings: Holdings
     subscriptions: Mapping[str, frozenset[str]]
@@ -193,7 +193,7 @@ def _find_claims(events: Iterable[Event], identity: Mapping[str, str]) -> dict[i
 
 
 def _situations(
-    rebalances: tuple[Rebalance, ...], claims: Mapping[int, _Claims], identity: Mapping[str, str]
+    rebalances: tuple[SeenRebalance, ...], claims: Mapping[int, _Claims], identity: Mapping[str, str]
 ) -> Iterator[_Situation]:
     # A partition that nobody has ever again is not waited for: its topic was deleted.
     seen_last: dict[TopicPartition, int] = {}
@@ -216,7 +216,9 @@ def _situations(
         )
 
 
-def _judge(situation: _Situation, claims: _Claims, weights: Weights | None) -> tuple[tuple[Move, ...], int]:
+def _judge(
+    situation: _Situation, claims: _Claims, weights: Weights | None
+) -> tuple[tuple[PartitionMove, ...], int]:
     """What was moved since the claims, and the least that had to be."""
     names = situation.names
     plan = best_plan(
@@ -236,7 +238,7 @@ def _judge(situation: _Situation, claims: _Claims, weights: Weights | None) -> t
         source = None if prior == NOBODY else plan.group.members.ids[prior]
         if source is not None and source not in owners[one]:
             moves.append(
-                Move(
+                PartitionMove(
                     partition=one,
                     generation=situation.rebalance.generation,
                     source=names[source],

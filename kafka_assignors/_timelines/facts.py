@@ -22,8 +22,8 @@ from kafka_assignors._timelines.ownership import (
     owned_by_generation,
 )
 from kafka_assignors._timelines.rebalances import (
-    Move,
-    Rebalance,
+    PartitionMove,
+    SeenRebalance,
     find_double_assigned,
     find_moves,
     find_rebalances,
@@ -75,7 +75,7 @@ class TimelineFacts:
     # Ownership
 
     @cached_property
-    def rebalances(self) -> tuple[Rebalance, ...]:
+    def rebalances(self) -> tuple[SeenRebalance, ...]:
         """The generations in ascending order. Those that no member lived to see assigned are left out."""
         return find_rebalances(self.events, self.identity)
 
@@ -107,7 +107,7 @@ class TimelineFacts:
         """
         return find_double_assigned(self.rebalances, self.identity)
 
-    def moves(self, *, after: int = NO_GENERATION) -> tuple[Move, ...]:
+    def moves(self, *, after: int = NO_GENERATION) -> tuple[PartitionMove, ...]:
         """The partitions that changed hands, generation by generation. For exclusive assignments.
 
         A partition that nobody owns for a generation, as on its way in a cooperative rebalance, moves when it

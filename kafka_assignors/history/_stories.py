@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._pieces import HistoryPart, Tell
-    from kafka_assignors.history.report import GroupSummary, Limits
+    from kafka_assignors.history.report import GroupSummary, ReportLimits
 
 STORIES: Final = pa.schema(
     [
@@ -67,7 +67,7 @@ def write_page(
     replayed: Sequence[WhatIf],
     histories: Callable[[Collection[str]], Iterable[GroupHistory]],
     *,
-    limits: Limits | None,
+    limits: ReportLimits | None,
 ) -> int:
     """Write the page of a report.
 

@@ -127,7 +127,7 @@ class ConsumerGroupTargetAssignmentMember:
     value: ConsumerGroupTargetAssignmentMemberValue | None
 
 
-class MemberState(IntEnum):
+class EpochMemberState(IntEnum):
     """How far a member is on the way to its target (Kafka's class of that name)."""
 
     STABLE = 0
@@ -145,7 +145,7 @@ class ConsumerGroupCurrentMemberAssignmentValue:
     Attributes:
         member_epoch: The epoch that it is told.
         previous_member_epoch: The one before, should it not have heard of the newest.
-        state: A `MemberState`, or a number that a newer broker knows.
+        state: An `EpochMemberState`, or a number that a newer broker knows.
         assigned_partitions: What it has.
         partitions_pending_revocation: What it has to let go of.
     """

@@ -53,7 +53,7 @@ NEW_MEMBER_MS: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class RebalanceCause:
     """Why a rebalance began.
 
     Attributes:
@@ -95,7 +95,7 @@ class HostedClassicGroup:
         self.generation = 0
         self.strategy = ""
         self.leader: str | None = None
-        self.causes: list[Cause] = []
+        self.causes: list[RebalanceCause] = []
         self.removed: Callable[[str], None] = lambda _: None
         self.passed_over: Callable[[str, Mapping[str, bytes]], None] = lambda *_: None
         self._clock = clock
@@ -366,7 +366,9 @@ class HostedClassicGroup:
         """Begin a round."""
         self._cut_off = set()
         self.causes.append(
-            Cause(time_ms=self._clock.now, trigger=trigger, member_id=member_id, generation=self.generation)
+            RebalanceCause(
+                time_ms=self._clock.now, trigger=trigger, member_id=member_id, generation=self.generation
+            )
         )
         if self.state == State.COMPLETING:
             for member in self._members:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
 
-MemberState = Literal["STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS"]
+EpochState = Literal["STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS"]
 """A member has reached its epoch's assignment; has yet to let go of partitions; or waits for others to."""
 
 
@@ -40,7 +40,7 @@ class GroupMember:
     member_id: str
     epoch: int = 0
     previous_epoch: int = -1
-    state: MemberState = "STABLE"
+    state: EpochState = "STABLE"
     assigned: Mapping[TopicIdPartition, int] = field(default_factory=dict)
     pending_revocation: Mapping[TopicIdPartition, int] = field(default_factory=dict)
     instance_id: str | None = None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
-    from kafka_assignors.history.report._model import GroupHistory, Limits
+    from kafka_assignors.history.report._model import GroupHistory, ReportLimits
 
 _HALF_WIDTH_SECONDS: Final = 10.0
 
@@ -91,7 +91,7 @@ def _name(member: SnapshotMember) -> str:
     return member.instance_id or f"{member.client_id}{member.host}"
 
 
-def columns(history: GroupHistory, until: datetime, limits: Limits) -> list[Column]:
+def columns(history: GroupHistory, until: datetime, limits: ReportLimits) -> list[Column]:
     """A history in at most so many columns, parted where the most time passed between two changes."""
     snapshots = sorted(history.snapshots, key=lambda one: (one.time_us, one.offset))
     names = consumer_names(snapshots)

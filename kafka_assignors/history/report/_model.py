@@ -100,7 +100,7 @@ class ReportData:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ReportLimits:
     """How much a report shows; what is left out it says.
 
     Attributes:
@@ -127,6 +127,6 @@ def by_restlessness(groups: Iterable[GroupSummary]) -> list[GroupSummary]:
     return sorted(groups, key=lambda one: (-one.rebalances, -one.unowned_seconds, one.group))
 
 
-def shown_groups(groups: Iterable[GroupSummary], limits: Limits | None = None) -> list[str]:
+def shown_groups(groups: Iterable[GroupSummary], limits: ReportLimits | None = None) -> list[str]:
     """The groups that get a part of their own: those whose `GroupHistory` a report wants."""
-    return [one.group for one in by_restlessness(groups)[: (limits or Limits()).groups]]
+    return [one.group for one in by_restlessness(groups)[: (limits or ReportLimits()).groups]]

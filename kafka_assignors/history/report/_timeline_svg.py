@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kafka_assignors.history.report._columns import Column
-    from kafka_assignors.history.report._model import Limits
+    from kafka_assignors.history.report._model import ReportLimits
 
 WIDTH: Final = 1000
 
@@ -42,7 +42,7 @@ _DAY: Final = 84
 _DIGIT: Final = 7
 
 
-def timeline(columns: Sequence[Column], limits: Limits, *, key: str, title: str) -> Markup:
+def timeline(columns: Sequence[Column], limits: ReportLimits, *, key: str, title: str) -> Markup:
     """The picture; empty if there is nothing to draw.
 
     Args:
@@ -92,7 +92,7 @@ def timeline(columns: Sequence[Column], limits: Limits, *, key: str, title: str)
     )
 
 
-def told(columns: Sequence[Column], limits: Limits) -> list[tuple[str, str, str]]:
+def told(columns: Sequence[Column], limits: ReportLimits) -> list[tuple[str, str, str]]:
     """The picture's consumers as text: letter, name, and when each was there with how many partitions."""
     colouring = Colouring.of(columns, limits.consumers)
     found = []

@@ -36,7 +36,7 @@ _ROUNDING = 1e-6  # bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class InferenceStep:
     """Partitions that were placed at once.
 
     Attributes:
@@ -82,7 +82,7 @@ class Fit:
 
     generator: GeneratorName
     brokers: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[InferenceStep, ...]
     by_position: bool
     chance: float
 
@@ -199,7 +199,7 @@ def _read(generator: GeneratorName, rows: list[Row], racks: Racks, by_position: 
     if explained < len(rows):
         return _misfit(generator, rows, drawn[0][1].end, f"start index {drawn[0][1].start}", racks)
     steps = tuple(
-        Step(
+        InferenceStep(
             first_partition=rows[begin][0],
             partitions=(drawn[place + 1][0] if place + 1 < len(drawn) else len(rows)) - begin,
             start_index=run.start,
@@ -228,7 +228,7 @@ def _read_striped(rows: list[Row], racks: Racks, *, by_position: bool) -> Fit | 
         return misfit
     bounds = [begin for begin, _ in runs[1:]] + [len(rows)]
     steps = tuple(
-        Step(
+        InferenceStep(
             first_partition=rows[begin][0],
             partitions=bound - begin,
             start_index=run.start,

@@ -41,7 +41,7 @@ from kafka_assignors.placement._planning.spread import least_squares, rack_bound
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Move:
+class ReplicaMove:
     """A replica to be copied to a broker that has none of its partition.
 
     Attributes:
@@ -75,7 +75,7 @@ class Moves:
 
     before: dict[str, dict[int, list[int]]]
     after: dict[str, dict[int, list[int]]]
-    moves: tuple[Move, ...]
+    moves: tuple[ReplicaMove, ...]
     replica_loads: dict[int, int]
     leader_loads: dict[int, int]
     leaders_changed: int
@@ -188,7 +188,7 @@ def moves_between(
         brokers: Whose loads to count.
         sizes: (topic, partition) -> bytes of the partition's log.
     """
-    moves: list[Move] = []
+    moves: list[ReplicaMove] = []
     replicas: Counter[int] = Counter()
     leaders: Counter[int] = Counter()
     changed = 0
@@ -284,13 +284,13 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) 
     return placed
 
 
-def _moves(wanted: Wanted, placed: Sequence[int], racks: Racks) -> Iterable[Move]:
+def _moves(wanted: Wanted, placed: Sequence[int], racks: Racks) -> Iterable[ReplicaMove]:
     left = sorted({*wanted.present} - {*placed})
     for target in sorted({*placed} - {*wanted.present}):
         source = min(left, key=lambda broker: (racks.get(broker) != racks.get(target), broker), default=None)
         if source is not None:
             left.remove(source)
-        yield Move(
+        yield ReplicaMove(
             topic=wanted.topic, partition=wanted.partition, target=target, source=source, size=wanted.size
         )
 
