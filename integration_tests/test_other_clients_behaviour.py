@@ -13,6 +13,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from integration_tests.support.driven_consumer import (
     SECONDS,
     SHORT,
+    DrivenConsumer,
     Hesitant,
     bring_in,
     driven_group,
@@ -25,9 +26,23 @@ from kafka_assignors._timelines.events import Assigned, Lost, Revoked
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafka_assignors.testing import Cluster, ConsumerGroup, Place
+    from kafka_assignors.testing import Cluster, ConsumerGroup, Member, Place
 
 PLACES: dict[str, Place] = {"java": "process", "confluent-kafka": "thread"}
+
+
+def sharing(group: ConsumerGroup, drive: Callable[..., DrivenConsumer]) -> tuple[DrivenConsumer, Member]:
+    """A leader of kafka-python and a member of the group's client, each with half of the partitions."""
+    leader = drive("leader")
+    settle(leader)
+    alone, other = len(leader.held), group.join("other")
+
+    def shared() -> bool:
+        leader.poll(50)
+        return leader.is_at_rest and 2 * len(leader.held) == 2 * len(other.state().assignment) == alone
+
+    wait_for("both to have half of the partitions", shared, SECONDS)
+    return leader, other
 
 
 @pytest.mark.parametrize(("client", "ahead"), [("java", 1), ("confluent-kafka", 0)])
@@ -42,15 +57,7 @@ def test_after_a_refused_sync_java_says_the_generation_it_joined_librdkafka_the_
     topic = topic_factory(6)
     group = consumer_group(topic, ["cooperative-sticky"], client=client, place=PLACES[client])
     with driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive:
-        leader = drive("leader")
-        settle(leader)
-        other = group.join("other")
-
-        def shared() -> bool:
-            leader.poll(50)
-            return leader.is_at_rest and len(leader.held) == len(other.state().assignment) == 3
-
-        wait_for("both to have three partitions", shared, SECONDS)
+        leader, other = sharing(group, drive)
         generation, held = leader.generation, other.state().assignment
         leader.assignor.gate.clear()  # so SyncGroup waits
         leader.assignor.asked.clear()
@@ -118,15 +125,7 @@ def test_a_member_that_is_expelled_amid_a_join_is_told_that_it_lost(
         topic, ["cooperative-sticky"], client=client, place=PLACES[client], settings=settings
     )
     with driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive:
-        leader = drive("leader")
-        settle(leader)
-        other = group.join("other")
-
-        def shared() -> bool:
-            leader.poll(50)
-            return leader.is_at_rest and len(leader.held) == len(other.state().assignment) == 3
-
-        wait_for("both to have three partitions", shared, SECONDS)
+        leader, other = sharing(group, drive)
         held, mark = other.state().assignment, group.event_count
         leader.assignor.gate.clear()
         leader.assignor.asked.clear()
@@ -159,15 +158,7 @@ def test_amid_a_join_only_librdkafka_sends_heartbeats_without_a_poll(
     topic = topic_factory(4)
     group = consumer_group(topic, ["range"], client=client, place=PLACES[client], settings=SHORT)
     with driven_group(kafka_cluster.access, [topic], RangePartitionAssignor, group.group_id) as drive:
-        leader = drive("leader")
-        settle(leader)
-        other = group.join("other")
-
-        def shared() -> bool:
-            leader.poll(50)
-            return leader.is_at_rest and len(leader.held) == len(other.state().assignment) == 2
-
-        wait_for("both to have two partitions", shared, SECONDS)
+        leader, other = sharing(group, drive)
         (member_id,) = leader.listed - {leader.member_id}
         newcomer, mark = drive("newcomer", **SHORT), group.event_count
         bring_in(newcomer, leader)
