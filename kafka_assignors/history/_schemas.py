@@ -42,7 +42,7 @@ _OF_GENERATION: Final = (
         "generation",
         pa.int32(),
         True,
-        "the generation; of a KIP-848 member its epoch; null if none is told",
+        "the generation; of a KIP-848 member its epoch; null if it has none",
     ),
 )
 
@@ -268,9 +268,9 @@ REBALANCES: Final = _schema(
     ("returned", pa.int32(), False, "how many static members came back"),
     ("partitions", pa.int32(), False, "how many partitions the subscriptions cover"),
     ("moved", pa.int32(), False, "how many of them changed their owner, from one member to another"),
-    ("least_moved", pa.int32(), True, "how many had to for the best balance; null if that cannot be told"),
+    ("least_moved", pa.int32(), True, "how many had to for the best balance; null if that is unknown"),
     ("imbalance", pa.int32(), False, "the largest load less the smallest"),
-    ("best_imbalance", pa.int32(), True, "the same of the best balance; null if that cannot be told"),
+    ("best_imbalance", pa.int32(), True, "the same of the best balance; null if that is unknown"),
     (
         "unowned_seconds",
         pa.float64(),
@@ -288,7 +288,7 @@ GROUPS: Final = _schema(
     ("rebalances", pa.int32(), False, "how many there were"),
     ("per_day", pa.float64(), False, "how many a day"),
     ("moved", pa.int64(), False, "how many partitions changed their owner in all of them"),
-    ("least_moved", pa.int64(), False, "how many had to, where that can be told"),
+    ("least_moved", pa.int64(), False, "how many had to, where that is known"),
     ("unowned_seconds", pa.float64(), False, "partition-seconds without an owner"),
     ("longest_seconds", pa.float64(), False, "the longest rebalance"),
     ("members", pa.int32(), False, "how many members it had at the end"),
