@@ -19,6 +19,7 @@ _LEVELS: Final = frozenset({"debug", "info", "warning", "error", "exception", "c
 _LOGGERS: Final = frozenset({"log", "logger", "_log", "_logger"})
 _HELP: Final = frozenset({"help", "description", "epilog"})
 _SECTION: Final = re.compile(r"^(\w+):\n((?:    .*(?:\n|\Z)|\n)+)", re.MULTILINE)
+_TABLE: Final = re.compile(r"^=+ [= ]+$.*^=+ [= ]+$", re.MULTILINE | re.DOTALL)
 _ENTRY: Final = re.compile(r"^    [\w*, .`]+(?: \([^)]*\))?: ", re.MULTILINE)
 
 
@@ -68,8 +69,9 @@ def _docstrings(node: ast.Module | ast.ClassDef) -> Iterator[str]:
 
 
 def _as_page(docstring: str) -> str:
-    """A docstring with its arguments, attributes and errors as a list."""
-    return _SECTION.sub(_as_list, inspect.cleandoc(docstring))
+    """A docstring with its arguments, attributes and errors as a list, without tables."""
+    text = _TABLE.sub("", inspect.cleandoc(docstring))
+    return _SECTION.sub(_as_list, text.replace("``", "`"))
 
 
 def _as_list(section: re.Match[str]) -> str:
