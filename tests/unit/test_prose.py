@@ -14,7 +14,6 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "_model": (6, 2),
     "_timelines": (6, 21),
     "_wire": (7, 16),
-    "coordinator": (13, 35),
     "history": (48, 87),
     "placement": (27, 22),
     "proofs": (10, 1),
