@@ -1,7 +1,7 @@
 """What is in the archive, in the tables made of it, and in what is worked out of them: one Arrow schema each.
 
-Times are UTC to the microsecond. A record is known by its `partition` and `offset` in `__consumer_offsets`;
-wherever rows of several tables belong to one record, both stand in each of them.
+Times are UTC to the microsecond. A record is known by its `partition` and `offset` in `__consumer_offsets`.
+If rows of several tables belong to one record, both stand in each of them.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ ARCHIVE: Final = _schema(
     ("timestamp", TIME, False, "when the broker wrote it; of counted records the last one's"),
     ("leader_epoch", pa.int32(), True, "the partition's leader epoch: it rises when the coordinator moves"),
 )
-"""Records as they were in `__consumer_offsets`. Kept are the types of `KEPT_TYPES`, and whatever has no
-proper key; of others (mostly committed offsets) only how many there were."""
+"""Records as they were in `__consumer_offsets`. Kept are the types of `KEPT_TYPES`, and records without a
+proper key; of others (mostly committed offsets) only how many there were.
+"""
 
 ARCHIVED: Final = pa.schema(
     [
@@ -71,7 +72,7 @@ ARCHIVED: Final = pa.schema(
 """The table of an archive: its records, and the columns that it is partitioned by."""
 
 KIP848_TYPES: Final = (3, 4, 5, 6, 7, 8, 16)
-"""The records of KIP-848's consumer groups, each of which tells but a part of its group."""
+"""The records of KIP-848's consumer groups, each of which holds only a part of its group."""
 
 KEPT_TYPES: Final = (2, *KIP848_TYPES)
 """GroupMetadata, each record of which is a whole group, and those of KIP-848."""
@@ -82,8 +83,9 @@ TOPICS: Final = _schema(
     ("partitions", pa.int32(), False, "how many partitions it had; 0 if it was gone"),
     ("seen", TIME, False, "when the cluster said so"),
 )
-"""The cluster's topics at each capture: KIP-848's records name topics by id alone, and no record of a classic
-group says how many partitions a topic has."""
+"""The cluster's topics at each capture. KIP-848's records name topics by id alone, and no record of a classic
+group says how many partitions a topic has.
+"""
 
 RECORDS: Final = _schema(
     *_OF_GENERATION,

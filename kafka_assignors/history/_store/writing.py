@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.places import Place
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
-"""Columns whose least and greatest values are told for each row group, so that readers can pass over it;
-those of numbers and times for each file, too, in the table's log."""
+"""Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
+of numbers and times are in the table's log for each file, too.
+"""
 _LEAST_ROWS: Final = 50_000
 _MOST_WAITING: Final = 16 * 2**20
 """Bytes of rows that wait for their row group to have enough of them."""

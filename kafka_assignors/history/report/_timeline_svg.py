@@ -1,7 +1,7 @@
 """A group's timeline as SVG: consumers and partitions across time, and what each rebalance cost.
 
-Colours are classes of the page's style sheet: c0 to c9, with h for the same colours hatched, cz for all
-consumers without a row of their own, none for no owner. Lengths are in units of the viewBox.
+Colours are classes of the page's style sheet: c0 to c9, with h for the same colours hatched. All consumers
+without a row of their own have cz, and `none` is for no owner. Lengths are in units of the viewBox.
 """
 
 from __future__ import annotations
