@@ -57,8 +57,8 @@ class EpochExplanation:
     Attributes:
         group: What its coordinator describes.
         seen_seconds: For how long it was seen to be on its way.
-        account: The same as of a classic group, as far as it is told; its generation is the epoch of the
-            assignment, and what would move is what the coordinator has decided and is not done yet.
+        account: The same as of a classic group, as far as it is described. Its generation is the epoch of the
+            assignment. What would move is what the coordinator has decided and is not done yet.
         behind: Members that are not yet where the coordinator wants them.
         problems: What is wrong, the worst first.
     """
