@@ -1,7 +1,7 @@
 """Why a cluster cannot be reached, found out within seconds.
 
-kafka-python tries to connect for 30 s, and does not say why in vain. So before it does, each server is asked
-what brokers answer whoever asks: which requests they know (ApiVersions), and whether they want a user
+kafka-python tries to connect for 30 s, and does not say why it could not. So before it does, each server is
+asked what brokers answer to anybody: which requests they know (ApiVersions), and whether they want a user
 (SaslHandshake). If they want one with a password, these are sent, as kafka-python sends them.
 """
 

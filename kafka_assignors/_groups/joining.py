@@ -5,7 +5,7 @@ DescribeGroups says who is a member, and nothing of who has joined. What follows
 - Who is a member now and was none in the last generation has joined: that is how one becomes a member.
 - Of the members that the last generation had, at least one has not joined, or the rebalance would continue:
   the coordinator waits for all. It also waits for a new member that has yet to come back with the id that it
-  was given, and for the delay of an empty group's first rebalance. Neither is in the description.
+  was given. And it waits for the delay of an empty group's first rebalance. Neither is in the description.
 - Once all have joined the state is CompletingRebalance, and the leader's assignment is waited for.
 - The coordinator waits for as long as the longest rebalance timeout (`max.poll.interval.ms`) of its members,
   and removes who has not come by then. When it began is not known: not before the last generation was

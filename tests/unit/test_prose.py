@@ -8,17 +8,6 @@ from tests.support.said import modules, rooms, said
 
 OTHERS = ["CONTRIBUTING.md", "SECURITY.md"]
 
-CEILINGS: dict[str, tuple[int, int]] = {
-    "_cluster": (1, 9),
-    "_model": (6, 2),
-    "_timelines": (6, 21),
-    "_wire": (7, 16),
-}
-"""Room -> most sentences of more than 25 words, and most uses of forbidden phrases; of all others none.
-
-A number may fall, and never rise: whoever rewrites a room lowers it.
-"""
-
 
 def test_sentences_are_found_in_paragraphs_lists_and_tables() -> None:
     page = """\
@@ -133,17 +122,9 @@ def test_what_a_module_says_is_found() -> None:
 
 
 @pytest.mark.parametrize("room", [room for room in rooms() if room != "_cli"])
-def test_a_room_says_no_more_long_sentences_and_forbidden_phrases_than_it_did(room: str) -> None:
-    long, phrases = CEILINGS.get(room, (0, 0))
+def test_a_room_says_no_long_sentence_and_no_forbidden_phrase(room: str) -> None:
     pieces = [
         (path.stem, piece) for path in modules(room) for piece in said(path.read_text(encoding="utf-8"))
     ]
-    found = [(module, one) for module, piece in pieces for one in long_sentences(piece)]
-    assert len(found) <= long, found
-    used = [(module, one) for module, piece in pieces for one in forbidden_phrases(piece)]
-    assert len(used) <= phrases, used
-
-
-def test_every_ceiling_is_of_a_room_and_above_nothing() -> None:
-    assert {*CEILINGS} <= {*rooms()}
-    assert all(max(ceiling) > 0 for ceiling in CEILINGS.values())
+    assert [(module, one) for module, piece in pieces for one in long_sentences(piece)] == []
+    assert [(module, one) for module, piece in pieces for one in forbidden_phrases(piece)] == []
