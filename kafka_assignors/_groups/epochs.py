@@ -201,8 +201,8 @@ def _about_the_way(group: EpochGroup, behind: Sequence[Behind], seconds: float) 
             kind="behind",
             severity="error",
             text=f"{_have(holders)} partitions that others are to have, {so_long}",
-            advice="a member lets go of them in its next poll, when its listener has returned: look at what"
-            " it does; it is fenced after its max.poll.interval.ms",
+            advice="a member revokes them in its next poll, when its listener has returned: look at what"
+            " it does. It is fenced after its max.poll.interval.ms",
         )
     elif late := [one.member for one in behind if one.epoch < group.epoch]:
         yield Problem(

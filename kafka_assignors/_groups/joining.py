@@ -149,5 +149,5 @@ def joining_problem(found: OngoingRebalance) -> Problem:
         severity="error",
         text=f"a rebalance has been on {seconds}: {who}",
         advice="look at what such a member does: it hangs, works on records for long, or was stopped and its"
-        " session is not over yet; a member that does not come within its max.poll.interval.ms is removed",
+        " session is not over yet. A member that does not come within its max.poll.interval.ms is removed",
     )

@@ -285,7 +285,7 @@ def _hand_over(before: Snapshot, after: Snapshot) -> Iterator[Change]:
         yield Change(
             kind="hand-over of a cooperative rebalance",
             member="",
-            text=f"{count} partition{'' if count == 1 else 's'} that others let go of in the round before"
+            text=f"{count} partition{'' if count == 1 else 's'} that others revoked in the round before"
             " got new owners",
         )
 

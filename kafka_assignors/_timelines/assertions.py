@@ -298,7 +298,7 @@ class TimelineAssertions(TimelineFacts):
             return
         faults = []
         for (member, thing, partition), time, kind, until in kept:
-            later = "never let go of it" if until is None else f"let go of it at {until - self.begin:.3f} s"
+            later = "never released it" if until is None else f"released it at {until - self.begin:.3f} s"
             faults.append(
                 f"{name_of(partition)}: {member} held its {thing} when the partition was {kind}"
                 f" at {time - self.begin:.3f} s, and {later}"

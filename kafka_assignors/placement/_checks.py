@@ -42,7 +42,7 @@ def check_brokers(brokers: Collection[int], replication_factor: int) -> None:
     if replication_factor > len(brokers):
         raise PlacementError(
             f"replication_factor is {replication_factor}, but there are {len(brokers)} brokers, and each "
-            f"takes one replica of a partition: ask for at most {len(brokers)}, or give more"
+            f"takes one replica of a partition: ask for at most {len(brokers)}, or give more brokers"
         )
 
 

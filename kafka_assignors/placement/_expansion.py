@@ -109,7 +109,7 @@ def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> Ex
         )
     )
     left_out = sorted(racks.keys() - among.keys())
-    why = f"start index {step.start_index}, shift {step.shift} goes on"
+    why = f"start index {step.start_index}, shift {step.shift} continues"
     if left_out:
         why += f"; broker {', '.join(map(str, left_out))} is no part of the pattern and gets nothing"
     return Expansion(

@@ -442,7 +442,7 @@ def _mended(cluster: Cluster, finish: _Finish, item: pytest.Item) -> str:
         with contextlib.suppress(Exception):
             finish()
         why, _, _ = str(error).partition("\n")
-        return f"started anew after {item.nodeid}: {', '.join([*wrong, why])}"
+        return f"started again after {item.nodeid}: {', '.join([*wrong, why])}"
     return f"mended after {item.nodeid}: {', '.join(wrong)}" if wrong else ""
 
 

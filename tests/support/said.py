@@ -1,4 +1,4 @@
-"""What the library says of itself, read in its source: docstrings, errors, logs and help texts."""
+"""What the library says, read in its source: docstrings, and strings such as errors, logs and help texts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = ROOT / "kafka_assignors"
 
-_LEVELS: Final = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
-_LOGGERS: Final = frozenset({"log", "logger", "_log", "_logger"})
-_HELP: Final = frozenset({"help", "description", "epilog"})
 _SECTION: Final = re.compile(r"^(\w+):\n((?:    .*(?:\n|\Z)|\n)+)", re.MULTILINE)
 _TABLE: Final = re.compile(r"^=+ [= ]+$.*^=+ [= ]+$", re.MULTILINE | re.DOTALL)
 _ENTRY: Final = re.compile(r"^    [\w*, .`]+(?: \([^)]*\))?: ", re.MULTILINE)
@@ -39,16 +36,10 @@ def modules(room: str) -> list[Path]:
 
 
 def said(source: str) -> Iterator[str]:
-    """What a module says, each piece as a page: public docstrings, errors, logs and help texts."""
+    """What a module says, each piece as a page: public docstrings, and all other strings."""
     tree = ast.parse(source)
     yield from _docstrings(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            yield from _texts(node.exc.args)
-        elif isinstance(node, ast.Call):
-            if _logs(node.func):
-                yield from _texts(node.args[:1])
-            yield from _texts([one.value for one in node.keywords if one.arg in _HELP])
+    yield from _strings(tree)
 
 
 def _docstrings(node: ast.Module | ast.ClassDef) -> Iterator[str]:
@@ -81,29 +72,16 @@ def _as_list(section: re.Match[str]) -> str:
     return re.sub("^ +", "", entries, flags=re.MULTILINE)
 
 
-def _logs(function: ast.expr) -> bool:
-    if not isinstance(function, ast.Attribute) or function.attr not in _LEVELS:
-        return False
-    logger = function.value
-    name = logger.attr if isinstance(logger, ast.Attribute) else getattr(logger, "id", "")
-    return name in _LOGGERS
-
-
-def _texts(arguments: list[ast.expr]) -> Iterator[str]:
-    """The text in expressions; what is put into it is code."""
-    for one in arguments:
-        text = _text(one)
-        if text:
-            yield re.sub(r"%[sdr]", "`it`", text)
-
-
-def _text(node: ast.expr) -> str:
-    match node:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.JoinedStr(values=parts):
-            return "".join(_text(part) if isinstance(part, ast.Constant) else "`it`" for part in parts)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _text(left) + _text(right)
-        case _:
-            return ""
+def _strings(node: ast.AST) -> Iterator[str]:
+    """Strings of words that are no docstrings; what is put into them is code."""
+    for one in ast.iter_child_nodes(node):
+        match one:
+            case ast.Expr(value=ast.Constant()):
+                pass
+            case ast.Constant(value=str(text)) if " " in text:
+                yield re.sub(r"%[\w.]+", "`it`", text)
+            case ast.JoinedStr(values=parts):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "`it`" for part in parts)
+                yield from (text for part in parts for text in _strings(part))
+            case _:
+                yield from _strings(one)

@@ -90,6 +90,7 @@ class Public:
             ValueError: Never.
         """
         log.warning("%s waits for " "long", self)
+        yield Problem(text="it is slow")
         raise ValueError(f"name must be a word, not {self.name!r}: name it")
 
     def _hidden(self):
@@ -112,10 +113,12 @@ def test_what_a_module_says_is_found() -> None:
         "A limit.",
         "A module.",
         "A number: one.",
+        "Code s",
         "Code waits for long",
         "It has Code.",
         "Works.",
-        "done in Code s",
+        "done in",
+        "it is slow",
         "name must be a word, not Code: name it",
         "the name",
     ]

@@ -303,7 +303,7 @@ def _wrong(where: Place, path: str, error: Exception) -> StoreError:
     if isinstance(error, FileNotFoundError) and _was_replaced(where, path):
         return CleanedUpError(
             f"cannot read {where / path}: a clean-up has deleted it since this began, as newer versions do"
-            " without it: run this again; if it takes longer than replaced files stay, give history maintain"
+            " without it: run this again. If it takes longer than replaced files stay, give history maintain"
             " a longer --retention"
         )
     return DamagedFileError(

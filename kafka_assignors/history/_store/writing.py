@@ -252,7 +252,7 @@ def copy_rows(files: TaskFiles, batches: Iterator[Any], *, table: str, schema: p
     return count
 
 
-_TOLD: Final = "told string, files string"
+_RETURNED: Final = "returned string, files string"
 
 
 def write_files(
@@ -267,7 +267,7 @@ def write_files(
     """
     told: list[Any] = []
     found: dict[str, list[DataFile]] = {}
-    for of_task, some in rows.mapInArrow(partial(_task, files=files, write=write), _TOLD).collect():
+    for of_task, some in rows.mapInArrow(partial(_task, files=files, write=write), _RETURNED).collect():
         told.append(json.loads(of_task))
         for table, fields in json.loads(some).items():
             found.setdefault(table, []).append(DataFile(*fields))
@@ -288,4 +288,4 @@ def _task(
     with files(f"part-{number:05d}-{uuid4().hex}") as opened:
         told = write(opened, batches)
     written = json.dumps(opened.written, default=moment_text)
-    yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)], "files": [written]})
+    yield pa.RecordBatch.from_pydict({"returned": [json.dumps(told)], "files": [written]})

@@ -85,7 +85,7 @@ def timeline(columns: Sequence[Column], limits: Limits, *, key: str, title: str)
         key,
         title,
         key,
-        "The same is told as text below the picture.",
+        "The same is below the picture as text.",
         _axis(scale, height),
         Markup().join(parts),
         _tips(scale, height),

@@ -135,7 +135,7 @@ def throttled(
                 admin.reconnect()
                 give_up()
             except (ClusterError, KafkaError) as error:
-                throttle.warn(f"what is under way goes on: {error}")
+                throttle.warn(f"what is under way continues: {error}")
             raise
         finally:
             for one in _put_back(admin, throttle.journal):

@@ -253,9 +253,9 @@ def _misfit(generator: GeneratorName, rows: Sequence[Row], end: int, start: str,
     partition, replicas = rows[min(end, len(rows) - 1)]
     strangers = [broker for broker in replicas if broker not in racks]
     if strangers:
-        why = f"broker {strangers[0]} is none of those that there were"
+        why = f"broker {strangers[0]} is none of the brokers that there were"
     elif end:
-        why = f"does not go on from {start}, as partitions up to {rows[end - 1][0]} do"
+        why = f"does not continue from {start}, as partitions up to {rows[end - 1][0]} do"
     else:
         why = "is not to be had from any start"
     return Misfit(generator=generator, partition=partition, reason=f"{list(replicas)}: {why}")

@@ -253,7 +253,7 @@ class _ScheduleRun:
             else:
                 self._broken = self._broken or (
                     f"{name_of(partition)} has two owners at {event.time:.3f} s: {event.member} was given it"
-                    f" in generation {event.generation}, and {before} has not let go of it"
+                    f" in generation {event.generation}, and {before} has not revoked it"
                 )
             self._owners[partition] = event.member
 
