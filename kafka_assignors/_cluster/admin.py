@@ -29,7 +29,7 @@ class ClusterError(RuntimeError):
 class Admin:
     """An admin client of kafka-python that outlives brokers: where one went away, another is asked.
 
-    A context manager: close it after use. kafka-python's own client goes on to ask the broker that it first
+    A context manager: close it after use. kafka-python's own client keeps asking the broker that it first
     took for the controller, also when that is gone.
 
     Args:
@@ -56,7 +56,7 @@ class Admin:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
     def once(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
@@ -92,7 +92,7 @@ class Admin:
             self.reconnect()
 
     def reconnect(self) -> None:
-        """Begin anew: after Ctrl-C in the midst of a request.
+        """Begin again: after Ctrl-C during a request.
 
         Raises:
             ClusterError: No broker answers.

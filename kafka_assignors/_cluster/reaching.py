@@ -1,9 +1,9 @@
 """Why a cluster cannot be reached, found out within seconds.
 
-kafka-python tries to connect for 30 s, and does not say why in vain. So before it does, each server is asked
-what brokers answer whoever asks: which requests they know (ApiVersions), and whether they want a user
-(SaslHandshake). If they want one with a password, these are sent, as kafka-python sends them. Those that let
-it in are asked for the addresses that brokers advertise, and these are looked at in the same way.
+kafka-python tries to connect for 30 s, and does not say why it could not. So before it does, each server is
+asked what brokers answer to anybody: which requests they know (ApiVersions), and whether they want a user
+(SaslHandshake). If they want one with a password, these are sent, as kafka-python sends them. Servers that
+answer are asked for the addresses that brokers advertise, and these are tried in the same way.
 """
 
 from __future__ import annotations

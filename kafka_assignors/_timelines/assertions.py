@@ -139,7 +139,7 @@ class TimelineAssertions(TimelineFacts):
 
         Args:
             reading: "generation": no generation gave one partition to two members, which an assignor must
-                never do. "callback": no two applications had it at the same time, which may happen when a
+                never do. "callback": no two applications had it at the same time. That may happen when a
                 member freezes or loses its connection, and then its records come twice.
 
         Raises:
@@ -182,13 +182,13 @@ class TimelineAssertions(TimelineFacts):
     ) -> None:
         """No partition stood still for longer than so many milliseconds.
 
-        The message says what members did meanwhile that kept the group waiting: that they did not poll, were
-        frozen or gone, how long their listeners and a leader's assignor took.
+        The message says what members did meanwhile that kept the group waiting. They did not poll, or were
+        frozen or gone. It also says how long their listeners and a leader's assignor took.
 
         Args:
             ms: The longest pause that is allowed.
-            by: "ownership": without an owner, by callback, after its first one; a frozen member goes on
-                owning. "records": without records, for partitions that had any: put the group under load.
+            by: "ownership": without an owner, by callback, after its first one; a frozen member still owns.
+                "records": without records, for partitions that had any: put the group under load.
             since: Where to begin to count, on the clock of the events; by default at each partition's first
                 owner or record.
             until: Where to end; by default at the end of the record, and by records at the last one of the
@@ -280,7 +280,7 @@ class TimelineAssertions(TimelineFacts):
             )
 
     def assert_released_on_revoke(self, what: str | None = None) -> None:
-        """When a member's listener had returned, it had let go of all it held for partitions that went.
+        """When a member's listener had returned, it had released all it held for revoked partitions.
 
         Args:
             what: Only what is called so in `Seat.holds`; by default everything.
@@ -298,7 +298,7 @@ class TimelineAssertions(TimelineFacts):
             return
         faults = []
         for (member, thing, partition), time, kind, until in kept:
-            later = "never let go of it" if until is None else f"let go of it at {until - self.begin:.3f} s"
+            later = "never released it" if until is None else f"released it at {until - self.begin:.3f} s"
             faults.append(
                 f"{name_of(partition)}: {member} held its {thing} when the partition was {kind}"
                 f" at {time - self.begin:.3f} s, and {later}"
@@ -330,7 +330,7 @@ class TimelineAssertions(TimelineFacts):
     def assert_no_errors(self) -> None:
         """No listener of an application raised, and no poll.
 
-        Clients log what a listener raises, and go on as if it had returned: the group is stable, and the
+        Clients log what a listener raises, and continue as if it had returned. The group is stable, and the
         application has not made itself ready. A commit that fails is no error here: in a rebalance it may,
         and `assert_no_duplicates` says what came of it.
 

@@ -84,8 +84,9 @@ def find_settled(
 ) -> tuple[Settled, ...]:
     """The rebalances that came to an end, and what they moved.
 
-    One that was overtaken, by a member that came or went before every partition had an owner, is not judged;
-    the next one begins with what members had then. So it is when a member went before it had its assignment.
+    If a member joined or left before every partition had an owner, the rebalance was overtaken and is not
+    judged. The next one begins with what members had then. So it is when a member went before it had its
+    assignment.
 
     Args:
         rebalances: In ascending order.

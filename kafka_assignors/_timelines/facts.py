@@ -102,8 +102,8 @@ class TimelineFacts:
     def double_assigned(self) -> Mapping[int, frozenset[TopicPartition]]:
         """The partitions that a generation gave to two members; generations without any are left out.
 
-        With an exclusive assignor this is empty, whatever members do. It does not depend on times: also an
-        assignment that lasted for an instant counts.
+        With an exclusive assignor this is always empty. It does not depend on times: also an assignment that
+        lasted for an instant counts.
         """
         return find_double_assigned(self.rebalances, self.identity)
 

@@ -39,7 +39,7 @@ class SeenRebalance:
             them had its assignment.
         end: When the last of its members had its assignment; a restarted static member has it again later.
         leader: The member that assigned, None if that was not seen.
-        claims: What each member told the leader, by member id, as the leader reported it.
+        claims: What each member sent to the leader, by member id, as the leader reported it.
         assignments: The partitions of each member.
         subscriptions: The topics of each member, as far as anybody ever had partitions of them.
     """
@@ -56,8 +56,8 @@ class SeenRebalance:
 def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tuple[SeenRebalance, ...]:
     """The generations in ascending order. Those that no member lived to see assigned are left out.
 
-    A member subscribes to what it named when it asked to join, or else to what it was told to subscribe to;
-    if neither was reported, to all topics.
+    A member subscribes to what it named when it asked to join, or else to what it was asked to subscribe to.
+    If neither was reported, it subscribes to all topics.
 
     Args:
         events: In the order of time.

@@ -150,8 +150,8 @@ class HostedClassicGroup:
     def move(self, away_ms: int) -> None:
         """Let another broker become the coordinator; for so long none answers.
 
-        It knows what was written at the end of the last rebalance, and nothing of one that is on: members
-        whose joins or syncs it finds cut off ask again, and that begins a new one. A group at rest goes on.
+        It knows what was written at the end of the last rebalance, and nothing of one that is on. Members
+        whose joins or syncs are cut off ask again, and that begins a new one. A stable group continues.
         """
         self._cut_off = {*self._held.joins, *self._held.syncs, *self._not_synced}
         for timer in (self._round, self._sync_timer, *self._pending.values()):

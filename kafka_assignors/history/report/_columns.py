@@ -47,7 +47,7 @@ class Column:
 
     @property
     def least_moved(self) -> int:
-        """How many of these moves were needed; of a rebalance of which that cannot be told, all.
+        """How many of these moves were needed; of a rebalance of which that is not known, all.
 
         A group that is not balanced may have needed more moves than it made: not these, then.
         """
@@ -68,7 +68,7 @@ class Column:
 
 
 def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
-    """What consumers are called by member id: the same name after a restart, where that can be told.
+    """What consumers are called by member id: the same name after a restart, where that is known.
 
     An instance id; else client id and host, unless two members had these at the same time: then with the
     end of the member id.

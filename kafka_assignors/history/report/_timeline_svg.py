@@ -1,7 +1,7 @@
 """A group's timeline as SVG: consumers and partitions across time, and what each rebalance cost.
 
-Colours are classes of the page's style sheet: c0 to c9, with h for the same colours hatched, cz for all
-consumers without a row of their own, none for no owner. Lengths are in units of the viewBox.
+Colours are classes of the page's style sheet: c0 to c9, with h for the same colours hatched. All consumers
+without a row of their own have cz, and `none` is for no owner. Lengths are in units of the viewBox.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def timeline(columns: Sequence[Column], limits: ReportLimits, *, key: str, title
         key,
         title,
         key,
-        "The same is told as text below the picture.",
+        "The same is below the picture as text.",
         _axis(scale, height),
         Markup().join(parts),
         _tips(scale, height),

@@ -104,7 +104,7 @@ def work(
         done: Called after each job with what came of all that are done, in the order of the jobs.
 
     Returns:
-        What came of those that were done, and the failures.
+        The results of the scripts that ran, and the failures.
     """
     free: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
     for cluster in clusters:

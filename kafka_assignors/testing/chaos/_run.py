@@ -104,10 +104,10 @@ class Outcome:
 def bound(settings: Mapping[str, Any], slowest_ms: int = 0) -> float:
     """How long a group may take until it is stable, in seconds.
 
-    A member that is lost is missed after the session timeout, one that does not poll after the longest
-    interval of polls, for which a rebalance waits, too; the others hear of it by a heartbeat, and of topics
-    by metadata. A slow member joins by a poll, and may have to poll again and again until nobody overtakes
-    it. Three times all that and a minute more, as machines that run tests are laden.
+    A member that is lost is missed after the session timeout. One that does not poll is missed after the
+    longest interval of polls, for which a rebalance waits, too. The others learn of it by a heartbeat, and of
+    topics by metadata. A slow member joins by a poll, and may have to poll again and again until nobody
+    overtakes it. Three times all that and a minute more, as machines that run tests are laden.
 
     Args:
         settings: Of the group's consumers, in kafka-python's spelling.

@@ -3,9 +3,9 @@
     script = plan_events(seed=7, count=50)
     print(script)
 
-Decisions depend on the seed and on a model of what the steps before did, never on a clock or on what a real
-group made of them. So a script can be saved, run again, and shortened: `Script.without` leaves steps out, and
-with them those that make no sense any more.
+Decisions depend on the seed and on a model of what the steps before did. They never depend on a clock or a
+real group. So a script can be saved, run again, and shortened: `Script.without` leaves steps out, and with
+them those that make no sense any more.
 """
 
 from __future__ import annotations
@@ -182,10 +182,9 @@ def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
     """Draw a script.
 
     The first members join, most often one alone at first. Then steps come alone, and the group settles after
-    each, or in bursts: of anything, of joins, of changed subscriptions upon another step, or of joins, leaves
-    and changed subscriptions in a row.
-    A healthy member is always there for each topic, at most one broker is down, and in the end nothing is
-    frozen, paused or down.
+    each, or in bursts. Bursts are of any steps, of joins, of changed subscriptions upon another step, or of
+    joins, leaves and changed subscriptions in a row. A healthy member is always there for each topic, at most
+    one broker is down, and in the end nothing is frozen, paused or down.
 
     Args:
         seed: The same seed, count and limits give the same script.

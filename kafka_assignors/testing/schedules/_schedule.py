@@ -3,8 +3,8 @@
     schedule = draw(seed=7, length=40)
     print(schedule.script())
 
-A schedule can be printed as a script that runs it again, and shortened: a step that makes no sense any more,
-because the step before it is gone, does nothing.
+A schedule can be printed as a script that runs it again, and shortened. If a step makes no sense any more,
+because the step before it is gone, it does nothing.
 """
 
 from __future__ import annotations

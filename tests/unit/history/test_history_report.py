@@ -186,18 +186,18 @@ def test_a_group_is_told_in_a_sentence() -> None:
     )
     assert group_sentences(row, restless(36, 5), saving, "range") == [
         (
-            "orders-billing rebalanced 41 times in 1 day, 36 of them because consumers restarted; static"
+            "orders-billing rebalanced 41 times in 1 day, 36 of them because consumers restarted. Static"
             " membership would have avoided 33 of these and 9 minutes 20 seconds without an owner."
         ),
         (
-            "Partitions went from one consumer to another 194 times; 114 of these moves an even share did not"
-            " need."
+            "Partitions moved from one consumer to another 194 times. An even share did not need 114 of these"
+            " moves."
         ),
         (
-            "Its partitions were without an owner for 20 minutes 34 seconds, added up; the longest rebalance"
+            "Its partitions were without an owner for 20 minutes 34 seconds, added up. The longest rebalance"
             " took 6.6 seconds."
         ),
-        "billing-4 and billing-5 came and went at least three times within an hour.",
+        "billing-4 and billing-5 joined and left at least three times within an hour.",
     ]
 
 
@@ -241,7 +241,7 @@ def test_the_first_sentence_tells_the_main_cause(
 def test_many_that_flap_are_counted() -> None:
     row = summary(flapping=[f"c{number}" for number in range(7)], unowned_seconds=0.0, moved=0)
     assert group_sentences(row, (), None, None)[1:] == [
-        "c0, c1, c2, c3, c4 and 2 others came and went at least three times within an hour."
+        "c0, c1, c2, c3, c4 and 2 others joined and left at least three times within an hour."
     ]
 
 
