@@ -73,6 +73,14 @@ class Option(click.Option):
         if self._formerly is not None:
             parser.add_option(obj=self, opts=[self._formerly], dest=self.name, action="store", nargs=1)
 
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Read the value; another option's name is none, as in `--output --execute`."""
+        names = {name for param in ctx.command.params for name in (*param.opts, *param.secondary_opts)}
+        given = value if isinstance(value, list | tuple) else [value]
+        if any(isinstance(one, str) and one in names for one in given):
+            raise click.BadOptionUsage(self.opts[0], f"Option {self.opts[0]!r} requires an argument.", ctx)
+        return super().process_value(ctx, value)
+
 
 class _WithEpilog(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes both

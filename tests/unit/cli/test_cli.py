@@ -240,3 +240,22 @@ def test_metrics_go_to_a_file_or_are_served_but_not_both(capsys: pytest.CaptureF
         "Try 'kafka-assignors group export --help' for help.\n\n"
         "Error: say --output or --listen, one of them\n"
     )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["placement", "reassign", "--output", "--execute", "--bootstrap-server", "h:1"],
+        ["placement", "create", "t", "--config", "--dry-run", "--bootstrap-server", "h:1"],
+        ["plan", "group.json", "--strategy", "--no-certify"],
+    ],
+    ids=" ".join,
+)
+def test_an_option_is_no_value_of_another_one(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    option = next(word for word in arguments if word.startswith("--"))
+    assert f"Error: Option {option!r} requires an argument.\n" in capsys.readouterr().err
