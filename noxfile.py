@@ -101,6 +101,21 @@ def aiokafka(session: nox.Session, release: str) -> None:
     run(session, "pytest", *given)
 
 
+@nox.session
+def pythons(session: nox.Session) -> None:
+    """The wheel in clean environments of each CPython that is here: unit tests, and groups on a broker."""
+    folder = session.create_tmp()
+    session.run(".ci/wheel.sh", folder, external=True)
+    (wheel,) = Path(folder).glob("kafka_assignors-*.whl")
+    session.run(".ci/pythons.sh", str(wheel), "--tests", external=True)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """All that comes before an upload: `nox -s release -- 0.2.0`."""
+    session.run(sys.executable, ".ci/release.py", *session.posargs, external=True)
+
+
 @nox.session(name="all")
 def everything(session: nox.Session) -> None:
     """All tests, as the README and the gate run them."""

@@ -11,13 +11,13 @@ from typing import Final
 from rich.console import Console
 
 from benchmarks.cases import CASES
-from benchmarks.measure import Limits
+from benchmarks.measure import Effort
 from benchmarks.peers import PEERS
 from benchmarks.report import Report
 from benchmarks.run import run
 
 RESULTS: Final = Path(__file__).parent / "results"
-QUICK: Final = Limits(cap=20.0, budget=0.2, repetitions=1)
+QUICK: Final = Effort(cap=20.0, budget=0.2, repetitions=1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print(f"no case is called {' or '.join(options.case)}")
             return 2
         peers = [peer for peer in PEERS if options.peer is None or peer.name in options.peer]
-        limits = QUICK if options.quick else Limits(cap=options.cap, budget=options.budget)
+        limits = QUICK if options.quick else Effort(cap=options.cap, budget=options.budget)
         with tempfile.TemporaryDirectory(prefix="benchmarks-") as scratch:
             report = run(cases, peers, limits, Path(scratch), console)
     for path in report.write(options.output):
@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--budget",
         type=float,
-        default=Limits().budget,
+        default=Effort().budget,
         metavar="SECONDS",
         help="repetitions of a case that are enough, in all (default: %(default)s s; 5 repetitions at least)",
     )

@@ -44,7 +44,7 @@ _CHUNK: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class StepTime:
     """What a step of the work took.
 
     Attributes:
@@ -110,7 +110,7 @@ def _tasks(events: Path) -> dict[int, list[tuple[float, float]]]:
     return stages
 
 
-def measure(folder: Path, generations: int) -> tuple[int, list[Step]]:
+def measure(folder: Path, generations: int) -> tuple[int, list[StepTime]]:
     """Import, make tables, measure; how many records there were, and what each step took."""
     dump, events = folder / "dump.parquet", folder / "events"
     events.mkdir()
@@ -146,11 +146,11 @@ def measure(folder: Path, generations: int) -> tuple[int, list[Step]]:
         within = [tasks for tasks in stages.values() if began <= tasks[0][0] <= ended]
         busiest = max(within, key=lambda tasks: sum(end - begin for begin, end in tasks))
         tasks = sorted((end - begin for begin, end in busiest), reverse=True)
-        steps.append(Step(name=name, wall=ended - began, tasks=tasks))
+        steps.append(StepTime(name=name, wall=ended - began, tasks=tasks))
     return count, steps
 
 
-def _report(generations: int, count: int, steps: list[Step]) -> str:
+def _report(generations: int, count: int, steps: list[StepTime]) -> str:
     lines = [
         "# One group with a very long history",
         "",

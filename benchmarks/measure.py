@@ -88,7 +88,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Effort:
     """How long, and how much.
 
     Attributes:
@@ -118,7 +118,7 @@ def describe(peer: Peer, case: Case, problem: Problem, strategy: str) -> dict[st
 
 
 def measure(
-    peer: Peer, case: Case, problem: Problem, strategy: str, *, group: Path, limits: Limits
+    peer: Peer, case: Case, problem: Problem, strategy: str, *, group: Path, limits: Effort
 ) -> Measurement:
     """Run a peer in a process, and look at its answer before its times count.
 

@@ -9,13 +9,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import machine, wire
 from benchmarks.cases import Case, Problem, Shape, make
-from benchmarks.measure import Limits, Measurement, describe, measure
+from benchmarks.measure import Effort, Measurement, describe, measure
 from benchmarks.peers import Peer, PeerUnavailableError
 from benchmarks.report import Report
 
 
 def run(
-    cases: Sequence[Case], peers: Sequence[Peer], limits: Limits, scratch: Path, console: Console
+    cases: Sequence[Case], peers: Sequence[Peer], limits: Effort, scratch: Path, console: Console
 ) -> Report:
     """Measure every peer on every case.
 
@@ -71,7 +71,7 @@ def _pairs(case: Case, peers: Sequence[Peer]) -> list[tuple[str, Peer]]:
 def _results(
     cases: Sequence[Case],
     peers: Sequence[Peer],
-    limits: Limits,
+    limits: Effort,
     scratch: Path,
     tell: Callable[[str], None],
 ) -> Iterator[Measurement]:

@@ -6,13 +6,10 @@ cooperative sticky assignor.
 
 from __future__ import annotations
 
-import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka import KafkaAdminClient
-from kafka.admin import MemberToRemove
 from kafka.errors import KafkaConnectionError, RebalanceInProgressError
 from kafka.structs import MemberState
 
@@ -25,6 +22,7 @@ from integration_tests.support.driven_consumer import (
     bring_in,
     complete_between_polls,
     driven_group,
+    expel,
     hear,
     settle,
     settled_trio,
@@ -326,7 +324,7 @@ def test_a_member_that_is_expelled_at_rest_is_told_that_it_lost_before_it_joins(
     """`ConsumerCoordinator._on_join_prepare_async`: the generation is lost, so on_partitions_lost."""
     _, follower, _ = trio
     held, mark = follower.held, len(follower.events)
-    expel(kafka_cluster, follower)
+    expel(kafka_cluster.access, follower.group_id, follower.member_id)
     wait_for("its heartbeat to be refused", lambda: follower.generation == -1, SECONDS)
     assert follower.held == held
     follower.begin_join()
@@ -337,13 +335,6 @@ def test_a_member_that_is_expelled_at_rest_is_told_that_it_lost_before_it_joins(
     assert lost.partitions == held
     assert asked.generation == -1
     assert follower.held == frozenset()
-
-
-def expel(cluster: Cluster, consumer: DrivenConsumer) -> None:
-    admin: Any = KafkaAdminClient(**cluster.access.kafka_python())
-    with contextlib.closing(admin):
-        member = MemberToRemove(member_id=consumer.member_id)
-        admin.remove_group_members(consumer.consumer.config["group_id"], [member])
 
 
 def test_a_member_that_does_not_poll_for_too_long_leaves_by_itself(

@@ -18,7 +18,7 @@ from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMetadata,
     ConsumerGroupTargetAssignmentMember,
-    MemberState,
+    EpochMemberState,
 )
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
@@ -154,7 +154,7 @@ class RealLife:
             for member, value in current.items()
         }
         at_rest = all(
-            (value.member_epoch, value.state) == (group.epoch, MemberState.STABLE)
+            (value.member_epoch, value.state) == (group.epoch, EpochMemberState.STABLE)
             for value in current.values()
         )
         heard = told == {name: {part.partition for part in parts} for name, parts in assigned.items()}

@@ -127,7 +127,7 @@ def test_of_a_hand_over_both_rounds_are_explained(kafka: Cluster, group_id: str)
         out = run(kafka, "explain", group_id).stdout
     generation = stable.generation
     first, second = out.index(f"generation {generation - 1}: 2"), out.index(f"generation {generation}: 2")
-    assert second < out.index("3 partitions that others let go of in the round before got new owners") < first
+    assert second < out.index("3 partitions that others revoked in the round before got new owners") < first
     assert first < out.index("  b/127.0.0.1 joined\n")
 
 
@@ -145,7 +145,7 @@ def test_histories_that_members_cannot_read_of_one_another_are_found(kafka: Clus
         problems = explained(kafka, group_id)["problems"]
     texts = {problem["kind"]: problem["text"] for problem in problems}
     assert texts["foreign user data"] == (
-        "members tell what they had in different layouts (a, b: Java's; stock: kafka-python's)"
+        "members say what they had in different layouts (a, b: Java's; stock: kafka-python's)"
     )
 
 

@@ -533,5 +533,5 @@ def test_an_archive_of_a_topic_that_was_made_anew_is_refused(
     capture(spark, cluster.bootstrap_servers, archive)
     beyond = {number: end + 1_000_000 for number, end in archive.frontier().items()}
     archive.logs[0].commit(transactions=archive.read_to(beyond))
-    with pytest.raises(WrongArchiveError, match="was made anew"):
+    with pytest.raises(WrongArchiveError, match="was created again"):
         capture(spark, cluster.bootstrap_servers, archive)

@@ -18,9 +18,9 @@ from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupMetadata,
     ConsumerGroupTargetAssignmentMember,
     ConsumerGroupTargetAssignmentMetadata,
+    EpochMemberState,
     GroupMetadata,
     GroupMetadataValue,
-    MemberState,
     OffsetCommit,
     Record,
     TopicPartitions,
@@ -168,7 +168,7 @@ class NewGroup:
             return False
         (group,) = self.latest(ConsumerGroupMetadata).values()
         present = [value for value in self.latest(ConsumerGroupCurrentMemberAssignment).values() if value]
-        at_rest = [(group.epoch, MemberState.STABLE)] * len(self.consumers)
+        at_rest = [(group.epoch, EpochMemberState.STABLE)] * len(self.consumers)
         return [(value.member_epoch, value.state) for value in present] == at_rest
 
 

@@ -8,16 +8,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from integration_tests.support.driven_consumer import SECONDS, Hesitant, bring_in, driven_group, settle
+from integration_tests.support.driven_consumer import (
+    SECONDS,
+    SHORT,
+    DrivenConsumer,
+    Hesitant,
+    bring_in,
+    driven_group,
+    expel,
+    settle,
+)
 from integration_tests.support.waiting import wait_for
+from kafka_assignors._timelines.events import Assigned, Lost, Revoked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafka_assignors.testing import Cluster, ConsumerGroup, Place
+    from kafka_assignors.testing import Cluster, ConsumerGroup, Member, Place
 
 PLACES: dict[str, Place] = {"java": "process", "confluent-kafka": "thread"}
+
+
+def sharing(group: ConsumerGroup, drive: Callable[..., DrivenConsumer]) -> tuple[DrivenConsumer, Member]:
+    """A leader of kafka-python and a member of the group's client, each with half of the partitions."""
+    leader = drive("leader")
+    settle(leader)
+    alone, other = len(leader.held), group.join("other")
+
+    def shared() -> bool:
+        leader.poll(50)
+        return leader.is_at_rest and 2 * len(leader.held) == 2 * len(other.state().assignment) == alone
+
+    wait_for("both to have half of the partitions", shared, SECONDS)
+    return leader, other
 
 
 @pytest.mark.parametrize(("client", "ahead"), [("java", 1), ("confluent-kafka", 0)])
@@ -32,15 +57,7 @@ def test_after_a_refused_sync_java_says_the_generation_it_joined_librdkafka_the_
     topic = topic_factory(6)
     group = consumer_group(topic, ["cooperative-sticky"], client=client, place=PLACES[client])
     with driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive:
-        leader = drive("leader")
-        settle(leader)
-        other = group.join("other")
-
-        def shared() -> bool:
-            leader.poll(50)
-            return leader.is_at_rest and len(leader.held) == len(other.state().assignment) == 3
-
-        wait_for("both to have three partitions", shared, SECONDS)
+        leader, other = sharing(group, drive)
         generation, held = leader.generation, other.state().assignment
         leader.assignor.gate.clear()  # so SyncGroup waits
         leader.assignor.asked.clear()
@@ -88,3 +105,74 @@ def test_a_join_that_completes_between_two_polls_counts(
     }
     assert after.generation == before.generation + 2
     assert group.timeline.overlaps() == ()
+
+
+@pytest.mark.parametrize(
+    ("client", "timeout"), [("java", "request_timeout_ms"), ("confluent-kafka", "socket_timeout_ms")]
+)
+def test_a_member_that_is_expelled_amid_a_join_is_told_that_it_lost(
+    client: str,
+    timeout: str,
+    topic_factory: Callable[..., str],
+    consumer_group: Callable[..., ConsumerGroup],
+    kafka_cluster: Cluster,
+) -> None:
+    """`ConsumerCoordinator.onJoinPrepare`, `rd_kafka_cgrp_revoke_all_rejoin`; kafka-python's is not told."""
+    topic = topic_factory(6)
+    # The coordinator never answers the SyncGroup of a member that it has removed: so long the client waits.
+    settings = {timeout: 3000}
+    group = consumer_group(
+        topic, ["cooperative-sticky"], client=client, place=PLACES[client], settings=settings
+    )
+    with driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive:
+        leader, other = sharing(group, drive)
+        held, mark = other.state().assignment, group.event_count
+        leader.assignor.gate.clear()
+        leader.assignor.asked.clear()
+        newcomer = drive("newcomer")
+        bring_in(newcomer, leader)
+        leader.begin_join()
+        wait_for("the leader to be asked for a plan", leader.assignor.asked.is_set, SECONDS)
+        (member_id,) = {*leader.assignor.said} - {leader.member_id, newcomer.member_id}
+        expel(kafka_cluster.access, group.group_id, member_id)
+
+        def heard() -> list[Assigned | Lost | Revoked]:
+            return [one for one in group.events_since(mark) if isinstance(one, Assigned | Lost | Revoked)]
+
+        group.wait_for(heard, SECONDS, what="the application to be told")
+        leader.assignor.gate.set()
+        first = heard()[0]
+        assert isinstance(first, Lost)
+        assert {*first.partitions} == {*held}
+
+
+@pytest.mark.parametrize(("client", "stays"), [("java", False), ("confluent-kafka", True)])
+def test_amid_a_join_only_librdkafka_sends_heartbeats_without_a_poll(
+    client: str,
+    stays: bool,
+    topic_factory: Callable[..., str],
+    consumer_group: Callable[..., ConsumerGroup],
+    kafka_cluster: Cluster,
+) -> None:
+    """Java's end with `AbstractCoordinator.sendJoinGroupRequest`, until a poll reads the answer."""
+    topic = topic_factory(4)
+    group = consumer_group(topic, ["range"], client=client, place=PLACES[client], settings=SHORT)
+    with driven_group(kafka_cluster.access, [topic], RangePartitionAssignor, group.group_id) as drive:
+        leader, other = sharing(group, drive)
+        (member_id,) = leader.listed - {leader.member_id}
+        newcomer, mark = drive("newcomer", **SHORT), group.event_count
+        bring_in(newcomer, leader)
+
+        def joins() -> bool:
+            """It revokes, and sends JoinGroup in the same poll."""
+            return any(isinstance(one, Revoked) for one in group.events_since(mark))
+
+        group.wait_for(joins, SECONDS, what="it to join")
+        with other.pause_polling():
+            leader.take_assignment()  # so JoinGroup is answered
+            # kafka-python's does as Java's: once it is expelled, a session is over.
+            wait_for("a session to be over", lambda: newcomer.member_id not in leader.listed, SECONDS)
+            if stays:
+                assert member_id in leader.listed
+            else:
+                wait_for("it to be expelled", lambda: member_id not in leader.listed, SECONDS)

@@ -108,7 +108,7 @@ def test_a_move_that_waits_for_a_fenced_broker_says_so_and_goes_on_with_it(
         verified = placement(disturbed_brokers, "reassign", topic, "--verify", "--json")
     _, more = moved.communicate(timeout=PATIENCE)
     assert moved.returncode == 0, more
-    why, way_out = f"broker 3 is fenced: {topic}-0, {topic}-1 cannot go on", "start it, or break off with"
+    why, way_out = f"broker 3 is fenced: {topic}-0, {topic}-1 cannot continue", "start it, or break off with"
     assert said == [
         "0 of 2 partitions done, 2 under way\n",
         "no progress for 2 s; 0 of 2 partitions done, 2 under way:\n",

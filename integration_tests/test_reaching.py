@@ -6,8 +6,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors.testing._brokers.access import Access, Security
+from kafka_assignors.testing._brokers.listeners import PROXIED
 
 if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
@@ -57,6 +60,22 @@ def test_a_port_of_plain_text_is_named_to_who_speaks_tls_or_sasl(
     assert refusal(kafka_cluster, secure) == f"it does not speak TLS: {PLAIN}"
     assert refusal(kafka_cluster, replace(secure, protocol="SASL_PLAINTEXT")) == (
         "it wants no user: use security.protocol=PLAINTEXT, or the port that speaks SASL"
+    )
+
+
+def test_addresses_that_brokers_advertise_in_vain_are_named(proxied_broker: Cluster) -> None:
+    (broker,) = proxied_broker.brokers
+    direct, (advertised,) = broker.addresses[PROXIED], proxied_broker.network.access.servers
+    Admin([direct]).close()
+    with proxied_broker.network.half_open():
+        began = time.monotonic()
+        with pytest.raises(ClusterError) as caught:
+            Admin([direct])
+        assert time.monotonic() - began < SOON
+    assert str(caught.value) == (
+        f"{direct} can be reached, and none of the addresses that its brokers advertise: broker 1 as"
+        f" {advertised}: it does not answer within 4 s (a wrong port, or a broker that hangs);"
+        " let advertised.listeners name addresses that clients can reach"
     )
 
 

@@ -13,7 +13,8 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from kafka import KafkaConsumer
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.admin import MemberToRemove
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from integration_tests.support.waiting import wait_for
@@ -92,7 +93,7 @@ class DrivenConsumer:
         self.name = name
         self.assignor = assignor
         self._admin = admin_client(access)
-        self._group_id = group_id
+        self.group_id = group_id
         self.consumer: Any = KafkaConsumer(
             **{**SETTINGS, **settings, **access.kafka_python()},
             group_id=group_id,
@@ -155,7 +156,7 @@ class DrivenConsumer:
     @property
     def listed(self) -> frozenset[str]:
         """The ids of all members, by the coordinator's word."""
-        return frozenset(describe(self._admin, self._group_id).assignments)
+        return frozenset(describe(self._admin, self.group_id).assignments)
 
     @overload
     def since(self, mark: int) -> list[Event]: ...
@@ -255,6 +256,13 @@ def driven_group(
             return one
 
         yield make
+
+
+def expel(access: Access, group_id: str, member_id: str) -> None:
+    """Have the coordinator remove a member."""
+    admin: Any = KafkaAdminClient(**access.kafka_python())
+    with contextlib.closing(admin):
+        admin.remove_group_members(group_id, [MemberToRemove(member_id=member_id)])
 
 
 def settled_trio(drive: Callable[..., DrivenConsumer], **of_follower: Any) -> Trio:

@@ -24,7 +24,7 @@ SAYS: Final[Mapping[str, str]] = {
         r" from the IO thread"
     ),
     "keeps_its_cache": (
-        r"\S+-\d: m1 held its cache when the partition was revoked at [\d.]+ s, and never let go of it"
+        r"\S+-\d: m1 held its cache when the partition was revoked at [\d.]+ s, and never released it"
     ),
     "loads_what_is_not_there": (
         r"m1, at [\d.]+ s: its on_partitions_assigned raised KeyError: TopicPartition\("

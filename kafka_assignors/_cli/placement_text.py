@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, table
 from kafka_assignors._common.words import first_of, size
-from kafka_assignors.placement._inference.infer import Fit, Inference, Step
+from kafka_assignors.placement._inference.infer import Fit, Inference, InferenceStep
 
 if TYPE_CHECKING:
     from kafka_assignors.placement._cluster.health import Health
     from kafka_assignors.placement._cluster.throttle import Throttles
     from kafka_assignors.placement._placement import Placement
-    from kafka_assignors.placement._planning.moves import Move, MovePlan, Moves
+    from kafka_assignors.placement._planning.moves import MovePlan, Moves, ReplicaMove
     from kafka_assignors.placement._planning.volume import Volume
     from kafka_assignors.placement._quality import Quality
 
@@ -139,7 +139,7 @@ def inference_lines(topic: str, found: Inference) -> Iterator[str]:
         yield f"{topic}: none fits"
 
 
-def _step(fit: Fit, step: Step) -> str:
+def _step(fit: Fit, step: InferenceStep) -> str:
     last = step.first_partition + step.partitions - 1
     which = f"partitions {step.first_partition} to {last}" if len(fit.steps) > 1 else ""
     if fit.generator == "striped":
@@ -172,7 +172,7 @@ def _sureness(fit: Fit) -> str:
 
 def move_lines(plan: "Moves", proved: "MovePlan | None") -> Iterator[str]:
     """What is to move, and what is reached by it; with what is proved about it, if it was planned here."""
-    listed: Sequence[Move] = plan.moves[:SHOWN]
+    listed: Sequence[ReplicaMove] = plan.moves[:SHOWN]
     for move in listed:
         source = "" if move.source is None else f" in place of {move.source}"
         volume = "" if move.size is None else f", {size(move.size)}"

@@ -9,7 +9,7 @@ from kafka import TopicPartition
 from kafka_assignors._timelines.best import best_plan
 from kafka_assignors._timelines.events import format_partitions
 from kafka_assignors._timelines.ownership import Overlap
-from kafka_assignors._timelines.rebalances import Holdings, Rebalance
+from kafka_assignors._timelines.rebalances import Holdings, SeenRebalance
 from kafka_assignors.assignors._membership import by_topic
 
 
@@ -29,7 +29,7 @@ class DemoStep:
 
     title: str
     seconds: float
-    rebalances: tuple[Rebalance, ...]
+    rebalances: tuple[SeenRebalance, ...]
     before: Holdings
     after: Holdings
     silence: Mapping[TopicPartition, float]

@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from kafka.cluster import collect_hosts
 from kafka.errors import KafkaError, UnknownBrokerIdError
 
-from kafka_assignors._cluster.reaching import whats_wrong
+from kafka_assignors._cluster.reaching import REACHED_SECONDS, look
 from kafka_assignors._common.waiting import Deadline
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ClusterError(RuntimeError):
 class Admin:
     """An admin client of kafka-python that outlives brokers: where one went away, another is asked.
 
-    A context manager: close it after use. kafka-python's own client goes on to ask the broker that it first
+    A context manager: close it after use. kafka-python's own client keeps asking the broker that it first
     took for the controller, also when that is gone.
 
     Args:
@@ -56,7 +56,7 @@ class Admin:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
     def once(self, request: Callable[[KafkaAdminClient], _Answer]) -> _Answer:
@@ -92,7 +92,7 @@ class Admin:
             self.reconnect()
 
     def reconnect(self) -> None:
-        """Begin anew: after Ctrl-C in the midst of a request.
+        """Begin again: after Ctrl-C during a request.
 
         Raises:
             ClusterError: No broker answers.
@@ -111,11 +111,27 @@ class Admin:
 def _check_reachable(servers: Sequence[str], settings: Mapping[str, Any]) -> None:
     """Refuse servers of which none can be used: kafka-python tries for 30 s, and does not say why in vain.
 
+    Nor can they if none of the addresses that their brokers advertise can.
+
     Raises:
         ClusterError: None can; the message says of each what is wrong.
     """
+    end = time.monotonic() + REACHED_SECONDS
     hosts = [(host, port) for host, port, _ in collect_hosts(servers, randomize=False)]
-    wrong = whats_wrong(hosts, settings)
-    if all(wrong):
-        told = "; ".join(f"{server}: {why}" for server, why in zip(servers, wrong, strict=True))
+    found = look(hosts, settings, end)
+    if all(one.wrong for one in found):
+        told = "; ".join(f"{server}: {one.wrong}" for server, one in zip(servers, found, strict=True))
         raise ClusterError(f"no broker answers at {told or 'no address'}")
+    advertised = {node: address for one in found for node, address in one.advertised.items()}
+    if not advertised or {*advertised.values()} & {*hosts}:
+        return
+    beyond = look([*advertised.values()], settings, end)
+    if all(one.wrong for one in beyond):
+        told = "; ".join(
+            f"broker {node} as {host}:{port}: {one.wrong}"
+            for (node, (host, port)), one in zip(advertised.items(), beyond, strict=True)
+        )
+        raise ClusterError(
+            f"{', '.join(servers)} can be reached, and none of the addresses that its brokers advertise:"
+            f" {told}; let advertised.listeners name addresses that clients can reach"
+        )

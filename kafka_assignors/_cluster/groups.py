@@ -1,7 +1,7 @@
 """What brokers say of groups, of many at once: a request for each coordinator, or for each leader.
 
-kafka-python's own calls turn members' bytes into text, do not know groups of KIP-848 and share groups, and
-fail for all groups if one is refused. So requests are sent over its connections from here.
+kafka-python's own calls turn members' bytes into text, and do not know groups of KIP-848 and share groups. If
+one group is refused, they fail for all. So requests are sent over its connections from here.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class EpochMember(NamedTuple):
         expression: What it subscribes to by expression.
         assignment: What it has.
         target: What it is to have; of a share group the same.
-        speaks: By which protocol it is a member, if it is told.
+        speaks: By which protocol it is a member, if that is known.
     """
 
     member_id: str
@@ -117,7 +117,7 @@ class EpochGroup(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """What the cluster did not tell of a group, and why."""
+    """What the cluster did not say of a group, and why."""
 
     group_id: str
     why: str

@@ -28,7 +28,7 @@ def librdkafka_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         settings: In kafka-python's spelling; `bootstrap_servers` may be a list.
 
     Raises:
-        ValueError: A setting is not one of those that properties files name.
+        ValueError: A setting is none that properties files name.
     """
     found: dict[str, Any] = {}
     for name, value in settings.items():

@@ -1,8 +1,9 @@
 """Why a cluster cannot be reached, found out within seconds.
 
-kafka-python tries to connect for 30 s, and does not say why in vain. So before it does, each server is asked
-what brokers answer whoever asks: which requests they know (ApiVersions), and whether they want a user
-(SaslHandshake). If they want one with a password, these are sent, as kafka-python sends them.
+kafka-python tries to connect for 30 s, and does not say why it could not. So before it does, each server is
+asked what brokers answer to anybody: which requests they know (ApiVersions), and whether they want a user
+(SaslHandshake). If they want one with a password, these are sent, as kafka-python sends them. Servers that
+answer are asked for the addresses that brokers advertise, and these are tried in the same way.
 """
 
 from __future__ import annotations
@@ -13,10 +14,16 @@ import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.net.sasl import get_sasl_mechanism
-from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -40,23 +47,41 @@ _PLAIN_HINT: Final = "use security.protocol=PLAINTEXT or SASL_PLAINTEXT, or the 
 _TLS_HINT: Final = "use security.protocol=SSL or SASL_SSL (--command-config), or the port of plain text"
 
 
+Address = tuple[str, int]
+"""Host and port."""
+
+
+class Found(NamedTuple):
+    """What was found out about a server.
+
+    Attributes:
+        wrong: Why it cannot be used, for people; empty if it can.
+        advertised: Node id -> the address that the broker of that id advertises, by this server's word;
+            empty if it was not asked.
+    """
+
+    wrong: str = ""
+    advertised: Mapping[int, Address] = MappingProxyType({})
+
+
 class _Wrong(Exception):  # noqa: N818 - caught here
     """What is wrong with a server."""
 
 
-def whats_wrong(addresses: Sequence[tuple[str, int]], settings: Mapping[str, Any]) -> list[str]:
-    """Why each address cannot be used, for people; empty if it can.
+def look(addresses: Sequence[Address], settings: Mapping[str, Any], end: float | None = None) -> list[Found]:
+    """Find out about each address whether it can be used.
 
     Args:
-        addresses: Host and port of each.
+        addresses: The addresses.
         settings: Of kafka-python's clients.
+        end: Until when, in seconds of the monotonic clock; `REACHED_SECONDS` from now if None.
     """
-    end = time.monotonic() + REACHED_SECONDS
+    until = time.monotonic() + REACHED_SECONDS if end is None else end
     with ThreadPoolExecutor(max_workers=len(addresses) or 1) as pool:
-        return [*pool.map(lambda address: _what_is_wrong(address, settings, end), addresses)]
+        return [*pool.map(lambda address: _look(address, settings, until), addresses)]
 
 
-def _what_is_wrong(address: tuple[str, int], settings: Mapping[str, Any], end: float) -> str:
+def _look(address: Address, settings: Mapping[str, Any], end: float) -> Found:
     protocol = str(settings.get("security_protocol", "PLAINTEXT")).upper()
     try:
         with _connect(address, end) as plain:
@@ -65,10 +90,10 @@ def _what_is_wrong(address: tuple[str, int], settings: Mapping[str, Any], end: f
             with _encrypt(plain, address, settings, end) as encrypted:
                 return _ask(encrypted, protocol, settings, address, end)
     except _Wrong as error:
-        return str(error)
+        return Found(str(error))
 
 
-def _connect(address: tuple[str, int], end: float) -> socket.socket:
+def _connect(address: Address, end: float) -> socket.socket:
     try:
         return socket.create_connection(address, _left(end))
     except socket.gaierror:
@@ -82,7 +107,7 @@ def _connect(address: tuple[str, int], end: float) -> socket.socket:
 
 
 def _encrypt(
-    plain: socket.socket, address: tuple[str, int], settings: Mapping[str, Any], end: float
+    plain: socket.socket, address: Address, settings: Mapping[str, Any], end: float
 ) -> ssl.SSLSocket:
     try:
         context = _context(settings)
@@ -108,25 +133,30 @@ def _ask(
     connection: socket.socket,
     protocol: str,
     settings: Mapping[str, Any],
-    address: tuple[str, int],
+    address: Address,
     end: float,
-) -> str:
+) -> Found:
     try:
         known = _request(connection, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
         if _METADATA not in {one.api_key for one in known.api_keys}:
-            return "it is a controller's port: name one of a broker"
+            return Found("it is a controller's port: name one of a broker")
         mechanism = settings.get("sasl_mechanism") or "PLAIN"
         request = SaslHandshakeRequest(mechanism=mechanism)
         shaken = _request(connection, request, SaslHandshakeResponse, 1, end)
         wrong = _about_sasl(protocol, str(mechanism), shaken)
-        if wrong or not protocol.startswith("SASL") or mechanism not in _WITH_PASSWORD:
-            return wrong
-        return _authenticate(connection, str(mechanism), settings, end)
+        if protocol.startswith("SASL") and not wrong:
+            if mechanism not in _WITH_PASSWORD:
+                return Found()
+            wrong = _authenticate(connection, str(mechanism), settings, end)
+        if wrong:
+            return Found(wrong)
+        asked = _request(connection, MetadataRequest(topics=[]), MetadataResponse, 1, end)
+        return Found(advertised={broker.node_id: (broker.host, broker.port) for broker in asked.brokers})
     except (OSError, ValueError, struct.error) as error:
-        return _why_no_answer(error, connection, address, end)
+        return Found(_why_no_answer(error, connection, address, end))
 
 
-def _why_no_answer(error: Exception, connection: socket.socket, address: tuple[str, int], end: float) -> str:
+def _why_no_answer(error: Exception, connection: socket.socket, address: Address, end: float) -> str:
     if isinstance(error, ssl.SSLError):
         reason = error.reason or str(error)
         if "CERTIFICATE_REQUIRED" in reason or "BAD_CERTIFICATE" in reason:
@@ -202,7 +232,7 @@ def _read(connection: socket.socket, size: int, end: float) -> bytes:
     return found
 
 
-def _answers_plainly(address: tuple[str, int], end: float) -> bool:
+def _answers_plainly(address: Address, end: float) -> bool:
     """Whether a broker answers in plain text."""
     with suppress(OSError, ValueError, struct.error, _Wrong), _connect(address, end) as plain:
         _request(plain, ApiVersionsRequest(), ApiVersionsResponse, 0, end)
@@ -210,7 +240,7 @@ def _answers_plainly(address: tuple[str, int], end: float) -> bool:
     return False
 
 
-def _speaks_tls(address: tuple[str, int], end: float) -> bool:
+def _speaks_tls(address: Address, end: float) -> bool:
     """Whether TLS is spoken there, whoever's certificate it is; nothing is sent over it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

@@ -18,8 +18,8 @@ class MemberAccount:
     """A member as its coordinator has it.
 
     Attributes:
-        name: What to call it: its instance id; or its client id, with its host or as part of its member id
-            where others have the same.
+        name: What to call it: its instance id, or its client id. If others have the same, with its host or as
+            part of its member id.
         member_id: Its id.
         client_id: Its client's name.
         host: Where it is.
@@ -77,8 +77,8 @@ class GroupAccount:
         members: Its members, in the order of their client ids.
         loads: Member id -> how many partitions it has.
         best_loads: The loads of the best balance that the subscriptions allow, in ascending order.
-        would_move: What would move if the group rebalanced now, by its own strategy and the client that is
-            taken to lead it; nothing if that is not known.
+        would_move: What would move if the group rebalanced now, by its own strategy and the client that
+            probably leads it. Nothing if that is not known.
         leader_client: That client; None if there is no telling.
         predictions: The same by each client that could lead, of strategies in which clients differ; None
             where it is not known.

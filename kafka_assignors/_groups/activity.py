@@ -54,7 +54,7 @@ class Activity:
         traffic: Members that came and went.
         rebalances: How many there were.
         moved: How many partitions they moved.
-        least_moved: How many had to move, where that can be told.
+        least_moved: How many had to move, where that is known.
         unowned_seconds: Partition-seconds without an owner.
         longest_seconds: The longest rebalance.
         reasons: How often each kind of reason was seen.
@@ -155,7 +155,7 @@ class GroupFollower:
         self._last: Snapshot | None = None
 
     def lead_in(self, snapshot: Snapshot) -> None:
-        """Take a snapshot that another part of the history tells of."""
+        """Take a snapshot that belongs to another part of the history."""
         self._last = snapshot
         for _ in self._finder.add(snapshot):
             pass

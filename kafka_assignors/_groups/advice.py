@@ -33,7 +33,7 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     ),
     "member left": ReasonWords(
         "A consumer left",
-        "It said so: it was closed, unsubscribed, or did not ask for records within max.poll.interval.ms.",
+        "It was closed, unsubscribed, or did not ask for records within max.poll.interval.ms.",
         "Normal when you deploy or scale down. Otherwise look at that consumer's log: if it was slow, fewer"
         " records per poll (max.poll.records) or a longer max.poll.interval.ms.",
     ),
@@ -66,30 +66,29 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     ),
     "hand-over of a cooperative rebalance": ReasonWords(
         "The second step of a cooperative rebalance",
-        "Cooperative groups rebalance in two steps: partitions are let go in the first, and given to their"
-        " new owners in the second. The others are consumed all the while.",
+        "Cooperative groups rebalance in two steps: partitions are revoked in the first, and assigned"
+        " to their new owners in the second. The others are consumed all the while.",
         "Nothing: it belongs to the rebalance before it.",
     ),
     "strategy changed": ReasonWords(
         "The assignor changed",
-        "The group's partitions are given out by another rule than before (partition.assignment.strategy).",
+        "The group's partitions are assigned by another rule than before (partition.assignment.strategy).",
         "Normal once, in a deployment. If it goes back and forth, consumers differ in their configuration.",
     ),
     "topics changed": ReasonWords(
         "Topics changed",
-        "Topics or partitions were added or deleted, and the consumers shared out what there is now.",
+        "Topics or partitions were added or deleted, and the consumers divided what there is now.",
         "Nothing: this is how new partitions get an owner.",
     ),
     "coordinator moved": ReasonWords(
         "The group moved to another broker",
-        "Another broker looks after the group now (its coordinator); consumers and subscriptions are the"
-        " same.",
+        "Another broker coordinates the group now. Consumers and subscriptions are the same.",
         "Look whether brokers were restarted at that time.",
     ),
     "unknown": ReasonWords(
         "No reason is on record",
         "Neither consumers nor subscriptions changed. A consumer may have asked for the rebalance, the group"
-        " may have moved to another broker, or somebody came and went between two records.",
+        " may have moved to another broker, or a member joined and left between two records.",
         "Look at the brokers' logs at that time, for a restart or a change of the group's coordinator.",
     ),
 }

@@ -32,8 +32,8 @@ class Best:
 
     Attributes:
         partitions: How many partitions there were to assign.
-        moved: How many of them had to go to another member than they had before; None if it cannot be told.
-        imbalance: The largest load less the smallest; None if it cannot be told.
+        moved: How many of them had to go to another member than they had before; None if it is unknown.
+        imbalance: The largest load less the smallest; None if it is unknown.
     """
 
     partitions: int
@@ -53,8 +53,8 @@ def best_plan(group: Group) -> Plan:
 def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
     """What was possible in a rebalance, by the subscriptions of its end and the owners before.
 
-    It cannot be told of groups that are not consumers', whose members cannot all be read, or where two
-    members have one partition, as with broadcast.
+    It is unknown of groups that are not consumers', or whose members cannot all be decoded. So it is where
+    two members have one partition, as with broadcast.
 
     Args:
         before: The group before.
@@ -73,9 +73,9 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
 def best_of_equals(loads: Sequence[int], owned: int, partitions: int) -> Best:
     """What is possible if all members subscribe to the same topics.
 
-    Then every member gets the mean load, rounded down or up, whatever it has; it keeps what it has up to
-    that, and members with more than the mean come first for the rounding up. That is what the exact planner
-    counts, in 2 us instead of 700 (20 members, 200 partitions); tests hold the two to each other.
+    Then every member gets the mean load, rounded down or up. It keeps what it has up to that. Members with
+    more than the mean come first for the rounding up. That is what the exact planner counts, in 2 us instead
+    of 700 (20 members, 200 partitions); tests hold the two to each other.
 
     Args:
         loads: How many of the partitions each member had before.

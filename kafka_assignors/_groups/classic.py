@@ -1,7 +1,7 @@
 """A record of a classic group as a snapshot.
 
 The columns of `_wire.codec` read all members at once. It takes some things for readable that Kafka never
-writes; so a member in whose bytes it finds anything unusual is decoded as strictly as records are.
+writes. So a member in whose bytes it finds anything unusual is decoded as strictly as records are.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ _UNTOLD: Final = -1
 
 
 def described_value(group: ClassicGroup) -> GroupMetadataValue:
-    """What a record of the group would say; its generation, its leader and timeouts are not told.
+    """What a record of the group would say; its generation, its leader and timeouts are missing.
 
-    While it rebalances, its strategy and what members said are not told either: then it is as a group whose
+    While it rebalances, its strategy and what members said are missing, too: then it is as a group whose
     members are no consumers.
     """
     return GroupMetadataValue(

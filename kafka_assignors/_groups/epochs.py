@@ -57,8 +57,8 @@ class EpochExplanation:
     Attributes:
         group: What its coordinator describes.
         seen_seconds: For how long it was seen to be on its way.
-        account: The same as of a classic group, as far as it is told; its generation is the epoch of the
-            assignment, and what would move is what the coordinator has decided and is not done yet.
+        account: The same as of a classic group, as far as it is described. Its generation is the epoch of the
+            assignment. What would move is what the coordinator has decided and is not done yet.
         behind: Members that are not yet where the coordinator wants them.
         problems: What is wrong, the worst first.
     """
@@ -201,8 +201,8 @@ def _about_the_way(group: EpochGroup, behind: Sequence[Behind], seconds: float) 
             kind="behind",
             severity="error",
             text=f"{_have(holders)} partitions that others are to have, {so_long}",
-            advice="a member lets go of them in its next poll, when its listener has returned: look at what"
-            " it does; it is fenced after its max.poll.interval.ms",
+            advice="a member revokes them in its next poll, when its listener has returned: look at what"
+            " it does. It is fenced after its max.poll.interval.ms",
         )
     elif late := [one.member for one in behind if one.epoch < group.epoch]:
         yield Problem(

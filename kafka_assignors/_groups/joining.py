@@ -3,13 +3,13 @@
 DescribeGroups says who is a member, and nothing of who has joined. What follows all the same:
 
 - Who is a member now and was none in the last generation has joined: that is how one becomes a member.
-- Of the members that the last generation had, at least one has not joined, or the rebalance would go on: the
-  coordinator waits for all. Only a new member that has yet to come back with the id that it was given, and
-  the delay of an empty group's first rebalance, make it wait as well; neither is in the description.
+- Of the members that the last generation had, at least one has not joined, or the rebalance would continue:
+  the coordinator waits for all. It also waits for a new member that has yet to come back with the id that it
+  was given. And it waits for the delay of an empty group's first rebalance. Neither is in the description.
 - Once all have joined the state is CompletingRebalance, and the leader's assignment is waited for.
 - The coordinator waits for as long as the longest rebalance timeout (`max.poll.interval.ms`) of its members,
-  and removes who has not come by then. When it began is not told: not before the last generation was written,
-  and not after the group was seen in that state.
+  and removes who has not come by then. When it began is not known: not before the last generation was
+  written, and not after the group was seen in that state.
 """
 
 from __future__ import annotations
@@ -149,5 +149,5 @@ def joining_problem(found: OngoingRebalance) -> Problem:
         severity="error",
         text=f"a rebalance has been on {seconds}: {who}",
         advice="look at what such a member does: it hangs, works on records for long, or was stopped and its"
-        " session is not over yet; a member that does not come within its max.poll.interval.ms is removed",
+        " session is not over yet. A member that does not come within its max.poll.interval.ms is removed",
     )

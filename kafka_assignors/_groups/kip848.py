@@ -1,24 +1,24 @@
-"""A group of KIP-848, put together from records that each tell a part of it.
+"""A group of KIP-848, put together from records that each hold a part of it.
 
-The coordinator writes what members said (type 5), the group's epoch (3), what members are to have (7) and
-for which epoch (6), and what each of them has (8). A snapshot is what these add up to:
+The coordinator writes what members said (type 5), the group's epoch (3), and what members are to have (7) and
+for which epoch (6). It also writes what each of them has (8). A snapshot is what these add up to:
 
 - The generation is the epoch of the target assignment.
-- A member has what it was given and what it has yet to let go of: it consumes both. A static member that is
-  away (its epoch is -2) has nothing.
-- The group is settled as Kafka's `ConsumerGroup` is stable: no epoch is waiting for a target assignment, and
+- A member has what it was given and what it has yet to revoke: it consumes both. A static member that is away
+  (its epoch is -2) has nothing.
+- The group is settled as Kafka's `ConsumerGroup` is stable. No epoch is waiting for a target assignment, and
   every member is stable at the target's epoch. A group without members is.
 - A snapshot is worth telling if members, subscriptions, owners, the generation, or whether it is settled
   differ from the snapshot before.
 
 Where the log was not read for long, compaction may have removed the tombstones of members, or of the group,
-before they were seen. Two rules of the coordinator's tell of that:
+before they were seen. Two rules of the coordinator's show that:
 
 - No member's epoch is ahead of its group's. One that is was in a group of the same name before this one.
-- A living member says what it has after each newer target assignment: it hears of it at its next heartbeat,
-  at the latest when its session timeout is over, and is fenced if it then takes longer than its rebalance
-  timeout to let go of partitions. One that says nothing for longer than both is gone. If it says something
-  after all, it is there again.
+- A living member says what it has after each newer target assignment. It learns of it at its next heartbeat,
+  at the latest when its session timeout is over. If it then takes longer than its rebalance timeout to revoke
+  partitions, it is fenced. One that says nothing for longer than both is gone. If it says something after
+  all, it is there again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupPartitionMetadata,
     ConsumerGroupRegularExpression,
     ConsumerGroupTargetAssignmentMetadata,
-    MemberState,
+    EpochMemberState,
 )
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ _AWAY: Final = -2
 """The epoch of a static member that left and may come back."""
 
 _SESSION_TIMEOUT_MS: Final = 60_000
-"""The longest that brokers allow unless told otherwise (`group.consumer.max.session.timeout.ms`); what it is,
-is in no record, but for members that use the classic protocol."""
+"""The longest that brokers allow by default (`group.consumer.max.session.timeout.ms`); what it is, is in no
+record, but for members that use the classic protocol.
+"""
 
 
 @dataclass(slots=True)
@@ -94,8 +95,8 @@ class _KnownMember:
 class Kip848Group:
     """What is known of a group of KIP-848; see the module.
 
-    Nothing is told before both its epoch and its assignment's are known, as where the log begins with what
-    compaction has left.
+    There is no snapshot before both its epoch and its assignment's are known, as where the log begins with
+    what compaction has left.
 
     Args:
         topic_names: The name of each topic by its id, a UUID or Java's text of it.
@@ -227,7 +228,7 @@ class Kip848Group:
     def _stable(self) -> bool:
         return self._epoch == self._assignment_epoch and all(
             member.has is not None
-            and member.has.state == MemberState.STABLE
+            and member.has.state == EpochMemberState.STABLE
             and member.has.member_epoch == self._assignment_epoch
             for member in self._members.values()
             if not member.gone

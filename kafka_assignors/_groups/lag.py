@@ -21,7 +21,7 @@ class PartitionLag:
         partition: Its id.
         owner: The member that has it, by its id; None if nobody has.
         committed: The offset that the group has committed; None without a commit.
-        end: The offset after its last record; None if the cluster did not tell.
+        end: The offset after its last record; None if the cluster did not say.
     """
 
     topic: str
@@ -34,7 +34,7 @@ class PartitionLag:
     def lag(self) -> int | None:
         """How many offsets are between the two; None if one of them is not known.
 
-        It is 0 if the commit is beyond the end, as after a topic was made anew.
+        It is 0 if the commit is beyond the end, as after a topic was created again.
         """
         return None if self.committed is None or self.end is None else max(0, self.end - self.committed)
 
@@ -122,7 +122,7 @@ def find_lag(
         subscribed: The topics that members subscribe to.
         topics: The partition ids of each topic that exists.
         committed: The offsets that the group has committed. Those of topics that are gone do not count.
-        ends: The offset after the last record of each partition, where the cluster told it.
+        ends: The offset after the last record of each partition, where the cluster named it.
     """
     owner = {one: member for member, partitions in owned.items() for one in partitions}
     return GroupLag(

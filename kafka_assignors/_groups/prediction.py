@@ -5,11 +5,11 @@ Clients deal out the same partitions in range and round robin, and differ in the
 - Java, and the assignors of this library: static members by their instance ids, then the others by member id.
 - librdkafka: two static members by their instance ids, any other two by member id. Where static members are
   beside dynamic ones that may be no order at all; then what comes out depends on the C library.
-- kafka-python: as Java, but of several runs of static members, or of dynamic ones, in the coordinator's list
-  only the last counts: the members before it are left out.
+- kafka-python: as Java. But of several runs of static members, or of dynamic ones, in the coordinator's list
+  only the last counts. The members before it are left out.
 - aiokafka: all by member id.
 
-Racks are left out of account. Which client leads, no protocol tells: it is guessed from what the leader sent.
+Racks are left out of account. No protocol says which client leads: it is guessed from what the leader sent.
 """
 
 from __future__ import annotations

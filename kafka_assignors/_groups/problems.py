@@ -109,8 +109,8 @@ def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
             kind="offsets",
             severity="warning",
             text=f"the group has committed offsets beyond the end of {_some(beyond)}",
-            advice="the topic was made anew, or lost records: consumers go where auto.offset.reset says, and"
-            " lag is not known until they have committed again",
+            advice="the topic was created again, or lost records: consumers go where auto.offset.reset says."
+            " Lag is not known until they have committed again",
         )
     if members and (uncommitted := [f"{one.topic}-{one.partition}" for one in lag.uncommitted]):
         yield Problem(
@@ -195,7 +195,7 @@ def _about_members(found: GroupAccount) -> Iterator[Problem]:
         yield Problem(
             kind="eager",
             severity="note",
-            text=f"{found.strategy} is eager: in each rebalance all members let go of everything",
+            text=f"{found.strategy} is eager: in each rebalance all members revoke everything",
             advice="cooperative-sticky takes away only what moves; two rolling restarts lead to it",
         )
 
@@ -240,9 +240,9 @@ def _about_layouts(found: GroupAccount) -> Iterator[Problem]:
     yield Problem(
         kind="foreign user data",
         severity="warning",
-        text=f"members tell what they had in different layouts ({who})",
+        text=f"members say what they had in different layouts ({who})",
         advice="a leader of kafka-python's own class, or of Java, forgets what the others had, and their"
-        " partitions move; give all members the same assignor (ours reads all layouts)",
+        " partitions move. Give all members the same assignor (ours reads all layouts)",
     )
 
 
@@ -253,7 +253,7 @@ def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
             severity="warning",
             text=f"{account.name} has max.poll.interval.ms {account.rebalance_timeout_ms}, less than its"
             f" session.timeout.ms {account.session_timeout_ms}",
-            advice="it is thrown out for a slow poll sooner than for being dead: raise the first",
+            advice="it is expelled for a slow poll sooner than for a crash: raise the first",
         )
         for account in found.members
         if 0 < account.rebalance_timeout_ms < account.session_timeout_ms
@@ -264,9 +264,8 @@ def _about_timeouts(found: GroupAccount) -> Iterator[Problem]:
             kind="timeouts",
             severity="warning",
             text=f"{_some(short)} {_have(short)} a session.timeout.ms below {least}: less than three"
-            f" heartbeats, if one comes each {_HEARTBEAT_MS} ms, the clients' default (the group does not"
-            " tell its own)",
-            advice="a member that lives is thrown out for a late heartbeat: raise it to three times"
+            f" heartbeats, if one comes each {_HEARTBEAT_MS} ms, the clients' default (theirs is unknown)",
+            advice="a member that lives is expelled for a late heartbeat: raise it to three times"
             " heartbeat.interval.ms at least",
         )
     if hasty := [

@@ -1,9 +1,8 @@
 """Why did a group rebalance? Two of its snapshots compared, that of a generation and that of the next.
 
-A record says who the members were, not what happened to them. What is told of members that are gone is what
-follows from Kafka's own rules: static members send no LeaveGroup; the coordinator takes nobody for lost
-before a session timeout (or a rebalance timeout, of one that did not join) is over; and a new process has no
-memory.
+A record says who the members were, not what happened to them. Reasons for members that are gone follow from
+Kafka's own rules. Static members send no LeaveGroup. The coordinator takes nobody for lost before a session
+timeout is over (or a rebalance timeout, of one that did not join). A new process has no memory.
 """
 
 from __future__ import annotations
@@ -36,15 +35,16 @@ Kind = Literal[
 
 - "member joined": there was none of its id, nor of its instance id.
 - "member left": a dynamic member is gone, and so soon after the generation before that it cannot have been
-  lost: it said so, by closing, unsubscribing, or not polling within `max.poll.interval.ms`; or an admin did.
-- "member lost": a static member is gone after its session timeout; or a dynamic one is gone, and another of
-  the same client id and host came that remembers what that one had: the process is the same.
-- "member gone": a dynamic member left or was lost; the records do not tell which.
+  lost. It left, by closing, unsubscribing, or not polling within `max.poll.interval.ms`; or an admin removed
+  it.
+- "member lost": a static member is gone after its session timeout. Or a dynamic one is gone, and another of
+  the same client id and host came that claims what that one had. Then the process is the same.
+- "member gone": a dynamic member left or was lost; the records do not say which.
 - "member removed": a static member is gone before its session can have ended: an admin removed it.
 - "member restarted": a dynamic member is gone, and another of the same client id and host came.
 - "static member came back": its instance id is in both, with another member id.
 - "topics changed": partitions or topics were added or deleted, as far as members' assignments show it.
-- "hand-over of a cooperative rebalance": what members let go of after the generation before was given away.
+- "hand-over of a cooperative rebalance": what members revoked after the generation before was assigned.
 - "coordinator moved": nothing changed but the leader epoch of the group's partition of
   `__consumer_offsets`.
 - "unknown": nothing changed. A leader joined again, or a member was there and gone between the two records.
@@ -97,7 +97,7 @@ def find_changes(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
 
 
 def began_us(last: WrittenRecord, snapshot: WrittenRecord) -> int:
-    """When all had joined, in microseconds since 1970; if that cannot be told, when the record was written.
+    """When all had joined, in microseconds since 1970; if that is unknown, when the record was written.
 
     Args:
         last: The record before, which was written earlier than all can have joined.
@@ -108,9 +108,9 @@ def began_us(last: WrittenRecord, snapshot: WrittenRecord) -> int:
 
 
 def hands_over(last: Snapshot, snapshot: Snapshot) -> bool:
-    """Whether a generation goes on with what the last one made members of a cooperative group give up.
+    """Whether a generation assigns what the last one made members of a cooperative group give up.
 
-    It comes at once, as who let go of partitions joins again; or it gives them away at last. A topic that
+    It comes at once, as members that revoked partitions join again; or it assigns them at last. A topic that
     nobody had any partition of was deleted, and may come back as another one.
     """
     if not last.given_up:
@@ -210,7 +210,7 @@ def _remembers(member: SnapshotMember, other: SnapshotMember) -> bool:
 def cannot_be_lost(member: SnapshotMember, before: Snapshot, after: Snapshot) -> bool:
     """Whether less time went by than the coordinator needs to take a member for lost.
 
-    A session begins anew when all have joined, which is what `Snapshot.state_time_us` tells, and when the
+    A session begins again when all have joined, which is what `Snapshot.state_time_us` says, and when the
     member syncs. Of KIP-848, whose session timeout is in no record, nothing follows.
     """
     timeouts = [member.session_timeout_ms, member.rebalance_timeout_ms]
@@ -285,7 +285,7 @@ def _hand_over(before: Snapshot, after: Snapshot) -> Iterator[Change]:
         yield Change(
             kind="hand-over of a cooperative rebalance",
             member="",
-            text=f"{count} partition{'' if count == 1 else 's'} that others let go of in the round before"
+            text=f"{count} partition{'' if count == 1 else 's'} that others revoked in the round before"
             " got new owners",
         )
 

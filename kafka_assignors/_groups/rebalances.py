@@ -94,7 +94,7 @@ def _names_of_columns() -> tuple[str, ...]:
 
 
 def with_zones(row: Mapping[str, Any], *times: str) -> dict[str, Any]:
-    """A row, if its times tell their zone.
+    """A row, if its times have their zone.
 
     Raises:
         ValueError: One does not.
@@ -113,7 +113,7 @@ def find_rebalances(
 ) -> list[Rebalance]:
     """The rebalances of one group, in the order in which they ended.
 
-    The first snapshot only says what there was before; what happened until then is not told.
+    The first snapshot only says what there was before; what happened until then is not reported.
 
     Args:
         snapshots: Its snapshots, in their order.
@@ -127,7 +127,7 @@ def find_rebalances(
 
 @dataclass(slots=True)
 class Span:
-    """A rebalance as a stretch of a group's snapshots; it may yet go on until it is handed out.
+    """A rebalance as a stretch of a group's snapshots; it may yet continue until it is returned.
 
     Attributes:
         before: The last snapshot before it.
@@ -178,7 +178,7 @@ class Span:
         return found[2]
 
     def go_on(self, last: Snapshot, snapshot: Snapshot) -> None:
-        """Note why it goes on."""
+        """Note why it continues."""
         changes = self._find_changes(last, snapshot)
         self.reasons.update((one, None) for one in changes if one.kind not in _NO_REASON)
 
@@ -213,11 +213,11 @@ class Span:
 class SpanFinder:
     """Finds which snapshots of a group are one rebalance, as they come.
 
-    What is found depends on the last `LONGEST_HAND_OVER` + 2 records of a classic group alone, so that a long
+    What is found depends on the last `LONGEST_HAND_OVER` + 2 records of a classic group alone. So a long
     history can be cut into pieces that overlap by so much.
 
     Args:
-        reasons: Whether spans are to tell why they were.
+        reasons: Whether spans are to have their reasons.
     """
 
     def __init__(self, *, reasons: bool = True) -> None:
@@ -228,7 +228,7 @@ class SpanFinder:
 
     @property
     def is_open(self) -> bool:
-        """Whether the last snapshot belongs to a rebalance that may yet go on."""
+        """Whether the last snapshot belongs to a rebalance that may yet continue."""
         return self._open is not None
 
     def add(self, snapshot: Snapshot) -> Iterator[Span]:

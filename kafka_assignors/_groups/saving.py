@@ -1,6 +1,6 @@
 """What another assignor or setting would have saved a group, and which one to recommend: the one rule.
 
-`history what-if` and `history report` say the same, whatever words they use.
+`history what-if` and `history report` say the same, in their own words.
 """
 
 from __future__ import annotations

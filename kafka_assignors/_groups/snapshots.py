@@ -1,6 +1,6 @@
 """Snapshots of a group: who was in it, and who had what, after each of its records.
 
-Whatever compares a group with what it was (reasons, metrics, what-if, watching) works on these; what only
+All that compares a group with what it was (reasons, metrics, what-if, watching) works on these. What only
 reads record by record (the tables) does not need them. `classic` and `kip848` make them of records.
 """
 
@@ -20,7 +20,7 @@ Partitions = frozenset[tuple[str, int]]
 """Partitions by topic and id."""
 
 EAGER_STRATEGIES: Final = frozenset({"range", "roundrobin", "sticky"})
-"""Kafka's strategies by which members let go of everything before they join."""
+"""Kafka's strategies by which members revoke everything before they join."""
 
 
 class ArchivedRecord(NamedTuple):
@@ -58,8 +58,8 @@ class SnapshotMember(NamedTuple):
         claims: What it said it had when it joined, by topic.
         claimed_generation: The generation of that; -1 if it did not say.
         assignment: What it was given.
-        session_timeout_ms: How long it may be silent; -1 if that is not told.
-        rebalance_timeout_ms: How long others wait for it; -1 if that is not told.
+        session_timeout_ms: How long it may be silent; -1 if that is unknown.
+        rebalance_timeout_ms: How long others wait for it; -1 if that is unknown.
     """
 
     member_id: str
@@ -95,8 +95,8 @@ class Snapshot:
         group: The group.
         generation: Its generation; of KIP-848 the epoch of its assignment.
         time_us: When the broker wrote the record, in microseconds since 1970.
-        state_time_us: When the coordinator had all members' joins, by its own clock; of KIP-848 when the
-            group's epoch rose to this generation or beyond; None if it is not told.
+        state_time_us: When the coordinator had all members' joins, by its own clock. Of KIP-848 when the
+            group's epoch rose to this generation or beyond. None if it is unknown.
         partition: The partition of `__consumer_offsets`.
         offset: The record's offset there.
         leader_epoch: The leader epoch of that partition; None if it is not known.
@@ -104,7 +104,7 @@ class Snapshot:
         strategy: What it is assigned by; None without members.
         leader: The leader's member id; None without members, and of KIP-848.
         members: Its members, sorted by identity.
-        settled: Whether every member has what it is to have. Only KIP-848 tells of groups on their way; of a
+        settled: Whether every member has what it is to have. Only KIP-848 shows groups on their way; of a
             classic group that hands over cooperatively see `Snapshot.given_up`.
     """
 
@@ -193,7 +193,7 @@ class Snapshot:
     def given_up(self) -> Partitions:
         """What members of a cooperative group had when they joined, and nobody has now.
 
-        They let go of it as they see their assignments, and join again, so that the next generation can give
+        They revoke it as they see their assignments, and join again, so that the next generation can assign
         it to others.
         """
         return self.claimed - self.owned if self.cooperative else frozenset()

@@ -13,7 +13,7 @@ _ALWAYS = -(2**63)
 
 
 class SeenTopic(NamedTuple):
-    """A topic, and when the cluster had it so; one that stayed as it was is not told again.
+    """A topic, and when the cluster had it so; one that stayed as it was is not noted again.
 
     Attributes:
         topic: Its name.
@@ -54,7 +54,7 @@ class TopicsSeen:
 
     @classmethod
     def told(cls, topics: Mapping[str, int] | TopicsSeen | None) -> TopicsSeen:
-        """What a caller told: counts that never changed, counts over time, or nothing."""
+        """What a caller gave: counts that never changed, counts over time, or nothing."""
         return topics if isinstance(topics, TopicsSeen) else cls.always(topics or {})
 
     def changes(self, topic: str) -> Sequence[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """One rebalance's problem: members, their topics, and who owned what before, as dense integers.
 
 A `Group` is made once per rebalance from what the members said and never changed. Members and topics get
-numbers in one fixed order, partitions get one flat number each, and the members' claims of prior ownership
+numbers in one fixed order, and partitions get one flat number each. The members' claims of prior ownership
 are settled here and nowhere else. Planners see nothing but a `Group`.
 """
 
@@ -38,8 +38,8 @@ class Group:
         subscription_of: (M,) the number of each member's subscription.
         claims: The claims on partitions that exist, valid or not.
         owner: (N,) the member whose claim on the partition is valid, or `NOBODY`. Who holds it comes before
-            who only remembers it, then the highest generation wins; two such claims of one generation
-            cancel each other; a claim counts only while its member subscribes to the topic.
+            who only remembers it, then the highest generation wins. Two such claims of one generation cancel
+            each other. A claim counts only while its member subscribes to the topic.
         replica_racks: For each partition the racks of its replicas; None where no member names a rack.
     """
 
@@ -242,8 +242,8 @@ def racks_matter(member_racks: Collection[str], partition_racks: Sequence[frozen
         partition_racks: For each partition in question the racks of its replicas.
 
     Returns:
-        True if members and replicas share a rack and the partitions differ in their racks: where every
-        partition is in every rack, any plan is as good as another.
+        True if members and replicas share a rack and the partitions differ in their racks. If every partition
+        is in every rack, any plan is as good as another.
     """
     everywhere = frozenset[str]().union(*partition_racks)
     return not everywhere.isdisjoint(member_racks) and any(racks != everywhere for racks in partition_racks)

@@ -30,8 +30,8 @@ class Member:
         claims: The partitions that it says it owned, by topic. Any integers: those that do not exist are
             sorted out by `Group`.
         generation: The generation in which it owned them, `NO_GENERATION` if it does not say.
-        holds: Whether the claims are partitions that it holds at this moment and goes on holding until
-            told otherwise (cooperative), or only a memory of what it had (eager).
+        holds: Whether the claims are partitions that it holds at this moment, and until it has to revoke them
+            (cooperative). Otherwise they are only a memory of what it had (eager).
         weight: How much it can take on beside the others: twice the weight, twice the partitions;
             1 to `MAX_WEIGHT`.
     """

@@ -21,8 +21,8 @@ class Goal:
     """What a plan was to reach, beside giving every partition away.
 
     Without options, in this order: the best balance, the most partitions on members in a rack of one of their
-    replicas (where racks matter), the fewest moves. Either option allows a window of loads around the best
-    balance instead; in it come the fewest moves, then racks, then balance.
+    replicas, the fewest moves. If racks do not matter, the second is left out. Either option allows a window
+    of loads around the best balance instead; in it come the fewest moves, then racks, then balance.
 
     Attributes:
         max_skew: How many partitions more, or fewer, than in any best-balanced plan a member may have.

@@ -108,8 +108,8 @@ class TopicNumbers:
         """Number the topics in sets; names without a number are left out. See `Group.of` for the tick.
 
         Returns:
-            The different sets that there are then, in the order in which they come first, and for each of the
-            sets given which of them it is.
+            The different sets that there are then, in the order in which they come first. And for each set
+            given, which of them it is.
         """
         topics = len(topic_numbers)
         number = np.array([topic_numbers.get(name, -1) for name in sets.names], dtype=np.int64)

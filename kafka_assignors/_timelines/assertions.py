@@ -22,7 +22,7 @@ from kafka_assignors._timelines.lines import lines_of
 from kafka_assignors._timelines.losses import in_ranges, named, what_counts, why_missing, why_twice
 from kafka_assignors._timelines.ownership import Reading
 from kafka_assignors._timelines.pauses import why_paused
-from kafka_assignors._timelines.rebalances import Rebalance
+from kafka_assignors._timelines.rebalances import SeenRebalance
 from kafka_assignors._timelines.records import find_longest_silence
 
 __tracebackhide__ = True
@@ -139,7 +139,7 @@ class TimelineAssertions(TimelineFacts):
 
         Args:
             reading: "generation": no generation gave one partition to two members, which an assignor must
-                never do. "callback": no two applications had it at the same time, which may happen when a
+                never do. "callback": no two applications had it at the same time. That may happen when a
                 member freezes or loses its connection, and then its records come twice.
 
         Raises:
@@ -182,13 +182,13 @@ class TimelineAssertions(TimelineFacts):
     ) -> None:
         """No partition stood still for longer than so many milliseconds.
 
-        The message says what members did meanwhile that kept the group waiting: that they did not poll, were
-        frozen or gone, how long their listeners and a leader's assignor took.
+        The message says what members did meanwhile that kept the group waiting. They did not poll, or were
+        frozen or gone. It also says how long their listeners and a leader's assignor took.
 
         Args:
             ms: The longest pause that is allowed.
-            by: "ownership": without an owner, by callback, after its first one; a frozen member goes on
-                owning. "records": without records, for partitions that had any: put the group under load.
+            by: "ownership": without an owner, by callback, after its first one; a frozen member still owns.
+                "records": without records, for partitions that had any: put the group under load.
             since: Where to begin to count, on the clock of the events; by default at each partition's first
                 owner or record.
             until: Where to end; by default at the end of the record, and by records at the last one of the
@@ -280,7 +280,7 @@ class TimelineAssertions(TimelineFacts):
             )
 
     def assert_released_on_revoke(self, what: str | None = None) -> None:
-        """When a member's listener had returned, it had let go of all it held for partitions that went.
+        """When a member's listener had returned, it had released all it held for revoked partitions.
 
         Args:
             what: Only what is called so in `Seat.holds`; by default everything.
@@ -298,7 +298,7 @@ class TimelineAssertions(TimelineFacts):
             return
         faults = []
         for (member, thing, partition), time, kind, until in kept:
-            later = "never let go of it" if until is None else f"let go of it at {until - self.begin:.3f} s"
+            later = "never released it" if until is None else f"released it at {until - self.begin:.3f} s"
             faults.append(
                 f"{name_of(partition)}: {member} held its {thing} when the partition was {kind}"
                 f" at {time - self.begin:.3f} s, and {later}"
@@ -330,7 +330,7 @@ class TimelineAssertions(TimelineFacts):
     def assert_no_errors(self) -> None:
         """No listener of an application raised, and no poll.
 
-        Clients log what a listener raises, and go on as if it had returned: the group is stable, and the
+        Clients log what a listener raises, and continue as if it had returned. The group is stable, and the
         application has not made itself ready. A commit that fails is no error here: in a rebalance it may,
         and `assert_no_duplicates` says what came of it.
 
@@ -386,7 +386,7 @@ class TimelineAssertions(TimelineFacts):
             )
 
 
-def _generation(timeline: TimelineFacts, number: int | None) -> Rebalance:
+def _generation(timeline: TimelineFacts, number: int | None) -> SeenRebalance:
     if not timeline.rebalances:
         raise AssertionError("no member was ever assigned anything: wait until the group is stable")
     if number is None:
@@ -398,7 +398,7 @@ def _generation(timeline: TimelineFacts, number: int | None) -> Rebalance:
     raise AssertionError(f"no member was in a generation {number}: they saw {_numbers(seen)}")
 
 
-def _seen_until(timeline: TimelineFacts, rebalance: Rebalance) -> set[TopicPartition]:
+def _seen_until(timeline: TimelineFacts, rebalance: SeenRebalance) -> set[TopicPartition]:
     """The partitions that anybody had up to a generation, of topics that somebody subscribes to in it."""
     topics = frozenset[str]().union(*rebalance.subscriptions.values())
     return {
@@ -411,7 +411,7 @@ def _seen_until(timeline: TimelineFacts, rebalance: Rebalance) -> set[TopicParti
     }
 
 
-def _owners(rebalance: Rebalance, partition: TopicPartition) -> list[str]:
+def _owners(rebalance: SeenRebalance, partition: TopicPartition) -> list[str]:
     return [member for member, owned in rebalance.assignments.items() if partition in owned]
 
 

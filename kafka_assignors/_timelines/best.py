@@ -10,7 +10,7 @@ from kafka_assignors._groups import best
 from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._timelines.events import AssignmentReceived, Event, Lost, Started, Unsubscribed
-from kafka_assignors._timelines.rebalances import Holdings, Move, Rebalance
+from kafka_assignors._timelines.rebalances import Holdings, PartitionMove, SeenRebalance
 from kafka_assignors.assignors._membership import by_topic
 
 __tracebackhide__ = True
@@ -72,20 +72,21 @@ class Settled:
     generations: tuple[int, ...]
     start: float
     end: float
-    moves: tuple[Move, ...]
+    moves: tuple[PartitionMove, ...]
     least: int
 
 
 def find_settled(
-    rebalances: Iterable[Rebalance],
+    rebalances: Iterable[SeenRebalance],
     events: Iterable[Event],
     identity: Mapping[str, str],
     weights: Weights | None = None,
 ) -> tuple[Settled, ...]:
     """The rebalances that came to an end, and what they moved.
 
-    One that was overtaken, by a member that came or went before every partition had an owner, is not judged;
-    the next one begins with what members had then. So it is when a member went before it had its assignment.
+    If a member joined or left before every partition had an owner, the rebalance was overtaken and is not
+    judged. The next one begins with what members had then. So it is when a member went before it had its
+    assignment.
 
     Args:
         rebalances: In ascending order.
@@ -96,7 +97,7 @@ def find_settled(
     all_claims = _find_claims(events, identity)
     found = []
     open_since: _Situation | None = None
-    generations: list[Rebalance] = []
+    generations: list[SeenRebalance] = []
     for situation in _situations(tuple(rebalances), all_claims, identity):
         if open_since is None or not situation.continues(open_since):
             open_since, generations = situation, []
@@ -145,7 +146,7 @@ class _Situation:
         claims: What each member had before.
     """
 
-    rebalance: Rebalance
+    rebalance: SeenRebalance
     names: Mapping[str, str]
     holdings: Holdings
     subscriptions: Mapping[str, frozenset[str]]
@@ -193,7 +194,7 @@ def _find_claims(events: Iterable[Event], identity: Mapping[str, str]) -> dict[i
 
 
 def _situations(
-    rebalances: tuple[Rebalance, ...], claims: Mapping[int, _Claims], identity: Mapping[str, str]
+    rebalances: tuple[SeenRebalance, ...], claims: Mapping[int, _Claims], identity: Mapping[str, str]
 ) -> Iterator[_Situation]:
     # A partition that nobody has ever again is not waited for: its topic was deleted.
     seen_last: dict[TopicPartition, int] = {}
@@ -216,7 +217,9 @@ def _situations(
         )
 
 
-def _judge(situation: _Situation, claims: _Claims, weights: Weights | None) -> tuple[tuple[Move, ...], int]:
+def _judge(
+    situation: _Situation, claims: _Claims, weights: Weights | None
+) -> tuple[tuple[PartitionMove, ...], int]:
     """What was moved since the claims, and the least that had to be."""
     names = situation.names
     plan = best_plan(
@@ -236,7 +239,7 @@ def _judge(situation: _Situation, claims: _Claims, weights: Weights | None) -> t
         source = None if prior == NOBODY else plan.group.members.ids[prior]
         if source is not None and source not in owners[one]:
             moves.append(
-                Move(
+                PartitionMove(
                     partition=one,
                     generation=situation.rebalance.generation,
                     source=names[source],

@@ -205,21 +205,21 @@ class AssignmentReceived(_ShownPartitions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned(_ShownPartitions):
-    """A member's application was told that it has more partitions."""
+    """A member's application was given more partitions."""
 
     kind = "assigned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revoked(_ShownPartitions):
-    """A member's application was told to give partitions up."""
+    """A member's application had to revoke partitions."""
 
     kind = "revoked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost(_ShownPartitions):
-    """A member's application was told that it lost partitions; others may have them already."""
+    """A member's application lost partitions; others may have them already."""
 
     kind = "lost"
 
@@ -265,7 +265,7 @@ class OfPositions(Happened):
     """An event that is about a commit.
 
     Attributes:
-        positions: Partition -> the offset to go on at, the last record's plus one. Only what differs from
+        positions: Partition -> the offset to continue at, the last record's plus one. Only what differs from
             the member's last commit.
     """
 
@@ -277,7 +277,7 @@ class OfPositions(Happened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed(OfPositions):
-    """The coordinator has a member's positions, whoever asked for it: application, kit or the client's timer.
+    """The coordinator has a member's positions, committed by application, kit or the client's timer.
 
     Of members of Java's client only what the kit commits.
     """
@@ -329,7 +329,7 @@ class Holding(_ShownPartitions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released(_ShownPartitions):
-    """An application let go of something that it had for partitions: `Seat.releases`.
+    """An application released something that it had for partitions: `Seat.releases`.
 
     Attributes:
         what: As in `Holding`.
@@ -341,7 +341,7 @@ class Released(_ShownPartitions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obeyed(Happened):
-    """A member did what it was told, where no other event says so.
+    """A member did what it was asked to, where no other event says so.
 
     Attributes:
         command: The command.
@@ -452,7 +452,7 @@ class Frozen(Happened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thawed(Happened):
-    """A frozen member goes on."""
+    """A frozen member continues."""
 
     kind = "thawed"
 

@@ -22,8 +22,8 @@ from kafka_assignors._timelines.ownership import (
     owned_by_generation,
 )
 from kafka_assignors._timelines.rebalances import (
-    Move,
-    Rebalance,
+    PartitionMove,
+    SeenRebalance,
     find_double_assigned,
     find_moves,
     find_rebalances,
@@ -75,7 +75,7 @@ class TimelineFacts:
     # Ownership
 
     @cached_property
-    def rebalances(self) -> tuple[Rebalance, ...]:
+    def rebalances(self) -> tuple[SeenRebalance, ...]:
         """The generations in ascending order. Those that no member lived to see assigned are left out."""
         return find_rebalances(self.events, self.identity)
 
@@ -102,12 +102,12 @@ class TimelineFacts:
     def double_assigned(self) -> Mapping[int, frozenset[TopicPartition]]:
         """The partitions that a generation gave to two members; generations without any are left out.
 
-        With an exclusive assignor this is empty, whatever members do. It does not depend on times: also an
-        assignment that lasted for an instant counts.
+        With an exclusive assignor this is always empty. It does not depend on times: also an assignment that
+        lasted for an instant counts.
         """
         return find_double_assigned(self.rebalances, self.identity)
 
-    def moves(self, *, after: int = NO_GENERATION) -> tuple[Move, ...]:
+    def moves(self, *, after: int = NO_GENERATION) -> tuple[PartitionMove, ...]:
         """The partitions that changed hands, generation by generation. For exclusive assignments.
 
         A partition that nobody owns for a generation, as on its way in a cooperative rebalance, moves when it

@@ -34,7 +34,7 @@ class Kept(NamedTuple):
         held: What it held.
         time: When the partition was taken.
         kind: "revoked" or "lost".
-        until: When it let go of it; None if it never did.
+        until: When it released it; None if it never did.
     """
 
     held: Held

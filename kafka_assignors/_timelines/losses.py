@@ -140,7 +140,7 @@ def ended_in_turn(
 
 
 def may_end_others(timeline: "TimelineFacts", ended: Sequence[str]) -> bool:
-    """Whether a record at which members ended has not been processed since: whoever gets it may end, too."""
+    """Whether a record at which members ended has not been processed since, and so may end others, too."""
     suspects = {record for member in ended for record in left_undone(timeline, member).items()}
     done = timeline.handled
     return any(

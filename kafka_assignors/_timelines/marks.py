@@ -27,7 +27,7 @@ SIGNS: Final[Mapping[str, Sign]] = {
     "paused": Sign("p", "stops polling", "stop polling"),
     "resumed": Sign("r", "polls again", "poll again"),
     "commit_failed": Sign("c", "cannot commit", "cannot commit"),
-    "subscribed": Sign("s", "subscribes anew", "subscribe anew"),
+    "subscribed": Sign("s", "subscribes again", "subscribe again"),
     "unsubscribed": Sign("u", "unsubscribes", "unsubscribe"),
 }
 """The kinds of events that are marked."""

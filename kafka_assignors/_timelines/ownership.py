@@ -1,8 +1,8 @@
 """Who had a partition when, by two readings, and the times when nobody or two had it.
 
-`callback`: the member's application was told that it has the partition and not yet that it has not. A frozen
-    member goes on owning by this reading, so overlaps are possible and show how long two applications may
-    both have worked on a partition.
+`callback`: the member's application got the partition and has not revoked or lost it yet. A frozen member
+    goes on owning by this reading, so overlaps are possible and show how long two applications may both have
+    worked on a partition.
 `generation`: the group's word. In a generation a partition belongs to those to whom it was assigned, until
     the next generation begins. Commits of older generations are refused, so an overlap in this reading
     is an assignor's error, never bad luck.
@@ -62,7 +62,7 @@ class Gap:
 
 
 def owned_by_callback(events: Iterable[Event]) -> tuple[Ownership, ...]:
-    """Who had what when, as the members' applications were told."""
+    """Who had what when, by the listeners of members' applications."""
     done: list[Ownership] = []
     held: dict[str, dict[TopicPartition, Ownership]] = defaultdict(dict)
     for event in events:

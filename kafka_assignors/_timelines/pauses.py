@@ -24,7 +24,7 @@ from kafka_assignors._timelines.events import (
     Subscribed,
     Thawed,
 )
-from kafka_assignors._timelines.rebalances import Rebalance
+from kafka_assignors._timelines.rebalances import SeenRebalance
 
 if TYPE_CHECKING:
     from kafka_assignors._timelines.facts import TimelineFacts
@@ -43,7 +43,7 @@ _STORM: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class PauseCause:
     """Something that took a member's time, and with it the group's.
 
     Attributes:
@@ -80,7 +80,7 @@ def why_paused(timeline: "TimelineFacts", start: float, end: float) -> list[str]
     return [f"{cause.member} {cause.text}" for _, cause in found[:_SHOWN]]
 
 
-def _causes(timeline: "TimelineFacts") -> Iterator[Cause]:
+def _causes(timeline: "TimelineFacts") -> Iterator[PauseCause]:
     for member in timeline.members:
         settings = (timeline.of(Configured, member=member) or (Configured(0, member),))[-1]
         for late in timeline.of(PolledLate, member=member):
@@ -89,10 +89,10 @@ def _causes(timeline: "TimelineFacts") -> Iterator[Cause]:
         for called in timeline.of(ListenerReturned, member=member):
             took = f"spent {called.seconds:.1f} s in its {called.callback}"
             until = f"{took}, until {_at(timeline, called.time)}"
-            yield Cause(called.time - called.seconds, called.time, member, until)
+            yield PauseCause(called.time - called.seconds, called.time, member, until)
         for led in timeline.of(Led, member=member):
             took = f"planned generation {led.generation} for {led.seconds:.1f} s, as its leader"
-            yield Cause(led.time - led.seconds, led.time, member, took)
+            yield PauseCause(led.time - led.seconds, led.time, member, took)
         for frozen, thawed in _spans(timeline, member, Frozen, Thawed):
             yield _unheard(timeline, settings, frozen, thawed, "was frozen")
         for cut, mended in _spans(timeline, member, CutOff, Reconnected):
@@ -100,7 +100,7 @@ def _causes(timeline: "TimelineFacts") -> Iterator[Cause]:
         yield from _gone(timeline, settings)
 
 
-def _storms(timeline: "TimelineFacts", start: float, end: float) -> Iterator[Cause]:
+def _storms(timeline: "TimelineFacts", start: float, end: float) -> Iterator[PauseCause]:
     """Members that came again and again: one that makes a consumer for each batch, or changes its topics."""
     for member in timeline.members:
         times = [one.time for one in timeline.of(Subscribed, member=member) if start <= one.time <= end]
@@ -111,10 +111,10 @@ def _storms(timeline: "TimelineFacts", start: float, end: float) -> Iterator[Cau
         if len(generations) > 1:
             text += f"; generations {generations[0]} to {generations[-1]} followed"
         # Between two of them the group had no time to come to rest.
-        yield Cause(times[0], end, member, text)
+        yield PauseCause(times[0], end, member, text)
 
 
-def _of_one_instance_id(timeline: "TimelineFacts") -> Iterator[Cause]:
+def _of_one_instance_id(timeline: "TimelineFacts") -> Iterator[PauseCause]:
     """Members that run at the same time as one static member."""
     of_id: dict[str, list[Configured]] = defaultdict(list)
     for one in timeline.of(Configured):
@@ -125,7 +125,7 @@ def _of_one_instance_id(timeline: "TimelineFacts") -> Iterator[Cause]:
             ends = [one.time for one in timeline.of(Closed, Crashed, Exited, member=before.member)]
             end = min(ends, default=timeline.end)
             if before.member != now.member and end > now.time:
-                yield Cause(
+                yield PauseCause(
                     now.time,
                     timeline.end,
                     now.member,
@@ -136,7 +136,7 @@ def _of_one_instance_id(timeline: "TimelineFacts") -> Iterator[Cause]:
 
 def _not_polling(
     timeline: "TimelineFacts", settings: Configured, start: float, end: float, until: str
-) -> Cause:
+) -> PauseCause:
     text = f"did not poll for {end - start:.1f} s, {until} {_at(timeline, end)}"
     limit = settings.max_poll_interval_ms
     if limit and 1000 * (end - start) > limit:
@@ -144,10 +144,10 @@ def _not_polling(
         text += _without(timeline, settings.member, start + limit / 1000)
     elif limit:
         text += f" (it may for max_poll_interval_ms={limit}); a rebalance waits for that"
-    return Cause(start, end, settings.member, text)
+    return PauseCause(start, end, settings.member, text)
 
 
-def _silent_to_the_end(timeline: "TimelineFacts", settings: Configured) -> Iterator[Cause]:
+def _silent_to_the_end(timeline: "TimelineFacts", settings: Configured) -> Iterator[PauseCause]:
     """A member that had still not polled when it was asked last, or that was made not to."""
     member = settings.member
     for paused, resumed in _spans(timeline, member, Paused, Resumed):
@@ -162,7 +162,7 @@ def _silent_to_the_end(timeline: "TimelineFacts", settings: Configured) -> Itera
 
 def _unheard(
     timeline: "TimelineFacts", settings: Configured, start: float, end: float | None, how: str
-) -> Cause:
+) -> PauseCause:
     text = f"{how} at {_at(timeline, start)}"
     limit = settings.session_timeout_ms
     last = timeline.end if end is None else end
@@ -173,10 +173,10 @@ def _unheard(
         text += f", longer than {_OF_BROKER}{without}"
     elif end is not None:
         text += f" for {end - start:.1f} s"
-    return Cause(start, last, settings.member, text)
+    return PauseCause(start, last, settings.member, text)
 
 
-def _gone(timeline: "TimelineFacts", settings: Configured) -> Iterator[Cause]:
+def _gone(timeline: "TimelineFacts", settings: Configured) -> Iterator[PauseCause]:
     """A member that ended without a word to the coordinator, which misses it after its session timeout."""
     member = settings.member
     limit = settings.session_timeout_ms
@@ -191,7 +191,7 @@ def _gone(timeline: "TimelineFacts", settings: Configured) -> Iterator[Cause]:
     # How long a broker's timeout is nobody reports: it was over when a generation was there without it.
     missed = _generation_without(timeline, member, ended)
     over = ended + limit / 1000 if limit else timeline.end if missed is None else missed.end
-    yield Cause(ended, over, member, text + _without(timeline, member, ended))
+    yield PauseCause(ended, over, member, text + _without(timeline, member, ended))
 
 
 def _by_broker(settings: Configured) -> bool:
@@ -207,7 +207,7 @@ def _without(timeline: "TimelineFacts", member: str, since: float) -> str:
     return f"; generation {one.generation}, without it, was there at {_at(timeline, one.end)}"
 
 
-def _generation_without(timeline: "TimelineFacts", member: str, since: float) -> Rebalance | None:
+def _generation_without(timeline: "TimelineFacts", member: str, since: float) -> SeenRebalance | None:
     identity = timeline.identity[member]
     for one in timeline.rebalances:
         if one.end >= since and identity not in {timeline.identity[other] for other in one.assignments}:

@@ -34,7 +34,7 @@ COLOURS: Final = (
     *("#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#a96b59"),
     *("#e76300", "#b9ac70", "#92dadd", "#717581", "#94a4a2"),
 )
-"""Ten colours that people with any colour vision can tell apart (Petroff, arXiv:2107.02270), greys last."""
+"""Ten colours that people with any colour vision can distinguish (Petroff, arXiv:2107.02270), greys last."""
 
 HATCHES: Final = ("", "////", "....", "\\\\\\\\", "xxxx")
 """Beyond ten members the colours come again under these."""

@@ -20,7 +20,7 @@ Holdings = Mapping[str, frozenset[TopicPartition]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class PartitionMove:
     """In `generation` a partition has another owner than the last it had."""
 
     partition: TopicPartition
@@ -30,7 +30,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rebalance:
+class SeenRebalance:
     """One generation of the group, as its members came to it.
 
     Attributes:
@@ -39,7 +39,7 @@ class Rebalance:
             them had its assignment.
         end: When the last of its members had its assignment; a restarted static member has it again later.
         leader: The member that assigned, None if that was not seen.
-        claims: What each member told the leader, by member id, as the leader reported it.
+        claims: What each member sent to the leader, by member id, as the leader reported it.
         assignments: The partitions of each member.
         subscriptions: The topics of each member, as far as anybody ever had partitions of them.
     """
@@ -53,11 +53,11 @@ class Rebalance:
     subscriptions: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tuple[Rebalance, ...]:
+def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tuple[SeenRebalance, ...]:
     """The generations in ascending order. Those that no member lived to see assigned are left out.
 
-    A member subscribes to what it named when it asked to join, or else to what it was told to subscribe to;
-    if neither was reported, to all topics.
+    A member subscribes to what it named when it asked to join, or else to what it was asked to subscribe to.
+    If neither was reported, it subscribes to all topics.
 
     Args:
         events: In the order of time.
@@ -97,7 +97,7 @@ def find_rebalances(events: Iterable[Event], identity: Mapping[str, str]) -> tup
         known |= {one.topic for partitions in assignments[number].values() for one in partitions}
         leader = leaders.get(number)
         found.append(
-            Rebalance(
+            SeenRebalance(
                 generation=number,
                 start=starts[number],
                 end=ends[number],
@@ -120,7 +120,7 @@ def _among(known: frozenset[str], event: _Topics | None) -> frozenset[str]:
     return known.intersection(event.topics or ())
 
 
-def find_moves(rebalances: Iterable[Rebalance], identity: Mapping[str, str]) -> tuple[Move, ...]:
+def find_moves(rebalances: Iterable[SeenRebalance], identity: Mapping[str, str]) -> tuple[PartitionMove, ...]:
     """The partitions that changed hands, generation by generation.
 
     Args:
@@ -135,7 +135,7 @@ def find_moves(rebalances: Iterable[Rebalance], identity: Mapping[str, str]) -> 
                 source = last.get(partition, member)
                 if identity[source] != identity[member]:
                     found.append(
-                        Move(
+                        PartitionMove(
                             partition=partition,
                             generation=rebalance.generation,
                             source=source,
@@ -147,7 +147,7 @@ def find_moves(rebalances: Iterable[Rebalance], identity: Mapping[str, str]) -> 
 
 
 def find_double_assigned(
-    rebalances: Iterable[Rebalance], identity: Mapping[str, str]
+    rebalances: Iterable[SeenRebalance], identity: Mapping[str, str]
 ) -> dict[int, frozenset[TopicPartition]]:
     """The partitions that a generation gave to two members; generations without any are left out."""
     found: dict[int, frozenset[TopicPartition]] = {}

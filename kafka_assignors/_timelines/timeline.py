@@ -1,8 +1,8 @@
 """What happened in a consumer group, worked out from the events that its members reported.
 
-All data here is plain and all functions are pure: a `Timeline` is made from `Event`s, whoever recorded them.
-Who owned a partition has two readings, see `kafka_assignors._timelines.ownership`: by "callback",
-what members' applications were told, and by "generation", the group's word.
+All data here is plain and all functions are pure: a `Timeline` is made from recorded `Event`s. Who owned a
+partition has two readings, see `kafka_assignors._timelines.ownership`: by "callback", the calls of
+applications' listeners, and by "generation", the group's word.
 
 Times are seconds on the clock of the events (`time.monotonic()` where `group` records them).
 """
@@ -60,8 +60,8 @@ class Timeline(TimelineAssertions):
     def draw(self, path: str | Path, *, reading: Reading = "callback", title: str = "") -> Path:
         """Who had which partition when, as a picture: partitions down, time across, a colour for each member.
 
-        Times are seconds from the first event. A black line is a time without an owner; two owners at once
-        share the row in a black frame; grey bands are rebalances, with the generations above, and what was
+        Times are seconds from the first event. A black line is a time without an owner. Two owners at once
+        share the row in a black frame. Grey bands are rebalances, with the generations above, and what was
         done to members above those. Members that are one static instance have one colour.
 
         Args:

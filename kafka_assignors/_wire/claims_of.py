@@ -1,7 +1,7 @@
 """What a member claims: which partitions, as of which generation, and whether it holds them now.
 
-A subscription may say so in three places: in its owned partitions (v1 and up) with a generation (v2 and up),
-in its user data as a prior assignment with a generation, or there as a generation alone. What counts:
+A subscription may say so in three places. It has owned partitions (v1 and up) with a generation (v2 and up).
+Or its user data has a prior assignment with a generation, or a generation alone. What counts:
 
     strategy            user data           owned partitions    claims       generation     holds
     ------------------  ------------------  ------------------  -----------  -------------  -----
@@ -19,7 +19,7 @@ in its user data as a prior assignment with a generation, or there as a generati
 *subscription's*: below v2 there is none; then the generation in the user data of a cooperative member counts,
 which is where Java says it (`CooperativeStickyAssignor.memberData`). librdkafka says it behind a prior
 assignment. kafka-python's own class says none. A member that rebalances eagerly remembers what it had and
-holds nothing (`StickyAssignor.memberData`): a cooperative strategy beside an eager one does so as well, and
+holds nothing (`StickyAssignor.memberData`). A cooperative strategy beside an eager one does so as well, and
 its prior assignment is a wish. Unreadable user data never makes a held partition free: its owner may be
 consuming it. A weight counts where the user data does, and is 1 elsewhere.
 """

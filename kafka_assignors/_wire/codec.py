@@ -98,7 +98,7 @@ def read_assignments(blobs: list[bytes]) -> tuple[ClaimTable, list[int]]:
     """Read many ConsumerProtocolAssignments.
 
     Returns:
-        What each gives, nothing in no bytes; and the numbers of those that cannot be read.
+        What each gives, nothing in no bytes; and the numbers of assignments that cannot be read.
     """
     if _compiled is not None:
         read = _lists(_compiled.read_assignments(blobs), len(blobs))
@@ -189,9 +189,9 @@ class Subscriptions:
         owned: The owned partitions of each; none below v1.
         generations: (M,) the generation of each, `NOT_SAID` below v2.
         racks: The rack of each, None if there is none.
-        unreadable: The numbers of those that cannot be read; they subscribe to nothing.
-        strange: The numbers of those that can, with something in them that Kafka never writes: a null among
-            the topics, or owned partitions that cannot be read.
+        unreadable: The numbers of members that cannot be read; they subscribe to nothing.
+        strange: The numbers of others, with something in them that Kafka never writes: a null among the
+            topics, or owned partitions that cannot be read.
     """
 
     topics: TopicSets

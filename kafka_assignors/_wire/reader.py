@@ -6,7 +6,7 @@
                      from v1 partition list; from v2 int32 generation; from v3 string
     assignment       int16 version, partition list, int32 length + user data, -1 for null
 
-All integers are big-endian. The bytes come from other members, so reading trusts nothing: every count is
+All integers are big-endian. The bytes come from other members, so reading trusts nothing. Every count is
 checked against the bytes that are there before anything is made of it. `codec` reads many messages at once.
 """
 

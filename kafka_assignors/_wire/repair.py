@@ -27,7 +27,7 @@ _LEGAL: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 
 
 class Repair(NamedTuple):
-    """What to decode in place of a subscription, and why, in words that go on after a member's name."""
+    """What to decode in place of a subscription, and why, in words that follow a member's name."""
 
     subscription: bytes
     fault: str
@@ -51,7 +51,7 @@ def read_repaired(blobs: list[bytes]) -> tuple[Subscriptions, dict[int, Repair]]
 def repairs(blobs: list[bytes], read: Subscriptions | None = None) -> dict[int, Repair]:
     """What to decode in place of subscriptions that kafka-python's leader fails on, by their numbers.
 
-    Takes memory in proportion to the bytes that are there, whatever counts they announce.
+    Takes memory in proportion to the bytes that are there, for any counts that they announce.
 
     Args:
         blobs: The subscriptions.

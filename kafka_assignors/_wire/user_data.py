@@ -1,7 +1,7 @@
 """The user data of sticky members: what they owned, and in which generation.
 
 Written in Java's layout; read in all layouts that are in use. The bytes come from other members, so reading
-trusts nothing: every count is checked against the bytes that are there before anything is made of it.
+trusts nothing. Every count is checked against the bytes that are there before anything is made of it.
 
     Java v1 (KIP-341)      partition list, int32 generation
     Java v0                the same without the generation

@@ -31,8 +31,8 @@ class CooperativeConsumer(AIOKafkaConsumer):
 
     Listeners hear less than aiokafka's: `on_partitions_revoked` of what goes, `on_partitions_assigned` of
     what is new (maybe nothing). Nothing of a new partition is delivered before its listener has returned.
-    `on_partitions_lost` is called once after the consumer fell out of its group, when others may have its
-    partitions already; a listener without one hears of it by `on_partitions_revoked`.
+    `on_partitions_lost` is called once after the consumer fell out of its group. Others may have its
+    partitions already. A listener without one gets `on_partitions_revoked` instead.
 
     With an eager strategy in the list, say `[CooperativeStickyAssignor, RangeAssignor]`, the consumer
     rebalances eagerly: that is the first of two rolling restarts from `range`.

@@ -31,15 +31,15 @@ log = logging.getLogger(__name__)
 JOINING: Final = 2
 """The connection for JoinGroup and SyncGroup, beside aiokafka's 0 and 1.
 
-A broker answers a connection in order. A commit behind a JoinGroup would wait until all have joined, be
-refused then, and have the consumer join once more (librdkafka issue 4059 is of that kind).
+A broker answers a connection in order. A commit behind a JoinGroup would wait until all have joined. Then it
+would be refused, and the consumer would join once more (librdkafka issue 4059 is of that kind).
 """
 
 LISTENING: Final = 0.05
 """Seconds from a rebalance to the first heartbeat after it; twice as long to the next one, and so on.
 
-A second round begins as soon as somebody has revoked. By the next regular heartbeat a member would hear of it
-late; with these it hears of it at twice the time that the slowest listener took, at the latest.
+A second round begins as soon as somebody has revoked. By the next regular heartbeat a member would learn of
+it late. With these it learns of it within twice the time that the slowest listener took.
 """
 
 GRACE: Final = 5.0
@@ -220,8 +220,9 @@ class EagerCoordinator(GroupCoordinator):
     def reset_generation(self) -> None:
         """As aiokafka's, but for a commit or heartbeat that a rebalance overtook, which proves nothing.
 
-        A static member goes on by its member id, so that it hears whether it is fenced. Who joins without one
-        takes an instance id from whoever has it: two consumers with one would throw each other out for ever.
+        A static member keeps its member id, so that it hears whether it is fenced. A consumer that joins
+        without one takes the instance id from its present owner. So two consumers of one instance id would
+        expel each other for ever.
         """
         if self._was_overtaken():
             return

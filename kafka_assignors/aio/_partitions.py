@@ -44,7 +44,7 @@ class Why(Enum):
 
 
 class WithheldPartitionState(TopicPartitionState):
-    """A partition's state, which can be withheld: neither fetched nor delivered, whatever was paused."""
+    """A partition's state, which can be withheld: neither fetched nor delivered, even if it is not paused."""
 
     def __init__(self, assignment: Assignment) -> None:
         super().__init__(assignment)
@@ -57,7 +57,7 @@ class WithheldPartitionState(TopicPartitionState):
 
     @property
     def paused(self) -> bool:
-        """Whether it is not to be fetched and delivered, for whatever reason."""
+        """Whether it is not to be fetched and delivered, for any reason."""
         return self._shut is not None or bool(self._paused)
 
     @property

@@ -2,7 +2,7 @@
 
 aiokafka has no public way to what a cooperative consumer needs. So it is subclassed where it is private, and
 nothing of it is changed for others. A test compares a hash of each function named here with those of the
-releases that were tried, and another one that no private name is used that is not named here. At run time a
+releases that were tried. Another test finds private names that are used and not named here. At run time a
 release is refused that was not tried, or lacks one.
 """
 

@@ -29,7 +29,7 @@ def strategies(*assignors: type[Assignor] | Assignor) -> list[Strategy]:
 
     They plan in a thread of their own: the event loop runs on, and the leader's heartbeats with it. Members'
     bytes are read as for kafka-python: owned partitions, generations, racks and instance ids count, and what
-    cannot be read takes no group down. An AIOKafkaConsumer rebalances eagerly whatever the strategies; see
+    cannot be read takes no group down. An AIOKafkaConsumer rebalances eagerly with any strategies; see
     `CooperativeConsumer`. With more than one, aiokafka joins once for each (aio-libs/aiokafka PR 1168);
     `CooperativeConsumer` joins once.
 
@@ -47,8 +47,8 @@ def strategies(*assignors: type[Assignor] | Assignor) -> list[Strategy]:
     names = [one.name for one in made]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise KafkaConfigurationError(
-            f"partition_assignment_strategy has two assignors of one name ({', '.join(twice)}); a group tells"
-            " strategies apart by name, so give each once"
+            f"partition_assignment_strategy has two assignors of one name ({', '.join(twice)}); a group knows"
+            " a strategy by its name, so give each once"
         )
     return [Strategy(one) for one in made]
 
@@ -72,7 +72,7 @@ class Strategy:
         return f"<{type(self.assignor).__name__} for aiokafka>"
 
     def metadata(self, topics: Collection[str]) -> bytes:
-        """What this member tells the leader, as a ConsumerProtocolSubscription v3.
+        """What this member sends to the leader, as a ConsumerProtocolSubscription v3.
 
         Raises:
             KafkaConfigurationError: The object belongs to another consumer.
@@ -137,7 +137,7 @@ def lead_beside_the_loop(coordinator: Any) -> None:
 async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable[Any]]) -> Any:
     """What `GroupCoordinator._perform_assignment` does, with members' bytes and beside the event loop.
 
-    Heartbeats, which aiokafka stops for a join, go on meanwhile, and end with a plan that fails.
+    Heartbeats, which aiokafka stops for a join, continue meanwhile. They end with a plan that fails.
 
     Args:
         coordinator: aiokafka's, which leads its group.

@@ -135,12 +135,12 @@ class _Standing:
 class Assignor(AbstractPartitionAssignor):
     """A partition assignor for kafka-python's `partition_assignment_strategy`.
 
-    Subclasses say how to plan, and, if they are sticky, how to tell and to read what members owned. An
+    Subclasses say how to plan, and, if they are sticky, how to encode and decode what members owned. An
     instance belongs to one consumer; a class may be given to any number of them.
 
     Args:
-        rack: The rack of this consumer (KIP-881). kafka-python does not tell its `client_rack` to
-            assignors, so give both the same value.
+        rack: The rack of this consumer (KIP-881). kafka-python does not hand its `client_rack` to assignors,
+            so give both the same value.
 
     Raises:
         ValueError: The rack is not a name.
@@ -196,7 +196,7 @@ class Assignor(AbstractPartitionAssignor):
         return {}
 
     def tell_claim(self, claim: Claim) -> bytes | None:
-        """The user data that tells the leader of a claim; None for strategies that do not care."""
+        """The user data with a claim for the leader; None for strategies that do not care."""
         del claim
         return None
 
@@ -235,7 +235,7 @@ class Assignor(AbstractPartitionAssignor):
         return [RebalanceProtocol.EAGER]
 
     def metadata(self, topics: Collection[str]) -> Any:
-        """What this member tells the leader: topics, and what it owned in which generation.
+        """What this member sends to the leader: topics, and what it owned in which generation.
 
         Returns:
             A ConsumerProtocolSubscription v3.
@@ -275,9 +275,9 @@ class Assignor(AbstractPartitionAssignor):
 
         Raises:
             LeaderNotAvailableError: A topic has no metadata yet. kafka-python takes this as "ask again":
-                it joins again after `retry_backoff_ms` into the same generation. At most
-                `METADATA_TRIES` times for a topic, and for a third of the time for which the consumer may be
-                silent; one that still has none is left out.
+                it joins again after `retry_backoff_ms` into the same generation. At most `METADATA_TRIES`
+                times for a topic, and for a third of the time for which the consumer may be silent. A topic
+                that still has none is left out.
             InvalidPlanError: The planner's result must not be sent.
         """
         sent = Sent.by(members)
@@ -443,7 +443,7 @@ def _some_of(topics: Sequence[str]) -> str:
 def _namesakes(names: Iterable[str]) -> KafkaConfigurationError:
     return KafkaConfigurationError(
         f"partition_assignment_strategy has assignors of one name (among {', '.join(names)}); "
-        "a group tells strategies apart by name, so give each once"
+        "a group knows a strategy by its name, so give each once"
     )
 
 

@@ -10,10 +10,10 @@ class BroadcastAssignor(Assignor):
     """Every member gets every partition of its topics, so that each message reaches all of them.
 
     **Offsets are the group's, not the member's.** All members commit to the same offset of a partition and
-    overwrite each other: the last commit counts, whoever made it. A member that joins, or comes back, starts
-    there, and so misses messages that were committed by others before it had them, or gets
-    some again. Do not use it where every member must see every message across restarts: give each member a
-    group id of its own, or commit nothing (`enable_auto_commit=False`) and seek by yourself.
+    overwrite each other: the last commit of any member counts. A member that joins, or comes back, starts
+    there. So it misses messages that others committed before it had them, or gets some again. Do not use it
+    where every member must see every message across restarts. Give each member a group id of its own instead,
+    or commit nothing (`enable_auto_commit=False`) and seek by yourself.
     """
 
     name = "broadcast"

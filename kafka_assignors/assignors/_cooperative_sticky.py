@@ -16,11 +16,11 @@ from kafka_assignors.assignors._sticky import StickyAssignor
 class CooperativeStickyAssignor(StickyAssignor):
     """As `StickyAssignor`, but members keep their partitions through the rebalance (KIP-429).
 
-    A partition that changes hands is taken from its owner in one round and given away in the next, so that it
-    never has two owners. Alone in `partition_assignment_strategy` the consumer is cooperative. Beside an
-    eager strategy, say `[CooperativeStickyAssignor, RangeAssignor]`, kafka-python makes the consumer
-    eager, and this assignor behaves accordingly: that is the first of the two rolling restarts from `range`.
-    Shares a group with the strategy of this name of Java, librdkafka and kafka-python.
+    A partition that moves is revoked by its owner in one round and assigned in the next. So it never has two
+    owners. Alone in `partition_assignment_strategy` the consumer is cooperative. Beside an eager strategy,
+    say `[CooperativeStickyAssignor, RangeAssignor]`, kafka-python makes the consumer eager, and this assignor
+    behaves accordingly. That is the first of the two rolling restarts from `range`. Shares a group with the
+    strategy of this name of Java, librdkafka and kafka-python.
     """
 
     name = "cooperative-sticky"
@@ -44,7 +44,7 @@ class CooperativeStickyAssignor(StickyAssignor):
         return self._standing.hand_over.apply(plan, self._host())
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
-        """Tells static members that a round is to follow; see `HandOver.follow`."""
+        """Shows static members that a round is to follow; see `HandOver.follow`."""
         if held_back is None or not held_back.size:
             return {}
         instances = sent.group.members.instance_ids
@@ -63,7 +63,7 @@ class CooperativeStickyAssignor(StickyAssignor):
             self._standing.hand_over.follow(self._host(), generation)
 
     def tell_claim(self, claim: Claim) -> bytes | None:
-        """The generation as Java does; a member that rebalances eagerly tells its prior assignment here."""
+        """The generation as Java does; a member that rebalances eagerly has its prior assignment here."""
         if claim.held:
             return encode_generation(claim.generation, self._weight)
         return super().tell_claim(claim)

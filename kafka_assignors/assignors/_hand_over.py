@@ -2,24 +2,23 @@
 
 What a leader believes of members' claims:
 
-1. *What a member says it holds, nobody else is given until it lets go*, however often it was told to. A
-   member that joins again with what it was told to let go may never have heard: kafka-python throws away a
-   join that ends between two polls; any client joins again if its SyncGroup is answered
-   REBALANCE_IN_PROGRESS. No count of rounds tells such a member from a broken one. Nor does the generation
-   that it says: Java's consumer says the one that it joined, kafka-python's own class says none.
-2. *Of two members that say they hold one partition*, the newest generation is believed, and the other is told
-   to let go. A generation does not count if it is yet to come, or if it is that of this leader's last plan
-   and that plan gave the partition to another member: whoever took that plan cannot hold it.
-3. *A static member that has not taken this leader's last plan yet* may do so at any moment: the coordinator
+1. *What a member says it holds, nobody else is given until it revokes it*, however often it was asked to. A
+   member may join again with what it was to revoke because it never learned of it. kafka-python discards a
+   join that ends between two polls. Any client joins again if its SyncGroup is answered
+   REBALANCE_IN_PROGRESS. No count of rounds distinguishes such a member from a broken one. Nor does the
+   generation that it says: Java's consumer says the one that it joined, kafka-python's own class says none.
+2. *Of two members that say they hold one partition*, the newest generation is believed, and the other is to
+   revoke it. A generation does not count if it is yet to come. Nor does that of this leader's last plan, if
+   the plan gave the partition to another member. A member that took that plan cannot hold it.
+3. *A static member that has not taken this leader's last plan yet* may do so at any moment. The coordinator
    keeps its old subscription for it. What the plan gave it counts as held.
 4. *A static member that says an older generation than the last* may have taken the last plan, if that was
-   another leader's, and hang: what nobody claims of its topics counts as held. The next round shows whether
-   it has missed that plan. One that says no generation is taken for new.
-5. *A member that never lets go keeps what it says it holds.* A claim can be false for ever, and then no
-   round follows by itself. So the leader begins one after 2 heartbeats, and again after 4 and 8. What is
-   claimed all the same is given to the claimant, and an error says so: each partition has an owner, and none
-   has two. Partitions of topics to which the claimant does not subscribe cannot be given to it: others get
-   them.
+   another leader's, and hang. So partitions of its topics that nobody claims count as held. The next round
+   shows whether it has missed that plan. One that says no generation is taken for new.
+5. *A member that never revokes keeps what it says it holds.* A claim can be false for ever. Then no round
+   follows by itself. So the leader begins one after 2 heartbeats, and again after 4 and 8. What is claimed
+   all the same is given to the claimant, and an error says so: each partition has an owner, and none has two.
+   Partitions of topics to which the claimant does not subscribe cannot be given to it: others get them.
 """
 
 import logging
@@ -245,7 +244,7 @@ class HandOver:
         owner[partition[order]] = member[order]  # the last one written stays
         names = sorted({group.members.ids[number] for number in awaited[:, 1].tolist()})
         log.error(
-            "Leaving %d partitions with members that claim them: told %d times to revoke some, they claim "
+            "Leaving %d partitions with members that claim them: asked %d times to revoke some, they claim "
             "them all the same. If their load is uneven, restart them: %s",
             np.unique(partition).size,
             PATIENCE + 1,
@@ -265,8 +264,8 @@ class HandOver:
     def follow(self, host: Host | None, generation: int) -> None:
         """The assignment says that a round is to follow: begin it if nobody else does.
 
-        A static leader that restarts between two rounds gets its assignment back without a rebalance, and
-        does not know any more that it waits for somebody. So all static members are told.
+        A static leader that restarts between two rounds gets its assignment back without a rebalance. It does
+        not know any more that it waits for members. So all static members know.
         """
         if self._cancel is None and host is not None:
             delay = 2 * host.heartbeat_interval * 2**PATIENCE
@@ -274,6 +273,6 @@ class HandOver:
 
     def _begin_round(self, host: Host, generation: int) -> None:
         if host.generation == generation and not host.closed:
-            log.warning("Members have not revoked all that they were told to; joining again to give it away")
+            log.warning("Members have not revoked all that they were asked to; joining again to assign it")
             self._is_own = self._given is not None
             host.request_rejoin()

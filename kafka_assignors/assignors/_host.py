@@ -1,10 +1,11 @@
 """The consumer that an assignor works for: what it may know of it, and ask of it.
 
-kafka-python hands an assignor topics, members and assignments, but neither whether the consumer rebalances
-eagerly or cooperatively, nor that it fell out of the group, nor even which consumer it is. A cooperative
-assignor that guesses leaves partitions without an owner, or with two. The consumer's coordinator knows all of
-it, and is always the caller: so it is looked up on the call stack, in `KafkaPythonHost.on_the_stack` and
-nowhere else. Other consumers, the simulated ones among them, name themselves with `calls`.
+kafka-python hands an assignor topics, members and assignments. It does not hand it whether the consumer
+rebalances eagerly or cooperatively, that it fell out of the group, or even which consumer it is. A
+cooperative assignor that guesses leaves partitions without an owner, or with two. The consumer's coordinator
+knows all of it, and is always the caller. So it is looked up on the call stack, in
+`KafkaPythonHost.on_the_stack` and nowhere else. Other consumers, the simulated ones among them, name
+themselves with `calls`.
 """
 
 import contextlib
@@ -310,7 +311,7 @@ class KafkaPythonHost(Host):
         kafka-python compares the metadata of its last update with what it took for that when it planned. If
         the update came while the leader was joining, it has the leader's own topics only: the next one
         differs, and the leader joins again. Where each rebalance outlasts `metadata_max_age_ms`, as it does
-        with members that poll seldom, that goes on for ever. So what it plans with is taken down anew.
+        with members that poll seldom, that continues for ever. So what it plans with is recorded again.
         """
         coordinator = self.coordinator
         last: Any = getattr(coordinator, _LAST_METADATA, None)

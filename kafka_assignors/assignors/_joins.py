@@ -1,19 +1,19 @@
 """Joins that kafka-python leaves half done, completed.
 
-kafka-python 3.0.12 goes on with JoinGroup and SyncGroup between two polls, but a poll that finds them done
-begins anew (`BaseCoordinator.join_group_async`): an application that polls for a moment and works for long
-may never get its assignment, and a leader of that kind makes its group rebalance for ever. And what
-`ConsumerCoordinator._on_join_prepare_async` does before a join, it does once: a consumer that is expelled, or
-narrows its subscription, while it joins goes on holding what it has to give up.
+kafka-python 3.0.12 continues JoinGroup and SyncGroup between two polls, but a poll that finds them done joins
+again (`BaseCoordinator.join_group_async`). So an application that polls for a moment and works for long may
+never get its assignment. A leader of that kind makes its group rebalance for ever. And what
+`ConsumerCoordinator._on_join_prepare_async` does before a join, it does once. A consumer that is expelled, or
+narrows its subscription, while it joins still holds what it has to revoke.
 
 `complete` wraps `_do_join_and_sync_async` of one coordinator:
 
-- A join that has ended since the last poll is taken in this one, as Java's consumer does (its `joinFuture`),
-  as long as the coordinator knows the member: it is asked if its last answer is old.
+- A join that has ended since the last poll is taken in this one, as Java's consumer does (its `joinFuture`).
+  The coordinator must still know the member: it is asked if its last answer is old.
 - That the consumer refused an assignment, as it does not subscribe to all of its topics, is noted. A static
-  member that comes back with fewer topics is given its old assignment again and again, unless its next
-  subscription differs from the last (KIP-345).
-- A cooperative consumer that is joining, and has partitions to give up, gives them up before it joins again:
+  member that comes back with fewer topics gets its old assignment again and again. Only a subscription that
+  differs from the last one ends that (KIP-345).
+- A cooperative consumer that is joining revokes what it has to give up before it joins again. It calls
   `on_partitions_lost` if it was expelled, `on_partitions_revoked` for topics that it no longer subscribes to.
 """
 

@@ -9,13 +9,13 @@ from kafka_assignors.planners import plan_random
 
 
 class RandomAssignor(Assignor):
-    """Every partition to a subscriber drawn at random, each with the same chance, anew in each rebalance.
+    """Every partition to a subscriber drawn at random in each rebalance, each with the same chance.
 
     Loads are uneven, and almost everything moves in every rebalance. It is for tests, and for consumers so
     different in speed that a backlog should not stay where it is.
 
     Args:
-        rack: Told to the leader, not used here.
+        rack: Sent to the leader, not used here.
         seed: Makes this member's plans repeatable whenever it leads; drawn by the system if None.
     """
 

@@ -9,7 +9,7 @@ from kafka_assignors.planners import plan_round_robin
 class RoundRobinAssignor(Assignor):
     """All partitions in order to the members in turn: exactly what Kafka's RoundRobinAssignor does.
 
-    Loads differ by at most one if all members subscribe to the same topics; otherwise members that do not
+    If all members subscribe to the same topics, loads differ by at most one. Otherwise members that do not
     subscribe to a topic are skipped, and loads can differ by much.
     """
 

@@ -2,9 +2,9 @@
 
 kafka-python's leader decodes each member's subscription into objects and needs one thing of them, the topics
 that somebody subscribes to. For 2,000 members that own 1,000,000 partitions that takes seconds, in which the
-group waits; the codec takes a hundredth of that for the same bytes. So the codec reads them first, and
-kafka-python is given `AllMembers`, one member that subscribes to all of these topics, and that brings to
-`Assignor.assign` what was read.
+group waits. The codec takes a hundredth of that for the same bytes. So the codec decodes them first, and
+kafka-python gets `AllMembers`. That is one member that subscribes to all of these topics, and brings to
+`Assignor.assign` what was decoded.
 """
 
 import logging

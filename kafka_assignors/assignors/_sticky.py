@@ -34,9 +34,9 @@ class _OutOfTimeError(Exception):
 class StickyAssignor(Assignor):
     """Balanced loads, and partitions stay with their owners as far as that allows (KIP-54, KIP-341).
 
-    Each member tells in its user data, in Java's layout, what it owned and in which generation. Rebalances
-    are eager: members let go of everything first, and get back what they had. Shares a group with Java's
-    StickyAssignor; kafka-python's own writes another layout, which is read here, but not there.
+    Each member's user data has what it owned and in which generation, in Java's layout. Rebalances are eager:
+    members revoke everything first, and get back what they had. Shares a group with Java's StickyAssignor;
+    kafka-python's own writes another layout, which is read here, but not there.
 
     While a leader plans it sends no heartbeats, and one that takes too long is expelled. An exact plan that
     is not ready in time is given up for one of `plan_quickly`, with a warning.
@@ -51,7 +51,7 @@ class StickyAssignor(Assignor):
         max_moves: An option of the exact planner: how many partitions may move in one rebalance, both
             rounds of a cooperative one together.
         time_limit: Seconds until an exact plan has to be ready, from when the leader begins to read what
-            members sent; None for a third of what the consumer's timeouts allow, `TIME_LIMIT` at most.
+            members sent. None is a third of what the consumer's timeouts allow, `TIME_LIMIT` at most.
 
     Raises:
         ValueError: There is no planner of this name, an option is out of range, or goes with another planner.
@@ -106,8 +106,8 @@ class StickyAssignor(Assignor):
             return plan_exact(group, max_skew=self._max_skew, max_moves=self.budget(group), tick=tick)
         except _OutOfTimeError:
             log.warning(
-                "An exact plan of %d partitions for %d members was not ready after %.3g s; "
-                "taking a quicker one, which may be less balanced and move more",
+                "An exact plan of %d partitions for %d members was not ready after %.3g s. "
+                "Taking a quicker one, which may be less balanced and move more",
                 group.size,
                 len(group.members),
                 limit,

@@ -1,7 +1,7 @@
 """Who leads a group of the classic protocol, and by which strategy it assigns: as Kafka's `ClassicGroup`.
 
-Where Kafka takes "any" member, or one of strategies with as many votes, it takes the first that its hash map
-walks to, so that even this can be known.
+If Kafka takes "any" member, or one of strategies with as many votes, it takes the first that its hash map
+walks to. So this takes the same one.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def elect_strategy(preferences: Mapping[str, Sequence[str]]) -> Election:
     """Elect the strategy of a group.
 
     Args:
-        preferences: Member id -> the strategies that it knows, the one that it prefers first. The order of
-            members, Kafka's being that of `HashKeys`, decides where two strategies have as many votes and
-            share a place in the hash map, too.
+        preferences: Member id -> the strategies that it knows, the one that it prefers first. If two
+            strategies have as many votes and share a place in the hash map, the order of members decides.
+            Kafka's is that of `HashKeys`.
 
     Raises:
         ValueError: There are no members.
@@ -100,7 +100,7 @@ def elect_leader(
     """Who leads a group.
 
     The first member of a group leads it for as long as it stays and joins every round in time. Then it is the
-    first that Kafka's hash map of the members comes to, of those that have joined.
+    first member that has joined in the order of Kafka's hash map.
 
     Args:
         members: The members' ids in the order in which they came; `HashKeys` if there were more before: the

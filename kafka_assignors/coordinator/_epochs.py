@@ -102,7 +102,7 @@ def read_lag(
         committed: What it has committed, read before.
 
     Raises:
-        ClusterError: The cluster does not tell where partitions end.
+        ClusterError: The cluster does not say where partitions end.
     """
     owned = {member.member_id: member.assignment for member in account.members}
     subscribed = {topic for member in account.members for topic in member.topics}

@@ -157,7 +157,7 @@ class NotedChange:
 
     Attributes:
         generation: Its generation.
-        begins: Whether its rebalance began with it; else it goes on with that of the record before.
+        begins: Whether its rebalance began with it; else it continues that of the record before.
         time_ms: When it was written, in milliseconds since 1970.
         seconds: How long after the one before; None if there is none.
         changes: What differs, and so why there was a rebalance.
@@ -236,7 +236,7 @@ def read_group(
         group_id: The group.
         records: How many of its records to look for.
         observe: For how many seconds to look at it while it is in a rebalance.
-        watch: Gets how many records of the log were read, and how many there are, as it goes on.
+        watch: Gets how many records of the log were read, and how many there are, during the reading.
 
     Raises:
         NoSuchGroupError: There is no such group; `OtherProtocolError` if it is not of the classic protocol.
@@ -367,7 +367,7 @@ def read_log(consumer: KafkaConsumer, partition: int, begin: int, until: int) ->
     """The messages from one offset to before another.
 
     Raises:
-        ClusterError: It does not go on.
+        ClusterError: It does not continue.
     """
     log = TopicPartition(GROUPS_TOPIC, partition)
     consumer.seek(log, begin)

@@ -5,9 +5,9 @@
     records/source=S/day=YYYY-MM-DD/*.parquet    schema ARCHIVE; S is topic, or dump-... of a dump
     topics/                                      the same of schema TOPICS
 
-Each batch is one commit, which also says how far the topic was read, or which dump was imported: what is
-ended in its midst is not there, and what is there is not written again. An archive is seen at the version
-that was the newest when it was opened, whatever others commit, compact or remove meanwhile.
+Each batch is one commit, which also says how far the topic was read, or which dump was imported. A batch that
+was cut off is not there, and one that is there is not written again. An archive is seen at the version that
+was the newest when it was opened. What others commit, compact or remove meanwhile is not seen.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Archive:
         if partitions < (known.partitions or 0):
             raise WrongArchiveError(
                 f"{self.where} is of a {known.topic} with {known.partitions} partitions, which now has"
-                f" {partitions}: it was made anew; name another folder"
+                f" {partitions}: it was created again; name another folder"
             )
         described = replace(known, cluster_id=cluster_id, partitions=partitions)
         if described != known:
@@ -260,9 +260,9 @@ class Archive:
     ) -> DataFrame:
         """As `read`, with a column `group`, and only records that belong to one.
 
-        A group of KIP-848 begins with what it was like at `since`, as each of its records tells but a part of
-        it: with what compaction would have left by then, the newest record of each key, as if written at that
-        moment. Of groups that have no such record from then on there is nothing.
+        A group of KIP-848 begins with its state at `since`, as each of its records holds only a part of it.
+        The state is what compaction would have left by then: the newest record of each key, as if written at
+        that moment. Of groups that have no such record from then on there is nothing.
         """
         from kafka_assignors.history._spark_columns import begun_with, with_group  # noqa: PLC0415 - needs Spark
 
@@ -381,7 +381,7 @@ class Archive:
         return {dump: 1}
 
     def add_topics(self, topics: Iterable[LogTopic]) -> int:
-        """Note the cluster's topics as they are now; those that stayed as they were are not told again.
+        """Note the cluster's topics as they are now; those that stayed as they were are not noted again.
 
         Args:
             topics: All of them: those that are not among them are gone.
@@ -417,12 +417,12 @@ def _columns(names: Sequence[str]) -> pa.Schema:
 
 
 def may_be_modern(file: DataFile) -> bool:
-    """Whether a file may have records of KIP-848, by what its log tells of it."""
+    """Whether a file may have records of KIP-848, by what its log says of it."""
     return any(file.may_have("type", kind) for kind in KIP848_TYPES)
 
 
 def _may_have(file: DataFile, since: datetime | None, until: datetime | None) -> bool:
-    """Whether a file may have records of a time, by its day and by what its log tells of it."""
+    """Whether a file may have records of a time, by its day and by what its log says of it."""
     day = date.fromisoformat(file.values["day"])
     first, last = file.least.get("timestamp"), file.greatest.get("timestamp")
     if since is not None and (day < in_utc(since).date() or (last is not None and last < in_utc(since))):

@@ -88,10 +88,10 @@ def make_empty(where: Place, description: Description) -> tuple[Log, Log]:
 
 
 def format_of(where: Place, text: str) -> int:
-    """The format that archive.json tells.
+    """The format that archive.json names.
 
     Raises:
-        WrongArchiveError: It tells none, or one that is not known.
+        WrongArchiveError: It names none, or one that is not known.
     """
     try:
         told = json.loads(text)
@@ -121,8 +121,8 @@ def check_format(where: Place) -> None:
         )
     if format_of(where, text) != FORMAT:
         raise WrongArchiveError(
-            f"{where} is an archive of format 1, of an older version: kafka-assignors history maintain"
-            " ARCHIVE --execute takes it over where it is, without writing its records again; capture and"
+            f"{where} is an archive of format 1, of an older version. `kafka-assignors history maintain"
+            " ARCHIVE --execute` converts it in place, without writing its records again; capture and"
             " import do so, too"
         )
 

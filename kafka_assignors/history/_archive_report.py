@@ -22,7 +22,7 @@ from kafka_assignors.history._what_if.job import (
 from kafka_assignors.history.report import (
     GroupHistory,
     GroupSummary,
-    Limits,
+    ReportLimits,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def report_archive(
     *,
     assignors: Sequence[str] = ASSIGNORS,
     scenarios: Sequence[str] = SCENARIOS,
-    limits: Limits | None = None,
+    limits: ReportLimits | None = None,
 ) -> int:
     """Write a report.
 

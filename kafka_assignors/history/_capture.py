@@ -1,6 +1,6 @@
 """The offsets topic of a running cluster into an archive: no record twice, none lost, whenever it is ended.
 
-How far the topic was read is in the archive's log, in the commit of the batch that was read: a batch that was
+How far the topic was read is in the archive's log, in the commit of the batch that was read. A batch that was
 cut off is not there, and is read again. Of two captures at once, one ends.
 """
 
@@ -44,7 +44,7 @@ _TOPICS_SECONDS: Final = 600.0  # how often a continuous capture looks for new t
 
 
 class CaptureError(RuntimeError):
-    """A capture ended before it was done; the message says why. The same command goes on with the rest."""
+    """A capture ended before it was done; the message says why. The same command continues with the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,12 +81,12 @@ def capture(
         spark: The session.
         bootstrap_servers: "host:port" each.
         archive: Where to.
-        once: End when all is captured that was there at the beginning; else go on until Ctrl-C.
+        once: End when all is captured that was there at the beginning; else continue until Ctrl-C.
         interval: How often to look, in seconds, if not once.
         settings: Further settings in kafka-python's spelling; see `command_config.read_command_config`.
             Certificates must be files that all workers see.
         max_records: How many offsets a batch may have.
-        watch: Is told of the progress.
+        watch: Gets the progress.
 
     Returns:
         What this call did.
@@ -253,5 +253,5 @@ def _check_log(archive: Archive, bounds: Mapping[int, tuple[int, int]]) -> None:
         if number in bounds and offset > bounds[number][1]:
             raise WrongArchiveError(
                 f"{archive.where} has {archive.description.topic}-{number} up to offset {offset}, and the"
-                f" cluster's ends at {bounds[number][1]}: the topic was made anew; name another folder"
+                f" cluster's ends at {bounds[number][1]}: the topic was created again; name another folder"
             )

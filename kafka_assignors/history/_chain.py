@@ -1,10 +1,9 @@
-"""The one way from an archive's records to what is told of its groups.
+"""The one way from an archive's records to what commands say of its groups.
 
     archive -> sorted by group -> decoded once -> one group's records at a time -> rows
 
 The records of a group come to one task in their order, sorted by Spark, which spills to disk. Every command
-but the tables goes this way, and once: what else it wants to know of a group it works out of the same
-snapshots.
+but the tables goes this way, and once. What else it wants to know of a group it finds in the same snapshots.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ if TYPE_CHECKING:
 def of_each_group(
     records: DataFrame, tell: Tell, schema: pa.Schema, *, window: int | None = None, tasks: int | None = None
 ) -> DataFrame:
-    """What is told of each group.
+    """What commands say of each group.
 
     Args:
         records: Records in schema ARCHIVE with a column `group`. Those without a key or a group are left out.
         tell: Works out rows of a group's records.
         schema: Of these rows.
-        window: How many records of a classic group are told in one go, each window beginning with the last
-            records of the one before; None for all of them. With it, how many records each group has is
-            looked up at once, the rest when the result is used.
+        window: How many records of a classic group make up one window. Each begins with the last records of
+            the one before. None for all of them. With it, how many records each group has is looked up at
+            once, the rest when the result is used.
         tasks: Among how many tasks groups are shared out; Spark decides if None.
     """
     kept = records.where("`group` is not null and key is not null")

@@ -45,7 +45,7 @@ class Imported:
     Attributes:
         source: What the dump's records are called in the archive: by its content.
         counts: How many records it added, by type.
-        known: How many records the archive had already, of those that are kept.
+        known: How many of the kept records the archive had already.
     """
 
     source: str
@@ -60,8 +60,8 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
 
     Args:
         spark: The session.
-        path: A file, or a folder of files, of Parquet (.parquet) or JSON (.jsonl, .json, .ndjson; also
-            .gz); on a cluster, one that all workers see under this path.
+        path: A file, or a folder of files, of Parquet (.parquet) or JSON (.jsonl, .json, .ndjson; also .gz).
+            On a cluster all workers must see it under this path.
         archive: The archive.
 
     Raises:

@@ -3,7 +3,7 @@
     archive -> filtered as it is read -> sorted by group -> decoded -> one group's records at a time -> rows
 
 What is chosen is what `Archive.read` and `Archive.read_groups` choose, and each group's records come to the
-same function that Spark's tasks run (see `_chain`): that is all that the two ways differ in.
+same function that Spark's tasks run (see `_chain`). The two ways differ in nothing else.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _time(when: datetime) -> Any:
 
 
 def meant(patterns: Sequence[str]) -> Callable[[str | None], bool]:
-    """Tells of the group that a key names, if any, whether it is meant; see `Archive.read`."""
+    """Says of the group that a key names, if any, whether it is meant; see `Archive.read`."""
     if not patterns:
         return lambda _: True
     matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
@@ -193,7 +193,7 @@ def newest(rows: Any) -> Any:
 
 
 def of_each_group(records: Any, tell: Tell) -> Iterator[dict[str, Any]]:
-    """What is told of each group, by name: as `of_each_group` of `_chain`, in this process.
+    """What is said of each group, by name: as `of_each_group` of `_chain`, in this process.
 
     Args:
         records: As `read_groups` gives them.

@@ -58,7 +58,7 @@ def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
     if not logs:
         raise ClusterError(
             f"the cluster has no {GROUPS_TOPIC}: no group has committed or joined yet, or the client may not"
-            " see it (it needs DESCRIBE and READ on the topic)"
+            " see it. It needs DESCRIBE and READ on the topic"
         )
     return {log.partition: (firsts[log], ends[log]) for log in sorted(logs)}
 

@@ -1,7 +1,7 @@
 """Keeping an archive small and quick: a day's many files made few, old days removed, old files deleted.
 
-Nobody is in the way of it: whoever reads an older version has its files for as long as they are retained, and
-captures go on. All of it is worked out from the log first, and can be shown before it is done.
+It disturbs nobody. Commands that read an older version have its files for as long as they are retained, and
+captures continue. All of it is worked out from the log first, and can be shown before it is done.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def plan_maintenance(
 
 
 def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[DataFile]:
-    """Do it. Whatever ends it, each step of it is done or not, and the archive whole.
+    """Do it. Even if it is killed, each step of it is done or not, and the archive is whole.
 
     A file that is damaged or gone is an error. Where the archive passes over bad files, such a file stays as
     it is, or is removed with its day.

@@ -1,8 +1,8 @@
 """The Spark job that measures groups: from an archive's records to the tables REBALANCES and GROUPS.
 
 A task holds one group's state and one piece of what it found. Long histories of classic groups are cut into
-windows, which go to several tasks: see `pieces`. Those of KIP-848 are not, as each of their records tells but
-a part of the group.
+windows, which go to several tasks: see `pieces`. Those of KIP-848 are not, as each of their records holds
+only a part of the group.
 """
 
 from __future__ import annotations

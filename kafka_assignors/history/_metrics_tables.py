@@ -1,4 +1,4 @@
-"""The tables `rebalances` and `groups`, whoever measures."""
+"""The tables `rebalances` and `groups`, for each way of measuring."""
 
 from __future__ import annotations
 

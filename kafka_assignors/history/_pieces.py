@@ -1,7 +1,7 @@
 """Pieces of a group's history: what its rebalances were, and how restless it was, while that lasted.
 
 A long history is cut into windows, which are measured at the same time. Each begins with some records of the
-one before; what a window tells is what is over with one of its own records, so that nothing is told twice.
+one before. A window reports what is over with one of its own records, so that nothing is reported twice.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def activity_of(row: Mapping[str, Any]) -> Activity:
 
 
 def measure_window(topics: Sequence[SeenTopic]) -> Tell:
-    """Tells pieces of a part of a group's history, in schema PIECES, if these are the cluster's topics."""
+    """Makes pieces of a part of a group's history, in schema PIECES, if these are the cluster's topics."""
     seen, names = seen_and_names(topics)
 
     def tell(group: str, part: HistoryPart, records: Iterator[ArchivedRecord]) -> Iterator[dict[str, Any]]:

@@ -44,7 +44,7 @@ def show_capture(console: Console | None = None) -> Iterator[Callable[[Captured]
 
 @contextmanager
 def show_jobs(spark: SparkSession, what: str, console: Console | None = None) -> Iterator[None]:
-    """A bar for whatever Spark does meanwhile: how many tasks of the running stages are done.
+    """A bar for all that Spark does meanwhile: how many tasks of the running stages are done.
 
     Args:
         spark: The session.

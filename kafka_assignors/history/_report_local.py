@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka_assignors.history._archive import Archive
-    from kafka_assignors.history.report import GroupHistory, Limits
+    from kafka_assignors.history.report import GroupHistory, ReportLimits
 
 
 def report_here(
@@ -37,7 +37,7 @@ def report_here(
     *,
     assignors: Sequence[str] = ASSIGNORS,
     scenarios: Sequence[str] = SCENARIOS,
-    limits: Limits | None = None,
+    limits: ReportLimits | None = None,
 ) -> int:
     """Write a report; see `report_archive`.
 

@@ -1,7 +1,7 @@
 """What is in the archive, in the tables made of it, and in what is worked out of them: one Arrow schema each.
 
-Times are UTC to the microsecond. A record is known by its `partition` and `offset` in `__consumer_offsets`;
-wherever rows of several tables belong to one record, both stand in each of them.
+Times are UTC to the microsecond. A record is known by its `partition` and `offset` in `__consumer_offsets`.
+If rows of several tables belong to one record, both stand in each of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OF_GENERATION: Final = (
         "generation",
         pa.int32(),
         True,
-        "the generation; of a KIP-848 member its epoch; null if none is told",
+        "the generation; of a KIP-848 member its epoch; null if it has none",
     ),
 )
 
@@ -56,8 +56,9 @@ ARCHIVE: Final = _schema(
     ("timestamp", TIME, False, "when the broker wrote it; of counted records the last one's"),
     ("leader_epoch", pa.int32(), True, "the partition's leader epoch: it rises when the coordinator moves"),
 )
-"""Records as they were in `__consumer_offsets`. Kept are the types of `KEPT_TYPES`, and whatever has no
-proper key; of others (mostly committed offsets) only how many there were."""
+"""Records as they were in `__consumer_offsets`. Kept are the types of `KEPT_TYPES`, and records without a
+proper key; of others (mostly committed offsets) only how many there were.
+"""
 
 ARCHIVED: Final = pa.schema(
     [
@@ -71,7 +72,7 @@ ARCHIVED: Final = pa.schema(
 """The table of an archive: its records, and the columns that it is partitioned by."""
 
 KIP848_TYPES: Final = (3, 4, 5, 6, 7, 8, 16)
-"""The records of KIP-848's consumer groups, each of which tells but a part of its group."""
+"""The records of KIP-848's consumer groups, each of which holds only a part of its group."""
 
 KEPT_TYPES: Final = (2, *KIP848_TYPES)
 """GroupMetadata, each record of which is a whole group, and those of KIP-848."""
@@ -82,8 +83,9 @@ TOPICS: Final = _schema(
     ("partitions", pa.int32(), False, "how many partitions it had; 0 if it was gone"),
     ("seen", TIME, False, "when the cluster said so"),
 )
-"""The cluster's topics at each capture: KIP-848's records name topics by id alone, and no record of a classic
-group says how many partitions a topic has."""
+"""The cluster's topics at each capture. KIP-848's records name topics by id alone, and no record of a classic
+group says how many partitions a topic has.
+"""
 
 RECORDS: Final = _schema(
     *_OF_GENERATION,
@@ -268,9 +270,9 @@ REBALANCES: Final = _schema(
     ("returned", pa.int32(), False, "how many static members came back"),
     ("partitions", pa.int32(), False, "how many partitions the subscriptions cover"),
     ("moved", pa.int32(), False, "how many of them changed their owner, from one member to another"),
-    ("least_moved", pa.int32(), True, "how many had to for the best balance; null if that cannot be told"),
+    ("least_moved", pa.int32(), True, "how many had to for the best balance; null if that is unknown"),
     ("imbalance", pa.int32(), False, "the largest load less the smallest"),
-    ("best_imbalance", pa.int32(), True, "the same of the best balance; null if that cannot be told"),
+    ("best_imbalance", pa.int32(), True, "the same of the best balance; null if that is unknown"),
     (
         "unowned_seconds",
         pa.float64(),
@@ -288,7 +290,7 @@ GROUPS: Final = _schema(
     ("rebalances", pa.int32(), False, "how many there were"),
     ("per_day", pa.float64(), False, "how many a day"),
     ("moved", pa.int64(), False, "how many partitions changed their owner in all of them"),
-    ("least_moved", pa.int64(), False, "how many had to, where that can be told"),
+    ("least_moved", pa.int64(), False, "how many had to, where that is known"),
     ("unowned_seconds", pa.float64(), False, "partition-seconds without an owner"),
     ("longest_seconds", pa.float64(), False, "the longest rebalance"),
     ("members", pa.int32(), False, "how many members it had at the end"),

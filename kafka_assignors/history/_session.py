@@ -60,9 +60,9 @@ def spark_session(
 ) -> SparkSession:
     """The session that is there (as under spark-submit), or a new one.
 
-    On this machine (masters that begin with "local") nothing has to be set up: Java is found or brought by
-    `pip`, and workers run this Python with this package. On a cluster, workers need the package installed
-    in the Python that PYSPARK_PYTHON names there, with the extra `history`.
+    On this machine (masters that begin with "local") nothing has to be set up. Java is found or brought by
+    `pip`, and workers run this Python with this package. On a cluster, workers need the package installed in
+    the Python that PYSPARK_PYTHON names there, with the extra `history`.
 
     Args:
         master: Spark's master: `LOCAL` by default, unless spark-submit said another.

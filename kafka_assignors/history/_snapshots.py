@@ -45,7 +45,7 @@ class SnapshotReader:
     """Makes snapshots of one group's records as they come.
 
     Records that are written at one time belong together, as the coordinator writes all that follows from one
-    request at once; so what they add up to is known when a later record comes, or by `flush`.
+    request at once. So what they add up to is known when a later record comes, or by `flush`.
 
     Args:
         topic_names: The name of each topic by its id, a UUID or Java's text of it.
@@ -99,7 +99,7 @@ class SnapshotReader:
         self._kip848.learn(topic_names)
 
     def flush(self) -> Iterator[Snapshot]:
-        """What the records up to now add up to, if that was not told yet."""
+        """What the records up to now add up to, if that was not returned yet."""
         modern = self._kip848.snapshot()
         classic, self._classic = self._classic, None
         # A group that changes its protocol is deleted as what it was in the same moment.
@@ -112,7 +112,7 @@ class SnapshotReader:
 def read_safely(reader: SnapshotReader, record: ArchivedRecord) -> list[Snapshot]:
     """`SnapshotReader.add`; a record on which it fails is logged and counts as rejected.
 
-    Whatever the reason is, one group must not end the job for all.
+    For no reason may one group end the job for all.
     """
     try:
         return list(reader.add(record))

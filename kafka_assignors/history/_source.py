@@ -1,13 +1,13 @@
 """Parts of `__consumer_offsets`, which Spark's tasks read from the brokers as rows of schema `ARCHIVE`.
 
-Spark's own Kafka connector does not tell leader epochs, silently reads nothing of internal topics unless told
-to find offsets in its old way, and needs jars of its exact version. This needs none; records that are only
-counted never leave the Python worker.
+Spark's own Kafka connector has no leader epochs, and needs jars of its exact version. It silently reads
+nothing of internal topics, unless it is set to find offsets in its old way. This needs none; records that are
+only counted never leave the Python worker.
 
-Records are read by confluent-kafka: with kafka-python, which takes each record apart in Python, the same took
-3.2 times the CPU and 4.6 times as long (155,000 and 510,000 records per CPU second and core, a 20th of them
-group metadata of 2 kB). Neither checks the records' checksums; with kafka-python that would take 5 times as
-long again.
+Records are read by confluent-kafka. Kafka-python decodes each record in Python: the same took 3.2 times the
+CPU and 4.6 times as long. That is 155,000 and 510,000 records per CPU second and core, a 20th of them group
+metadata of 2 kB. Neither checks the records' checksums; with kafka-python that would take 5 times as long
+again.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def source_of_log(
     Args:
         spark: The session.
         settings: Of the client, in kafka-python's spelling, with `bootstrap_servers`.
-        start: By partition, the first offset; 0 of those that are not named.
+        start: By partition, the first offset; 0 of partitions that are not named.
         ends: By partition, the offset before which to stop.
     """
     stretches = [Stretch(number, start.get(number, 0), end) for number, end in ends.items()]

@@ -75,7 +75,7 @@ def group_of(key: Column) -> Column:
 
 
 def day_of(timestamp: Column) -> Column:
-    """The day of a moment in UTC, whatever the session's time zone."""
+    """The day of a moment in UTC, in any time zone of the session."""
     return F.date_from_unix_date(F.floor(F.unix_micros(timestamp) / 86_400_000_000).cast("int"))
 
 

@@ -1,4 +1,4 @@
-"""What a report tells of groups, whoever read them: each is gone over once, measured, replayed, and shown."""
+"""What a report says of groups, by any way of reading: each is measured, replayed and shown in one pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.topics import SeenTopic, TopicsSeen
     from kafka_assignors.history._archive import Archive
     from kafka_assignors.history._pieces import HistoryPart, Tell
-    from kafka_assignors.history.report import GroupSummary, Limits
+    from kafka_assignors.history.report import GroupSummary, ReportLimits
 
 STORIES: Final = pa.schema(
     [
@@ -36,12 +36,13 @@ STORIES: Final = pa.schema(
         pa.field("course", pa.binary()),
     ]
 )
-"""What was read of a group: a piece of what was measured, with the rebalances and states of that piece to be
-drawn, or a piece of its course."""
+"""What was read of a group: a piece of its course, or of what was measured, with its rebalances and states to
+be drawn.
+"""
 
 
 def story_of(topics: Sequence[SeenTopic], *, replayed: bool) -> Tell:
-    """Tells `tell_group` of a part of a group's history, if these are the cluster's topics."""
+    """Makes `tell_group` of a part of a group's history, if these are the cluster's topics."""
     seen, names = seen_and_names(topics)
 
     def tell(group: str, part: HistoryPart, its: Iterator[ArchivedRecord]) -> Iterator[dict[str, Any]]:
@@ -67,7 +68,7 @@ def write_page(
     replayed: Sequence[WhatIf],
     histories: Callable[[Collection[str]], Iterable[GroupHistory]],
     *,
-    limits: Limits | None,
+    limits: ReportLimits | None,
 ) -> int:
     """Write the page of a report.
 
@@ -161,7 +162,7 @@ def read_history(group: str, pickled: Iterable[bytes]) -> GroupHistory:
 
 
 def read_states(pickled: bytes) -> tuple[list[Rebalance], list[Snapshot]]:
-    """What `tell_group` tells of a piece: its rebalances, and what is drawn of its states."""
+    """What `tell_group` has of a piece: its rebalances, and what is drawn of its states."""
     found, drawn = pickle.loads(bytes(pickled))  # noqa: S301 - of our own tasks
     return found, [
         Snapshot(

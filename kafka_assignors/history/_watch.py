@@ -39,13 +39,13 @@ def watch_group(
 ) -> Iterator[Rebalance]:
     """Follow a group, whether there is one yet or not; this does not end by itself.
 
-    First its newest record is sought, so that it is known who was there; of a group of KIP-848, whose members
+    First its newest record is sought, so that it is known who was there. Of a group of KIP-848, whose members
     have records of their own, all of the log is read.
 
     Args:
         admin: The cluster.
         group_id: The group.
-        ready: Called once it is known who was there: whatever comes later is told.
+        ready: Called once it is known who was there: all that comes later is shown.
 
     Yields:
         Each rebalance when it is over, and each return of a static member (`Rebalance.quiet`). Of a hand-over
@@ -98,9 +98,9 @@ def watch_records(
     Args:
         polls: The group's records by partition and offset, in one list what came at once; an empty list if
             nothing came for a while.
-        before: Its records up to now, of which nothing is told.
-        names: Tells the names of topics by their ids; asked whenever the epoch of a KIP-848 group rises.
-        partitions: Tells how many partitions each topic has; asked whenever the group has new records. What
+        before: Its records up to now, of which nothing is shown.
+        names: Returns the names of topics by their ids; asked whenever the epoch of a KIP-848 group rises.
+        partitions: Returns how many partitions each topic has; asked whenever the group has new records. What
             was the best possible depends on it.
         now_us: The time, in microseconds since 1970.
     """
@@ -145,7 +145,7 @@ def kind_of(key: bytes) -> int:
 
 
 def belongs_to(key: bytes | None, group_id: str) -> bool:
-    """Whether a record tells of a group's members: all such keys begin with its type and the group's id."""
+    """Whether a record is about a group's members: all such keys begin with its type and the group's id."""
     if key is None or kind_of(key) not in _TYPES:
         return False
     return key.startswith(encode_string(group_id), 2)

@@ -12,8 +12,8 @@ from kafka_assignors.placement._generators import (
 from kafka_assignors.placement._inference.infer import (
     Fit as Fit,
     Inference as Inference,
+    InferenceStep as InferenceStep,
     Misfit as Misfit,
-    Step as Step,
     infer as infer,
 )
 from kafka_assignors.placement._picture import draw as draw
@@ -23,8 +23,8 @@ from kafka_assignors.placement._placement import (
     Racks as Racks,
 )
 from kafka_assignors.placement._planning.moves import (
-    Move as Move,
     MovePlan as MovePlan,
+    ReplicaMove as ReplicaMove,
     place_balanced as place_balanced,
     plan_moves as plan_moves,
 )

@@ -41,7 +41,7 @@ def check_brokers(brokers: Collection[int], replication_factor: int) -> None:
         seen.add(broker)
     if replication_factor > len(brokers):
         raise PlacementError(
-            f"replication_factor is {replication_factor}, but of brokers there are {len(brokers)}, and each "
+            f"replication_factor is {replication_factor}, but there are {len(brokers)} brokers, and each "
             f"takes one replica of a partition: ask for at most {len(brokers)}, or give more brokers"
         )
 

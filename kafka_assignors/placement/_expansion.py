@@ -26,7 +26,7 @@ class Expansion:
 
     Attributes:
         partitions: Their placement.
-        how: The generator whose pattern goes on, or "balanced".
+        how: The generator whose pattern continues, or "balanced".
         why: In words.
     """
 
@@ -45,8 +45,8 @@ def expand(
 ) -> Expansion:
     """Place more partitions of a topic; those that there are stay.
 
-    The pattern of the topic goes on if one is found: the generator of `AdminUtils` that made it, from the
-    same start index, its shift growing as if the topic had been created with all its partitions. Else, as for
+    If a pattern of the topic is found, it continues: the generator of `AdminUtils` that made it, from the
+    same start index. Its shift grows as if the topic had been created with all its partitions. Else, as for
     topics that KRaft placed, whose draws nobody knows, the new partitions are placed so that the brokers are
     best balanced.
 
@@ -109,7 +109,7 @@ def _continue(fit: Fit, factor: int, first: int, count: int, racks: Racks) -> Ex
         )
     )
     left_out = sorted(racks.keys() - among.keys())
-    why = f"start index {step.start_index}, shift {step.shift} goes on"
+    why = f"start index {step.start_index}, shift {step.shift} continues"
     if left_out:
         why += f"; broker {', '.join(map(str, left_out))} is no part of the pattern and gets nothing"
     return Expansion(

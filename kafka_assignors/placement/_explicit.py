@@ -35,8 +35,8 @@ def parse_explicit(text: str, *, first_partition: int = 0) -> dict[int, list[int
         Partition id -> broker ids, the preferred leader first.
 
     Raises:
-        PlacementError: An entry is not made of broker ids, a broker is there twice in a partition, or the
-            partitions differ in how many replicas they have; also for a negative id or a partition without
+        PlacementError: An entry is not made of broker ids, a broker is there twice in a partition, or
+            partitions differ in their number of replicas. Also for a negative id or a partition without
             brokers (":"), which the tool reads, but no broker takes.
     """
     check_not_negative("first_partition", first_partition)
@@ -84,9 +84,8 @@ def check_placement(
             a new topic not.
 
     Raises:
-        PlacementError: There is no partition, or one with a negative id, without replicas, with a broker
-            twice, with a negative or unknown broker, or, unless `mixed`, with not as many replicas as the
-            first has.
+        PlacementError: There is no partition. Or one has a negative id, no replicas, a broker twice, or a
+            negative or unknown broker. Or, unless `mixed`, it has not as many replicas as the first.
     """
     if not placement:
         raise PlacementError("the placement has no partitions: give at least one")

@@ -1,9 +1,9 @@
 """Placements as `AdminUtils.assignReplicasToBrokers` made them (Kafka up to 3.9, on ZooKeeper).
 
 Leaders go round the brokers from a start index. The followers of a partition stand at a distance from its
-leader, the *shift*, that grows by one whenever the partition ids pass a multiple of the number of brokers: in
-each round another broker follows a leader first. Being rack-aware changes two things: the list of brokers
-alternates over the racks, and a rack with a replica is passed over as long as another has none.
+leader, the *shift*. It grows by one whenever the partition ids pass a multiple of the number of brokers. So
+in each round another broker follows a leader first. Rack-awareness changes two things. The list of brokers
+alternates over the racks, and a rack with a replica is skipped as long as another has none.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ class AlternatedBrokers:
     """The rack-alternated list of a cluster, and the replicas that `place_rack_aware` picks from it.
 
     Kafka walks round the list from where the shift points. Until all racks have a replica it takes the first
-    broker of each rack that has none; then whatever comes that has no replica. So that no walk is long,
-    however lopsided the racks, the first brokers of the racks after each place are looked up, not walked to.
+    broker of each rack that has none; then the next one that has no replica. So that no walk is long, however
+    lopsided the racks, the first brokers of the racks after each place are looked up, not walked to.
 
     Args:
         racks: Each broker's rack.

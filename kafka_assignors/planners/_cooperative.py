@@ -20,9 +20,9 @@ def hand_over(plan: Plan) -> Plan:
     """Leave out of a plan what somebody else still holds.
 
     A partition stays with its valid owner if that one holds it, and nobody else does in a generation as new.
-    Any other partition is given only if no other member holds it at this moment; otherwise nobody gets
-    it in this round, its holder lets go of it, and the next round gives it away. That a holder's claim
-    is stale, or that its member no longer subscribes, makes no difference: it may be consuming all the same.
+    Any other partition is assigned only if no other member holds it at this moment. Otherwise nobody gets it
+    in this round, its holder revokes it, and the next round assigns it. That a holder's claim is stale, or
+    that its member no longer subscribes, makes no difference: it may be consuming all the same.
 
     Returns:
         The plan for this round; the same plan if nothing is held by others.
@@ -31,7 +31,7 @@ def hand_over(plan: Plan) -> Plan:
 
 
 def awaited_holders(plan: Plan) -> IntArray:
-    """(K, 2) pairs (partition, member): who must let go of what before the plan can be carried out."""
+    """(K, 2) pairs (partition, member): who must revoke what before the plan can be carried out."""
     group, claims = plan.group, plan.group.claims
     partition, holder = group.holders.T
     generation = claims.generation[claims.held]

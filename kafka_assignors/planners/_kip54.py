@@ -1,9 +1,9 @@
 """Kafka's own sticky algorithm (KIP-54 with its later mends; Kafka's AbstractStickyAssignor), without racks.
 
 Two algorithms, as in Kafka: a *constrained* one for equal subscriptions, which is optimal, and a *general*
-one for all others, which is a heuristic: it looks for single moves that even out the loads, takes them back
-if they did not help, and so may miss a plan that needs a chain of moves. It is kept as the
-readable counterpart of the published descriptions.
+one for all others, which is a heuristic. It looks for single moves that even out the loads, and takes them
+back if they did not help. So it may miss a plan that needs a chain of moves. It is kept as the readable
+counterpart of the published descriptions.
 
 Where Kafka's result depends on the order of a hash map, this one goes by the canonical order of members.
 """

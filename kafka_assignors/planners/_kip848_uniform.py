@@ -1,8 +1,8 @@
 """KIP-848's uniform: what Kafka's group coordinator does by default (its UniformAssignor, as of Kafka 4.3).
 
-Two algorithms, as in Kafka: one for members that name the same topics (UniformHomogeneousAssignmentBuilder),
-which is balanced and moves little, and a heuristic for all others (UniformHeterogeneousAssignmentBuilder),
-which evens out the subscribers of one topic at a time.
+Two algorithms, as in Kafka. UniformHomogeneousAssignmentBuilder is for members that name the same topics. It
+is balanced and moves little. UniformHeterogeneousAssignmentBuilder is a heuristic for all others. It evens
+out the subscribers of one topic at a time.
 """
 
 from collections import defaultdict
@@ -33,16 +33,15 @@ def plan_kip848_uniform(
     Where they do not, loads may stay more uneven than they need be, and more may move.
 
     Much else follows the orders of the coordinator's hash maps. The result is that of Apache Kafka 4.3's
-    UniformAssignor (on Java 19 or newer) to the partition if the coordinator's own words are passed on, as in
-    its answer to ConsumerGroupDescribe: topic ids, members in their order, and as the claims of each the
-    topics and partitions of its target assignment in their order. With less, it is as if
+    UniformAssignor (on Java 19 or newer) to the partition. The input must be that of the coordinator's answer
+    to ConsumerGroupDescribe. It has topic ids, members in their order, and as the claims of each the topics
+    and partitions of its target assignment in their order. With less, it is as if
 
     - without `topic_ids`, ids ascended in the order of the names;
-    - without `listed`, all members were in the group already, and those that share a bin of the coordinator's
-      table of members were in the group's order; in truth, who joined last comes first there;
-    - claims in another order had been made in it. It matters where all name the same topics and a member
-      loses some: of topics or ids that share a bin of a map (ids equal modulo 16 or more), the last one goes
-      first.
+    - without `listed`, all members were in the group already. Those that share a bin of the coordinator's
+      table of members were in the group's order. In truth the one that joined last comes first there;
+    - claims in another order had been made in it. It matters if all name the same topics and a member loses
+      some. Of topics or ids that share a bin of a map (ids equal modulo 16 or more), the last one goes first.
 
     Subscriptions are taken for lists of names. To Kafka a regular expression is not equal to the names that
     it stands for.

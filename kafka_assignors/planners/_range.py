@@ -14,9 +14,9 @@ from kafka_assignors._model.plan import Plan
 def plan_range(group: Group) -> Plan:
     """Divide every topic by itself among its subscribers, the first ones getting one more if need be.
 
-    Where racks matter, partitions go to members in a rack of one of their replicas first, as far as
-    the quotas allow; topics with the same subscribers and the same partition ids stay co-partitioned.
-    The result is exactly that of Apache Kafka 4.3's RangeAssignor.
+    If racks matter, partitions go to members in a rack of one of their replicas first, as far as the quotas
+    allow. Topics with the same subscribers and the same partition ids stay co-partitioned. The result is
+    exactly that of Apache Kafka 4.3's RangeAssignor.
     """
     if group.replica_racks is None:
         return Plan.from_owner(group, owners_by_range(group))

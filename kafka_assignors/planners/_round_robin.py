@@ -13,7 +13,7 @@ def plan_round_robin(group: Group) -> Plan:
     """Deal out the partitions in the order of (topic, id), skipping members that do not subscribe.
 
     Kafka walks a circular iterator over the members. Within one topic that walk visits the topic's
-    subscribers in turn, from the first at or after the iterator's place, so a topic is dealt out at once.
+    subscribers in turn, from the first at or after the iterator's place. So a topic is assigned at once.
     """
     owner = np.full(group.size, NOBODY, dtype=np.int64)
     place = 0  # the member whose turn it is

@@ -1,8 +1,8 @@
 """Whether a plan reaches its goals, with a reason that can be checked: a better plan, or that none exists.
 
 The argument shares nothing with the planners. Any change to a plan is made of cycles in its residual graph
-(`_residual.py`). If the search finds none that makes the plan better, it is optimal; if it finds
-one, that is a chain of moves by which it gets better.
+(`_residual.py`). If the search finds none that makes the plan better, the plan is optimal. If it finds one,
+that is a chain of moves by which the plan becomes better.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,8 +41,8 @@ def certify(plan: Plan) -> Certificate:
         check(plan, plan.group)
     except InvalidPlanError as error:
         raise ValueError(
-            f"{error}; there are certificates only for complete plans, in which each partition has one "
-            "member (not for broadcast or for a round that holds partitions back)"
+            f"{error}; there are certificates only for complete plans, with one member for each "
+            "partition: not for broadcast, nor for a round that holds back some"
         ) from error
     return _Examiner(plan).certificate()
 

@@ -35,11 +35,11 @@ class Finding:
     Attributes:
         name: `balance`, `racks`, `moves`, and with options `budget`, `window` and `narrowest window`.
         value: What the plan reaches: the sum of load^2 / weight over the members, partitions on a member in
-            one of their racks, partitions moved, partitions moved (budget), partitions by which loads are
-            outside the window, the window.
+            one of their racks, partitions moved. Then partitions moved (budget), partitions by which loads
+            are outside the window, the window.
         text: The same in words.
-        proved: True if no valid plan does better without doing worse in an earlier goal; False if the
-            witness does; None if that was not looked at.
+        proved: True if no valid plan does better without doing worse in an earlier goal. False if the witness
+            does; None if that was not looked at.
         reason: Why it was not looked at, or what the witness gains; empty if proved.
         witness: Moves that all together make the plan better, and keep it valid.
     """

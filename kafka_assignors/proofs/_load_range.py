@@ -1,7 +1,7 @@
 """The loads that members have in best-balanced plans, found by paths that even out the loads.
 
 For balance only counts matter, and members with the same topics and weight, a *team*, can swap everything. In
-a team of n members of weight w with L partitions, the next one costs (2 (L // n) + 1) / w and the last one
+a team of n members of weight w with L partitions, the next one costs (2 (L // n) + 1) / w. The last one costs
 (2 ((L - 1) // n) + 1) / w. Balance is best when no team can hand a partition on, over other teams, to one
 where it costs less (Harvey et al. 2006, "Semi-matchings for bipartite graphs and load balancing").
 """

@@ -1,11 +1,11 @@
 """How a plan could be changed: its residual graph, and the search for a change that makes it better.
 
-Partitions of one *cell* have the same subscribers and lie in the same of the members' racks, so they are
+Partitions of one *cell* have the same subscribers and lie in the same of the members' racks. So they are
 alike but for who owned them. A plan is then a flow of counts from cells to members, and from members to a
-sink. Any other plan differs from it by cycles in the residual graph: an arc cell -> member gives the member
-one more of the cell, member -> cell takes one away, member -> sink and sink -> member raise and lower a load.
-All costs are convex, so a plan is best if and only if no cycle has negative cost (Ahuja, Magnanti, Orlin,
-"Network Flows", theorems 9.1 and 14.1). The search for one is Bellman's and Ford's.
+sink. Any other plan differs from it by cycles in the residual graph. An arc cell -> member gives the member
+one more of the cell, member -> cell takes one away. Arcs member -> sink and sink -> member raise and lower a
+load. All costs are convex. So a plan is best if and only if no cycle has negative cost (Ahuja, Magnanti,
+Orlin, "Network Flows", theorems 9.1 and 14.1). The search for one is Bellman's and Ford's.
 """
 
 from collections.abc import Sequence
@@ -151,8 +151,8 @@ class Residual:
         """Costs: slot j of a member of weight w costs (2j - 1) / w, which sums up to load^2 / w.
 
         A simple cycle passes the sink once, and only compares the slot that it fills with the one that it
-        empties: so ranks stand for the values. Quotients of different value differ by 10^-6 or more, as
-        weights go to 1,000; doubles tell them apart, and give equal ones one value, up to 10^9 partitions.
+        empties. So ranks stand for the values. Quotients of different value differ by 10^-6 or more, as
+        weights go to 1,000. Doubles distinguish them, and give equal ones one value, up to 10^9 partitions.
         """
         loads, weights = self.loads, self.cells.group.weights
         values = np.concatenate(((2 * loads + 1) / weights, (2 * loads - 1) / weights))

@@ -1,7 +1,7 @@
 """A real Kafka to test against, and groups of consumers on it.
 
-Everything here is imported when it is first used: pytest loads the plug-in of this package in every run, also
-in those that start no Kafka.
+Everything here is imported when it is first used, as pytest loads the plug-in of this package in every run.
+Many runs start no Kafka.
 """
 
 from kafka_assignors._common.lazy import attach

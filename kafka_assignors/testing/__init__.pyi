@@ -34,7 +34,10 @@ from kafka_assignors._timelines.events import (
     Unsubscribed as Unsubscribed,
 )
 from kafka_assignors._timelines.ownership import Gap as Gap, Overlap as Overlap, Ownership as Ownership
-from kafka_assignors._timelines.rebalances import Move as Move, Rebalance as Rebalance
+from kafka_assignors._timelines.rebalances import (
+    PartitionMove as PartitionMove,
+    SeenRebalance as SeenRebalance,
+)
 from kafka_assignors._timelines.timeline import Timeline as Timeline
 from kafka_assignors.testing._brokers.access import Access as Access, Security as Security
 from kafka_assignors.testing._brokers.broker import Broker as Broker

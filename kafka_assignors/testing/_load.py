@@ -26,7 +26,7 @@ class Load:
     A context manager: starts on entering, stops on leaving. New partitions get their share within a second.
     Let the topic have no other records, so that the offsets 0 to n - 1 are what `produced` counts.
 
-    Brokers may be killed, stopped and started meanwhile: records wait for them, and each acknowledged one is
+    Brokers may be killed, stopped and started meanwhile: records wait for them. Each acknowledged one is
     there once, as long as the topic has replicas on other brokers (`create_topic(..., replication=3)`).
 
     Args:

@@ -21,11 +21,11 @@ Others, with other settings and under names of your own, come from `kafka_cluste
 
 The end of the run says which Kafka tests had: in which way, its image or address, and its release.
 
-The report of a failed test shows what happened in its groups: a chart, all events, and the members' logs;
-pytest-html's report has a picture of each group.
+The report of a failed test shows what happened in its groups: a chart, all events, and the members' logs.
+Pytest-html's report has a picture of each group.
 
 Brokers that a test left killed, frozen or cut off are mended when it ends, so that the next test has a whole
-cluster; the end of the run names such tests. If that fails, the cluster ends, and all fixtures on it, and the
+cluster. The end of the run names such tests. If that fails, the cluster ends, and all fixtures on it, and the
 next test that asks for it has a new one. So it is with clusters of fixtures of your own that return one.
 
 Each setting is a command-line option and an ini value; the option wins. Those with several values are
@@ -164,7 +164,7 @@ _OF_KAFKA_PYTHON: Final = ("read_text is deprecated", "open_text is deprecated")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Let conftests import kafka-python, whatever filters there are: these are read before this."""
+    """Let conftests import kafka-python with any filters: these are read before this."""
     for message in _OF_KAFKA_PYTHON:
         warnings.filterwarnings("ignore", message, DeprecationWarning)
     _leave_out_warnings(early_config)
@@ -389,7 +389,7 @@ consumer_group = consumer_group_factory()
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add to a failed test's report what happened in its groups, and which broker has died.
 
-    The latter is the likely cause of all else, and nothing that a client can tell.
+    The latter is the likely cause of all else, and nothing that a client can know.
     """
     result = yield
     if result.failed:
@@ -404,7 +404,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
-    """Remember which fixtures are clusters, whoever wrote them."""
+    """Remember which fixtures are clusters, the user's as well."""
     value = yield
     module = sys.modules.get("kafka_assignors.testing._brokers.cluster")
     if module is not None and isinstance(value, module.Cluster):
@@ -422,7 +422,7 @@ def pytest_fixture_post_finalizer(fixturedef: pytest.FixtureDef[Any], request: p
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """After a test, mend what it broke of the clusters that others go on with, and remember to say so."""
+    """After a test, mend what it broke of the clusters that others use after it, and remember to say so."""
     try:
         return (yield)
     finally:
@@ -442,7 +442,7 @@ def _mended(cluster: Cluster, finish: _Finish, item: pytest.Item) -> str:
         with contextlib.suppress(Exception):
             finish()
         why, _, _ = str(error).partition("\n")
-        return f"started anew after {item.nodeid}: {', '.join([*wrong, why])}"
+        return f"started again after {item.nodeid}: {', '.join([*wrong, why])}"
     return f"mended after {item.nodeid}: {', '.join(wrong)}" if wrong else ""
 
 

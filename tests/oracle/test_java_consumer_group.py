@@ -16,7 +16,7 @@ from kafka_assignors._wire.java.orders import hash_order, string_order, uuid_has
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer_group import EpochTrigger, HostedConsumerGroup
 from kafka_assignors.coordinator._simulator.messages import ConsumerHeartbeat, TopicIdPartition
-from kafka_assignors.coordinator._simulator.reconciliation import GroupMember, MemberState, reconcile
+from kafka_assignors.coordinator._simulator.reconciliation import EpochState, GroupMember, reconcile
 from kafka_assignors.coordinator._simulator.settings import ConsumerBrokerSettings
 from kafka_assignors.coordinator._simulator.target_assignment import TargetTopic
 from tests.support.scale import few, scaled
@@ -33,7 +33,7 @@ STEPS = 60
 SESSION_MS = 45_000
 KINDS = (
     *get_args(EpochTrigger),
-    *get_args(MemberState),
+    *get_args(EpochState),
     "answer FENCED_INSTANCE_ID",
     "answer FENCED_MEMBER_EPOCH",
     "answer GROUP_MAX_SIZE_REACHED",
@@ -107,7 +107,7 @@ class Case:
         epoch = rng.randint(0, 5)
         ours = rng.sample(every, rng.randint(0, len(every)))
         cut = rng.randint(0, len(ours))
-        state: MemberState = rng.choice(get_args(MemberState))
+        state: EpochState = rng.choice(get_args(EpochState))
         pending = {p: rng.randint(0, epoch) for p in ours[cut:] if state == "UNREVOKED_PARTITIONS"}
         self.member = GroupMember(
             member_id="m",
@@ -172,9 +172,7 @@ def test_a_members_next_step_is_that_of_kafkas_current_assignment_builder(java: 
         assert fields_of(case.outcome) == answer, f"seed {seed}"
         steps[case.member.state, case.outcome.state] += case.outcome != case.member
     assert few() or all(
-        steps[before, after] > scaled(30)
-        for before in get_args(MemberState)
-        for after in get_args(MemberState)
+        steps[before, after] > scaled(30) for before in get_args(EpochState) for after in get_args(EpochState)
     ), steps
 
 

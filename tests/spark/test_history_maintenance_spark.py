@@ -75,7 +75,7 @@ def clean_up(spark: SparkSession, archive: Archive) -> None:
 def cleaned_up(path: str) -> str:
     return (
         f"cannot read {path}: a clean-up has deleted it since this began, as newer versions do without it:"
-        " run this again; if it takes longer than replaced files stay, give history maintain a longer"
+        " run this again. If it takes longer than replaced files stay, give history maintain a longer"
         " --retention"
     )
 

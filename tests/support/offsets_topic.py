@@ -21,10 +21,10 @@ from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadata,
     ConsumerGroupTargetAssignmentMetadataValue,
+    EpochMemberState,
     GroupMetadata,
     GroupMetadataValue,
     MemberMetadata,
-    MemberState,
     OffsetCommit,
     OffsetCommitValue,
     PartitionMetadata,
@@ -245,7 +245,7 @@ WRITTEN: list[tuple[str, str, Record]] = [
             value=ConsumerGroupCurrentMemberAssignmentValue(
                 member_epoch=5,
                 previous_member_epoch=4,
-                state=MemberState.UNREVOKED_PARTITIONS,
+                state=EpochMemberState.UNREVOKED_PARTITIONS,
                 assigned_partitions=(
                     TopicPartitions(topic_id=TOPIC_ID, partitions=(0, 3), assignment_epochs=(4, 5)),
                 ),

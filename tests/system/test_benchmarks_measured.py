@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from benchmarks.cases import Case, Event, Shape, make
-from benchmarks.measure import Limits, Measurement, measure
+from benchmarks.measure import Effort, Measurement, measure
 from benchmarks.peers import PEERS, Order, Peer, PythonPeer
 from benchmarks.run import run
 
 LIBRARY, KAFKA_PYTHON = PEERS[0], PEERS[2]
 
 
-QUICK = Limits(cap=30.0, budget=0.0, repetitions=1)
+QUICK = Effort(cap=30.0, budget=0.0, repetitions=1)
 
 
 def test_ours_and_a_peer_are_measured(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ class StubPeer(PythonPeer):
         return [sys.executable, "-c", self._program, *order.arguments]
 
 
-def measured(peer: Peer, folder: Path, limits: Limits = QUICK) -> Measurement:
+def measured(peer: Peer, folder: Path, limits: Effort = QUICK) -> Measurement:
     tiny = Case(label="T", shape=Shape.TWO_TOPICS, event=Event.JOIN, topics=3, partitions=4, members=4)
     return measure(peer, tiny, make(tiny), "sticky", group=folder / "group", limits=limits)
 
@@ -62,7 +62,7 @@ def measured(peer: Peer, folder: Path, limits: Limits = QUICK) -> Measurement:
         ),
     ],
 )
-def test_a_peer_that_fails_gets_no_times(tmp_path: Path, program: str, limits: Limits, failure: str) -> None:
+def test_a_peer_that_fails_gets_no_times(tmp_path: Path, program: str, limits: Effort, failure: str) -> None:
     result = measured(StubPeer(program), tmp_path, limits)
     assert result.failure == failure
     assert result.best is None

@@ -80,9 +80,7 @@ def assert_is_taken_over(archive: Archive, before: dict[str, bytes]) -> None:
 
 def test_an_old_archive_is_taken_over_without_its_records_being_written_again(tmp_path: Path) -> None:
     before = contents(old_archive(tmp_path))
-    with pytest.raises(
-        WrongArchiveError, match="history maintain ARCHIVE --execute takes it over where it is"
-    ):
+    with pytest.raises(WrongArchiveError, match="history maintain ARCHIVE --execute` converts it in place"):
         Archive(tmp_path)
     assert_is_taken_over(Archive.create(tmp_path), before)
     assert_is_taken_over(Archive(tmp_path), before)

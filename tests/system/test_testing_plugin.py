@@ -645,7 +645,7 @@ def test_goes_on(kafka_cluster, group, others):
     result.stdout.fnmatch_lines(
         [
             "2 x fake, Kafka 4.3.1, 1 node; fake, Kafka 4.3.1, 3 nodes",
-            "started anew after *::test_breaks: node 2 is down, it ended again",
+            "started again after *::test_breaks: node 2 is down, it ended again",
         ]
     )
     said = result.stdout.str()
@@ -676,7 +676,7 @@ def test_goes_on(alias):
         [
             r"-+ Kafka -+",
             r"mended after \S+::test_breaks: node 2 is down",
-            r"started anew after \S+::test_breaks_for_good: it ended again",
+            r"started again after \S+::test_breaks_for_good: it ended again",
         ],
         consecutive=True,
     )

@@ -90,6 +90,19 @@ def test_a_process_that_cannot_start_is_an_error_that_names_the_member(
     assert isinstance(caught.value.__cause__, FileNotFoundError)
 
 
+@pytest.mark.parametrize("place", [ProcessRunner, ThreadRunner])
+def test_a_member_that_waits_to_make_its_consumer_leaves_at_once(place: Any) -> None:
+    told: list[Mapping[str, Any]] = []
+    runner = place(config("kafka-python"), told.append)
+    runner.start()
+    wait_until(lambda: [] if told else ["nothing is reported"], 60, "it to start")
+    runner.send({"command": "leave"})
+    runner.drain()
+    runner.wait()
+    assert [event["event"] for event in told] == ["started", "closed", "exited"]
+    assert (told[1]["reason"], told[2]["status"]) == ("left", 0)
+
+
 APPLICATION = """
 import json, os, sys
 import numpy

@@ -9,7 +9,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from benchmarks import cases, schedules, slow_members, structures, wire, worst_structures
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
-from benchmarks.measure import Limits, Measurement, Times, describe, measure
+from benchmarks.measure import Effort, Measurement, Times, describe, measure
 from benchmarks.peers import PEERS
 from benchmarks.report import Report, fastest_peer, markdown, ratio, rows
 from benchmarks.slow_members import Run, Scenario
@@ -246,7 +246,7 @@ def test_a_group_that_is_hopeless_is_not_tried(tmp_path: Path) -> None:
         make(case),
         "sticky",
         group=tmp_path / "group",
-        limits=Limits(cap=30.0, budget=0.0, repetitions=1),
+        limits=Effort(cap=30.0, budget=0.0, repetitions=1),
     )
     assert result.failure == "not tried: 2000 million (member, partition)"
     assert AIOKAFKA.too_large(make(case), "range") is None

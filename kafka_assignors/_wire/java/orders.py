@@ -72,9 +72,8 @@ class HashKeys(Generic[Key]):
     """The keys of a `java.util.HashMap`, or a `HashSet`, walked in its order.
 
     The order goes by the keys' hashes and the size of the map's table, which grows with the keys and never
-    shrinks. Left out is one thing: a bin with nine keys or more in a table of 64 bins or more, which Java
-    makes a tree whose order depends on where objects lie in memory. Names that were not made to collide make
-    none.
+    shrinks. Left out is one thing: a bin with nine keys or more in a table of 64 bins or more. Java makes it
+    a tree whose order depends on where objects lie in memory. Names that were not made to collide make none.
 
     Args:
         keys: Put one after the other.

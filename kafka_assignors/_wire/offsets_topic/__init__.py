@@ -25,7 +25,7 @@ from kafka_assignors._wire.offsets_topic.consumer_group_member import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupTargetAssignmentMember,
     ConsumerGroupTargetAssignmentMemberValue,
-    MemberState,
+    EpochMemberState,
     TopicPartitions,
 )
 from kafka_assignors._wire.offsets_topic.consumer_protocol import (
@@ -77,10 +77,10 @@ __all__ = [
     "ConsumerGroupTargetAssignmentMemberValue",
     "ConsumerGroupTargetAssignmentMetadata",
     "ConsumerGroupTargetAssignmentMetadataValue",
+    "EpochMemberState",
     "GroupMetadata",
     "GroupMetadataValue",
     "MemberMetadata",
-    "MemberState",
     "OffsetCommit",
     "OffsetCommitValue",
     "PartitionMetadata",

@@ -45,7 +45,7 @@ class ConsumerGroupMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionMetadata:
-    """Where the replicas of a partition are; no longer told since 4.0.
+    """Where the replicas of a partition are; no longer written since 4.0.
 
     Attributes:
         partition: The partition's id.

@@ -22,9 +22,9 @@ class TopicPartitions:
     """Partitions of a topic.
 
     Attributes:
-        topic_id: The topic's id. Since Kafka 4.1 no record tells its name.
+        topic_id: The topic's id. Since Kafka 4.1 no record has its name.
         partitions: Partition ids.
-        assignment_epochs: The member epoch at which each was assigned; None if that is not told. Only in what
+        assignment_epochs: The member epoch at which each was assigned; None if that is unknown. Only in what
             a member has now.
     """
 
@@ -70,7 +70,7 @@ class ConsumerGroupMemberMetadataValue:
         client_host: Where it connected from.
         subscribed_topic_names: The topics that it subscribes to by name.
         subscribed_topic_regex: The expression (RE2) that it subscribes by.
-        rebalance_timeout_ms: How long it may take to let go of partitions.
+        rebalance_timeout_ms: How long it may take to revoke partitions.
         server_assignor: The assignor that it asks for.
         classic_member_metadata: None for a member that speaks the new protocol.
     """
@@ -127,14 +127,14 @@ class ConsumerGroupTargetAssignmentMember:
     value: ConsumerGroupTargetAssignmentMemberValue | None
 
 
-class MemberState(IntEnum):
+class EpochMemberState(IntEnum):
     """How far a member is on the way to its target (Kafka's class of that name)."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
-    """It has to let go of partitions first."""
+    """It has to revoke partitions first."""
     UNRELEASED_PARTITIONS = 2
-    """It waits for partitions that others have to let go of."""
+    """It waits for partitions that others have to revoke."""
     UNKNOWN = 127
 
 
@@ -143,11 +143,11 @@ class ConsumerGroupCurrentMemberAssignmentValue:
     """What a member has.
 
     Attributes:
-        member_epoch: The epoch that it is told.
+        member_epoch: The epoch that it is given.
         previous_member_epoch: The one before, should it not have heard of the newest.
-        state: A `MemberState`, or a number that a newer broker knows.
+        state: An `EpochMemberState`, or a number that a newer broker knows.
         assigned_partitions: What it has.
-        partitions_pending_revocation: What it has to let go of.
+        partitions_pending_revocation: What it has to revoke.
     """
 
     member_epoch: int

@@ -1,7 +1,7 @@
 """What consumers say and get inside a group's record (KIP-429's `ConsumerProtocol`), one member at a time.
 
-The coordinator does not look into it: it is whatever members sent. What follows the known fields is ignored,
-as newer versions only append. Where many are to be read, `codec` reads them at once.
+The coordinator does not look into it: it is what members sent. What follows the known fields is ignored, as
+newer versions only append. Where many are to be read, `codec` reads them at once.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -19,8 +19,8 @@ class OffsetCommitValue:
 
     Attributes:
         version: The version that it was written in, 0 to 4.
-        offset: The offset to go on at.
-        leader_epoch: That of the last record consumed; -1 if it was not told, and below v3.
+        offset: The offset to continue at.
+        leader_epoch: That of the last record consumed; -1 if it is unknown, and below v3.
         metadata: What the member wrote beside it.
         commit_timestamp: When, in ms since the epoch.
         expire_timestamp: When it is forgotten, in v1; else -1: then the group's state and

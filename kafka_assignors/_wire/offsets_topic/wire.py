@@ -3,9 +3,9 @@
     int16 version, then the fields of that version, one behind another
 
 Up to a message's first *flexible* version (KIP-482) lengths are int16 for strings and int32 for bytes and
-arrays, -1 for null. From then on all are unsigned varints, one more than the length, 0 for null; and each
-struct ends with tagged fields: varint count, each varint tag, varint size, bytes. Readers skip the tags that
-they do not know, which is how newer brokers add fields (KIP-915).
+arrays, -1 for null. From then on all are unsigned varints, one more than the length, 0 for null. Each struct
+ends with tagged fields: varint count, each varint tag, varint size, bytes. Readers skip the tags that they do
+not know, which is how newer brokers add fields (KIP-915).
 """
 
 import struct

@@ -53,7 +53,7 @@ NEW_MEMBER_MS: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class RebalanceCause:
     """Why a rebalance began.
 
     Attributes:
@@ -95,7 +95,7 @@ class HostedClassicGroup:
         self.generation = 0
         self.strategy = ""
         self.leader: str | None = None
-        self.causes: list[Cause] = []
+        self.causes: list[RebalanceCause] = []
         self.removed: Callable[[str], None] = lambda _: None
         self.passed_over: Callable[[str, Mapping[str, bytes]], None] = lambda *_: None
         self._clock = clock
@@ -150,8 +150,8 @@ class HostedClassicGroup:
     def move(self, away_ms: int) -> None:
         """Let another broker become the coordinator; for so long none answers.
 
-        It knows what was written at the end of the last rebalance, and nothing of one that is on: members
-        whose joins or syncs it finds cut off ask again, and that begins a new one. A group at rest goes on.
+        It knows what was written at the end of the last rebalance, and nothing of one that is on. Members
+        whose joins or syncs are cut off ask again, and that begins a new one. A stable group continues.
         """
         self._cut_off = {*self._held.joins, *self._held.syncs, *self._not_synced}
         for timer in (self._round, self._sync_timer, *self._pending.values()):
@@ -366,7 +366,9 @@ class HostedClassicGroup:
         """Begin a round."""
         self._cut_off = set()
         self.causes.append(
-            Cause(time_ms=self._clock.now, trigger=trigger, member_id=member_id, generation=self.generation)
+            RebalanceCause(
+                time_ms=self._clock.now, trigger=trigger, member_id=member_id, generation=self.generation
+            )
         )
         if self.state == State.COMPLETING:
             for member in self._members:

@@ -98,7 +98,7 @@ class SimulatedConsumer(ABC):
         self._report(Frozen(*self._now))
 
     def thaw(self) -> None:
-        """Go on."""
+        """Continue."""
         self.frozen = False
         self._report(Thawed(*self._now))
         unheard, self._unheard = self._unheard, []
@@ -121,7 +121,7 @@ class SimulatedConsumer(ABC):
         return self._paused_at is not None
 
     def pause_polling(self) -> None:
-        """Let the application hang; heartbeats go on until `max_poll_interval_ms` is over."""
+        """Let the application hang; heartbeats continue until `max_poll_interval_ms` is over."""
         self._paused_at = self._clock.now
         self._report(Paused(*self._now))
         paused_at = self._paused_at

@@ -1,9 +1,9 @@
 """The coordinator's side of KIP-848, as Kafka 4.3's `GroupMetadataManager` and its `HostedConsumerGroup`.
 
-Members say by heartbeats who they are and what they have, and are told what they may have. Whatever
-changes the group makes a new *group epoch*; the next heartbeat of any member then makes a new *target
-assignment*, though not sooner than an interval after the last; and each member comes to that by itself, as
-`reconcile` tells. Nobody waits for the others, except for a partition that another has yet to let go of.
+Members say by heartbeats who they are and what they have. The answers say what they may have. Each change of
+the group makes a new *group epoch*. The next heartbeat of any member then makes a new *target assignment*,
+though not sooner than an interval after the last. Each member reaches that by itself, as `reconcile`
+describes. Nobody waits for the others, except for a partition that another has yet to revoke.
 
 As in Kafka, the epoch of a new group is 1, so that of its first member is 2.
 """
@@ -74,8 +74,8 @@ class EpochCause:
 class HostedConsumerGroup:
     """A KIP-848 group on its coordinator.
 
-    Subscriptions are names of topics, not patterns. One thing is not as in Kafka: there, a member that joins
-    with an empty subscription while a new target is overdue is taken for one that subscribes to what all
+    Subscriptions are names of topics, not patterns. One thing is not as in Kafka. There, a member may join
+    with an empty subscription while a new target is overdue. It is taken for one that subscribes to what all
     others do.
 
     Args:
@@ -131,7 +131,7 @@ class HostedConsumerGroup:
         return list(self._order)
 
     def partition_epoch(self, partition: TopicIdPartition) -> int:
-        """The epoch of the member that has a partition or has yet to let go of it; -1 if nobody has."""
+        """The epoch of the member that has a partition or has yet to revoke it; -1 if nobody has."""
         owner = self._owners.get(partition)
         return -1 if owner is None else self.members[owner].epoch
 

@@ -1,9 +1,9 @@
 """A member's side of KIP-848, as Java's consumer (4.3) plays it.
 
-Heartbeats do everything. One is sent when the member joins, when it has done what it was told to do, and
-otherwise at the interval that the coordinator says. What the member is told to have, it gets to when the
-application polls: it lets go of what it is to lose, takes what is new, and says at once what it has now. The
-coordinator gives what it waited for in the answer to that, or later.
+Heartbeats do everything. One is sent when the member joins, when it has done what it was to do, and otherwise
+at the interval that the coordinator says. The member takes its assignment when the application polls. It
+revokes what it is to lose, takes what is new, and says at once what it has now. The coordinator gives what it
+waited for in the answer to that, or later.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ class ConsumerGroupSimulation(SimulatedLife[ConsumerMember]):
         topics: Topic -> how many partitions.
         assignor: The assignor that members ask for, "uniform" or "range"; None for the broker's default,
             which is uniform.
-        seed: Decides member ids and topic ids, and with them whatever Kafka leaves to chance.
+        seed: Decides member ids and topic ids, and with them all that Kafka leaves to chance.
         broker: The broker's settings.
-        member: The consumers' settings unless told otherwise when they join. Session timeout and heartbeat
+        member: The consumers' settings, unless others are given when they join. Session timeout and heartbeat
             interval are the broker's.
         topic_ids: The ids of topics, for those that are known.
 

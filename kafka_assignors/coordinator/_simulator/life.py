@@ -30,7 +30,7 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
     """A group in virtual time.
 
     Args:
-        seed: Decides all ids, and with them whatever Kafka leaves to chance.
+        seed: Decides all ids, and with them all that Kafka leaves to chance.
         watch: Called with each event as it happens.
 
     Attributes:

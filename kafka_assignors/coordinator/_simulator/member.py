@@ -4,8 +4,8 @@ What makes kafka-python differ from the protocol's description is modelled funct
 the client on a real broker (integration_tests/test_client_behaviour.py):
 
 - Its application polls for a time, then works. Only a poll begins a join, applies an assignment, and calls
-  listeners; heartbeats and a join under way go on between polls.
-- A join that ends between two polls is thrown away, and the next poll joins anew
+  listeners; heartbeats and a join under way continue between polls.
+- A join that ends between two polls is discarded, and the next poll joins again
   (`BaseCoordinator.join_group_async`).
 - What a member revokes before it joins, it revokes only in the first try of a join
   (`ConsumerCoordinator._on_join_prepare_async`, skipped while `rejoining`).
@@ -102,7 +102,7 @@ class SimulatedMember(SimulatedConsumer):
 
     Attributes:
         generation: The generation that it joined last; -1 if in none.
-        assigned: The partitions that its client has; `held` are those that its application was told of.
+        assigned: The partitions that its client has; `held` are those that its application knows of.
         strategy: The strategy of its generation.
         refused: The generation whose assignment it refused last; -1 if it has refused none.
 
@@ -168,7 +168,7 @@ class SimulatedMember(SimulatedConsumer):
         self._end(Closed(*self._now, reason="left"))
 
     def pause_polling(self) -> None:
-        """Let the application hang; heartbeats go on until `max_poll_interval_ms` is over."""
+        """Let the application hang; heartbeats continue until `max_poll_interval_ms` is over."""
         super().pause_polling()
         self._stop_waiting()
         if self._poll is not None:

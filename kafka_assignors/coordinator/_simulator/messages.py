@@ -124,7 +124,7 @@ class ConsumerHeartbeat:
         epoch: The epoch that it has; `JOIN`, `LEAVE` or `LEAVE_STATIC`.
         instance_id: `group.instance.id` of a static member, None for others.
         rack: `client.rack`.
-        rebalance_timeout_ms: How long it may take to let go of partitions: `max.poll.interval.ms`.
+        rebalance_timeout_ms: How long it may take to revoke partitions: `max.poll.interval.ms`.
         topics: What it subscribes to, by names.
         assignor: "uniform" or "range": `group.remote.assignor`.
         owned: The partitions that it has.

@@ -37,7 +37,7 @@ class UnaidedMember(SimulatedMember):
     """kafka-python's consumer in a release in which assignors cannot complete its joins.
 
     Attributes:
-        unheard: What its application had when the client fell out of the group, and may still have: while it
+        unheard: What its application had when the client fell out of the group, and may still have. While it
             is rejoining, the client does not call on_partitions_lost.
     """
 
@@ -163,7 +163,7 @@ class LibrdkafkaMember(SimulatedMember):
         super()._ask_to_join(attempt)
 
     def pause_polling(self) -> None:
-        """Let the application hang; joins go on until `max_poll_interval_ms` is over."""
+        """Let the application hang; joins continue until `max_poll_interval_ms` is over."""
         SimulatedConsumer.pause_polling(self)
 
     def resume_polling(self) -> None:

@@ -1,7 +1,7 @@
 """How one member of a KIP-848 group gets, step by step, from what it has to what it is to have.
 
-First it is told to keep only what it keeps; then, when it says that it has let go of the rest, it gets the
-new epoch and what others have let go of. This is `CurrentAssignmentBuilder` of Apache Kafka 4.3.
+First it is to keep only what it keeps. When it says that it has revoked the rest, it gets the new epoch and
+what others have revoked. This is `CurrentAssignmentBuilder` of Apache Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.coordinator._simulator.messages import TopicIdPartition
 
-MemberState = Literal["STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS"]
-"""A member has reached its epoch's assignment; has yet to let go of partitions; or waits for others to."""
+EpochState = Literal["STABLE", "UNREVOKED_PARTITIONS", "UNRELEASED_PARTITIONS"]
+"""A member has reached its epoch's assignment; has yet to revoke partitions; or waits for others to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +29,10 @@ class GroupMember:
         previous_epoch: The epoch that it had before the last change.
         state: How far it is.
         assigned: What it may have, with the epoch in which it got each.
-        pending_revocation: What it has to let go of, with the epoch in which it got each.
+        pending_revocation: What it has to revoke, with the epoch in which it got each.
         instance_id: `group.instance.id` of a static member, None for others.
         rack: Its rack.
-        rebalance_timeout_ms: How long it may take to let go of partitions.
+        rebalance_timeout_ms: How long it may take to revoke partitions.
         topics: What it subscribes to.
         assignor: The assignor that it asks for.
     """
@@ -40,7 +40,7 @@ class GroupMember:
     member_id: str
     epoch: int = 0
     previous_epoch: int = -1
-    state: MemberState = "STABLE"
+    state: EpochState = "STABLE"
     assigned: Mapping[TopicIdPartition, int] = field(default_factory=dict)
     pending_revocation: Mapping[TopicIdPartition, int] = field(default_factory=dict)
     instance_id: str | None = None
@@ -50,7 +50,7 @@ class GroupMember:
     assignor: str | None = None
 
     def reconciled_to(self, epoch: int) -> bool:
-        """Whether it has the assignment of an epoch, and nothing to let go of or to wait for."""
+        """Whether it has the assignment of an epoch, and nothing to revoke or to wait for."""
         return self.state == "STABLE" and self.epoch == epoch
 
 
@@ -74,7 +74,7 @@ def reconcile(
         subscription_changed: Whether this heartbeat changed its subscription. What it no longer subscribes to
             is taken from it at once, without a new target.
         owned: What it says that it has; None if it does not say, which is taken for: still everything.
-        is_owned: Whether any member has a partition, or has yet to let go of it.
+        is_owned: Whether any member has a partition, or has yet to revoke it.
 
     Returns:
         The member after it, the very same one if there is none.

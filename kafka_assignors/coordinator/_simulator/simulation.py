@@ -24,9 +24,9 @@ class Simulation(SimulatedLife[SimulatedMember]):
     Args:
         topics: Topic -> how many partitions.
         assignors: Makes a member's assignors: classes, each called without arguments, the preferred first.
-        seed: Decides member ids, and with them whatever Kafka leaves to chance.
+        seed: Decides member ids, and with them all that Kafka leaves to chance.
         broker: The broker's settings.
-        member: The consumers' settings unless told otherwise when they join.
+        member: The consumers' settings, unless others are given when they join.
         metadata_max_age_ms: How long it takes until a leader hears of changed topics.
         watch: Called with each event as it happens.
         new_id: Makes the unique part of each member id; drawn by `seed` by default. Sticky plans break ties

@@ -1,9 +1,9 @@
 """Who is to have what in a KIP-848 group, in the coordinator's own words, orders included.
 
-The coordinator's uniform assignor follows the orders of hash maps, and these follow the orders in which
-things were put into them, through all targets that there ever were. So a target is kept as it is written to
-the log: topics, and the partitions of each, in the order in which they are put. This is
-`TargetAssignmentBuilder` of Apache Kafka 4.3 with its two assignors.
+The coordinator's uniform assignor follows the orders of hash maps. These follow the orders in which entries
+were put into them, through all targets that there ever were. So a target is kept as it is written to the log:
+topics, and the partitions of each, in the order of writing. This is `TargetAssignmentBuilder` of Apache Kafka
+4.3 with its two assignors.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def partitions_of(target: Target) -> set[TopicIdPartition]:
 def preferred_assignor(members: Iterable[GroupMember], *, asking: str) -> Assignor:
     """The assignor that most members ask for; Kafka's default, uniform, if nobody does.
 
-    Of equals the one that comes first in Kafka's hash map, where both are in one bin: what only the member
-    asks for that has just sent a heartbeat, else uniform.
+    Of equals it is the one that comes first in Kafka's hash map. If both are in one bin, it is what only the
+    member asks for that has just sent a heartbeat, else uniform.
 
     Args:
         members: All members.

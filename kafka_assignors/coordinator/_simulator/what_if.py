@@ -60,7 +60,7 @@ def rolling_restart(
 ) -> Cost:
     """Restart all members of a group, one after the other, each once the group is stable again.
 
-    A member that is refused is started again after the same time: in a KIP-848 group that happens to a static
+    A member that is refused is started again after the same time. In a KIP-848 group that happens to a static
     member that was killed, until its predecessor's session is over.
 
     Args:

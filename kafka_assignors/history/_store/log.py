@@ -1,7 +1,7 @@
 """A Delta table's log: which files are the table at a version, and commits of others.
 
-The lowest features of the protocol are used (reader 1, writer 2: no deletion vectors, no column mapping), so
-that the list of files is the table, whoever reads it. Rows are written and read by tasks; here are names.
+The lowest features of the protocol are used (reader 1, writer 2: no deletion vectors, no column mapping). So
+the list of files is the table to each reader. Rows are written and read by tasks; here are names.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CONFIGURATION: Final = {
 _FOLDER: Final = "_delta_log"
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(\.\d{10}\.\d{10})?\.parquet")
 _COMMIT: Final = "kafka_assignors.commit"
-"""What tells a commit from all others."""
+"""What distinguishes a commit from all others."""
 
 
 class ConflictError(RuntimeError):
@@ -184,7 +184,7 @@ class Log:
         for version in range(first, last + 1):
             text = (self.where / _FOLDER).read_text(f"{version:020}.json")
             if text is None:
-                raise StoreError(f"the log of {self.where} has no commit {version} any more: open it anew")
+                raise StoreError(f"the log of {self.where} has no commit {version} any more: open it again")
             yield from map(json.loads, text.splitlines())
 
     def files(self) -> list[DataFile]:
@@ -214,8 +214,8 @@ class Log:
     ) -> None:
         """Add files and remove others, all or nothing; then see the version that has them.
 
-        What others have committed since the version that is seen stays, unless it gave a number to a name
-        that this does, too: then nothing is committed.
+        What others have committed since the version that is seen stays. If it gave a number to a name that
+        this does, too, nothing is committed.
 
         Args:
             add: Files that are there.
@@ -269,7 +269,7 @@ class Log:
         """Delete files that no version of the last hours has, and those that were never committed.
 
         Args:
-            hours: Whoever reads a version that was replaced longer ago fails.
+            hours: Reading a version that was replaced longer ago fails.
             dry_run: Only say which.
 
         Returns:

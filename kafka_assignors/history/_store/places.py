@@ -1,7 +1,7 @@
 """A folder of this machine, or a place of that kind in an object store.
 
-Small files, Parquet and Delta logs all go by the same options and the same client, delta-rs's: credentials
-are given once, and Spark needs no jar to read a store, as its Python tasks do.
+Small files, Parquet and Delta logs all go by the same options and the same client, delta-rs's. So credentials
+are given once. Spark needs no jar to read a store, as its Python tasks read it.
 """
 
 from __future__ import annotations

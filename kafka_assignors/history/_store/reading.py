@@ -1,7 +1,7 @@
 """Rows of a table's files, which Spark's tasks read themselves, with Arrow.
 
-Spark's own reader would need a jar for each kind of store, would list the files again, and hands rows on to
-Python by way of the JVM: of 1,000,000 records of 7 KB that took 22 s of CPU; this way it takes 6 s.
+Spark's own reader would need a jar for each kind of store, would list the files again, and passes rows to
+Python through the JVM. For 1,000,000 records of 7 KB that took 22 s of CPU; this way it takes 6 s.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def find_damaged(
     """Read files to their end.
 
     Returns:
-        By the paths of those that cannot be read, why.
+        By the path of each file that cannot be read, why.
 
     Raises:
         CleanedUpError: A large file was deleted meanwhile; of others the tasks say so.
@@ -188,7 +188,7 @@ def parts_of(where: Place, files: Iterable[DataFile], tasks: int) -> list[list[P
         tasks: How many run at the same time.
 
     Returns:
-        What each task reads. Files come in the order of their names, numbers in them as numbers, so that the
+        What each task reads. Files come in the order of their names, numbers in them as numbers. So the
         batches of a capture follow one another as the records did.
 
     Raises:
@@ -303,7 +303,7 @@ def _wrong(where: Place, path: str, error: Exception) -> StoreError:
     if isinstance(error, FileNotFoundError) and _was_replaced(where, path):
         return CleanedUpError(
             f"cannot read {where / path}: a clean-up has deleted it since this began, as newer versions do"
-            " without it: run this again; if it takes longer than replaced files stay, give history maintain"
+            " without it: run this again. If it takes longer than replaced files stay, give history maintain"
             " a longer --retention"
         )
     return DamagedFileError(

@@ -1,7 +1,7 @@
 """Delta tables that belong together: which version of each, in one small file.
 
-A log is one table's. Whoever reads by the file sees the tables of one run, whole; the others' newest versions
-are the same but for the moments in which a run commits.
+A log is one table's. Readers that go by the file see the tables of one run, whole. To others the newest
+versions are the same but for the moments in which a run commits.
 """
 
 from __future__ import annotations

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.places import Place
 
 _FIND_BY: Final = ("group", "partition", "offset", "time", "timestamp", "generation", "type")
-"""Columns whose least and greatest values are told for each row group, so that readers can pass over it;
-those of numbers and times for each file, too, in the table's log."""
+"""Columns whose least and greatest values are written for each row group, so that readers can skip it. Those
+of numbers and times are in the table's log for each file, too.
+"""
 _LEAST_ROWS: Final = 50_000
 _MOST_WAITING: Final = 16 * 2**20
 """Bytes of rows that wait for their row group to have enough of them."""
@@ -251,7 +252,7 @@ def copy_rows(files: TaskFiles, batches: Iterator[Any], *, table: str, schema: p
     return count
 
 
-_TOLD: Final = "told string, files string"
+_RETURNED: Final = "returned string, files string"
 
 
 def write_files(
@@ -266,7 +267,7 @@ def write_files(
     """
     told: list[Any] = []
     found: dict[str, list[DataFile]] = {}
-    for of_task, some in rows.mapInArrow(partial(_task, files=files, write=write), _TOLD).collect():
+    for of_task, some in rows.mapInArrow(partial(_task, files=files, write=write), _RETURNED).collect():
         told.append(json.loads(of_task))
         for table, fields in json.loads(some).items():
             found.setdefault(table, []).append(DataFile(*fields))
@@ -287,4 +288,4 @@ def _task(
     with files(f"part-{number:05d}-{uuid4().hex}") as opened:
         told = write(opened, batches)
     written = json.dumps(opened.written, default=moment_text)
-    yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)], "files": [written]})
+    yield pa.RecordBatch.from_pydict({"returned": [json.dumps(told)], "files": [written]})

@@ -45,8 +45,8 @@ def write_between(runs: DataFrame, made: Made) -> None:
 
     Args:
         runs: Rows in schema RUNS.
-        made: Gets also `MIXED`, the groups with runs inside of each other, whose moves do not count; and
-            `REPEATED`, those that may have told a generation twice.
+        made: Gets also `MIXED`, the groups with runs inside of each other, whose moves do not count. And
+            `REPEATED`, those that may have a generation twice.
     """
     ordered = runs.repartition("group").sortWithinPartitions(
         "group", "partition", "offset", "last_partition", "last_offset"

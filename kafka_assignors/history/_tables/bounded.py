@@ -1,8 +1,8 @@
 """A dictionary that remembers what bytes said, and takes no more than so much memory.
 
-The bytes of groups come again and again: what a member is given it has in the next generation, says so when
-it joins, and mostly is given again. Once the memory is used up everything is forgotten, which costs nothing
-while there is room; to know what was used last would, for each look-up.
+The bytes of groups come again and again. What a member is assigned it has in the next generation, claims when
+it joins, and mostly is assigned again. Once the memory is used up everything is discarded. That costs nothing
+while there is room. To know what was used last would, for each look-up.
 """
 
 from typing import TypeVar

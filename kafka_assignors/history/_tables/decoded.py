@@ -1,6 +1,6 @@
 """What comes of a batch of the archive: a batch for each table, and what moves are worked out of.
 
-All decoders tell what is in the records, and for each row the number of its record in the batch; what else
+All decoders return what is in the records, and for each row the number of its record in the batch. What else
 stands in a row is taken from the archive's columns here.
 """
 
@@ -68,7 +68,7 @@ _MOST_MS: Final = 253_402_300_799_999
 
 
 def kept(batch: Any) -> IntArray:
-    """The numbers of a batch's rows that are records, and not just tell how many there were."""
+    """The numbers of a batch's rows that are records, not counts of records."""
     # It takes a while to import, and who reads the schemas does not need it.
     from kafka_assignors.history._counts import is_kept  # noqa: PLC0415
 
@@ -105,7 +105,7 @@ def table(name: str, batch: Any, numbers: IntArray, columns: Mapping[str, Any]) 
 
 
 def microseconds(milliseconds: int) -> int | None:
-    """A time as the archive tells it; None for one that is not told, or that no clock would show."""
+    """A time as the archive has it; None for one that is not there, or that no clock would show."""
     return milliseconds * 1000 if 0 <= milliseconds <= _MOST_MS else None
 
 

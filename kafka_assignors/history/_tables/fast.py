@@ -1,7 +1,7 @@
 """The tables' rows of a batch of the archive, by the compiled codec: nearly all of its records in one call.
 
-That takes the records of consumers' classic groups in versions 0 to 3, as nearly all are. Whatever else there
-is, `one_by_one` decodes, so that both give the same rows in the same order.
+That takes the records of consumers' classic groups in versions 0 to 3, as nearly all are. All else
+`one_by_one` decodes, so that both give the same rows in the same order.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     <out>/<table>/part-*.parquet
     <out>/_work-<time>-<id>/             what a run needs until it is done
 
-Whoever reads by tables.json sees the tables of one run, whole, whatever is made meanwhile.
+Readers that go by tables.json see the tables of one run, whole, even if others are made meanwhile.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TableCounts:
     """What came of an archive.
 
     Attributes:
-        read: How many records were read, without those of which the archive tells only how many there were.
+        read: How many records were read, without those that the archive only counts.
         decoded: How many of them were decoded.
         rejected: How many were not what their keys say.
         rows: How many rows there are, by table.

@@ -78,7 +78,7 @@ _COLUMNS: Final = {
     "rejected": ("reason",),
     "classic": (),
 }
-"""What decoding tells of each record, by table, beside the group and generation of the record."""
+"""What is decoded of each record, by table, beside the group and generation of the record."""
 _WITH_LISTS: Final = {
     "assignments": ("member_id", "stage", "topic_id"),
     "claims": ("member_id", "source", "claimed_generation"),
@@ -109,7 +109,7 @@ def decode_numbered(
         names: As in `decode`.
 
     Returns:
-        For each table the number of each row's record in the batch, and what was decoded by column; and the
+        For each table the number of each row's record in the batch, and what was decoded by column. And the
         owners of records, as in `Decoded`.
     """
     indices = pa.array(numbers, pa.int64())

@@ -147,11 +147,11 @@ def settled(given: Mapping[str, bytes]) -> tuple[dict[Place, str], bool]:
 
 
 Told = Owners | bytes
-"""A record's owners, as Python's decoders tell them, or as the compiled one and files do."""
+"""A record's owners, as Python's decoders return them, or as the compiled one and files do."""
 
 
 def as_bytes(told: Told) -> bytes:
-    """Owners as bytes, whichever way they were told."""
+    """Owners as bytes, from either form."""
     return encode_owners(told) if isinstance(told, Owners) else told
 
 

@@ -1,7 +1,7 @@
 """What the tasks do that make tables: each reads its part of an archive once, and writes files of all tables.
 
-Files that become a table's are written where they stay; those that are only read by a later step go to a
-folder of the run's own.
+Files that become a table's are written where they stay. Files that only a later step reads go to a folder of
+the run's own.
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ RUNS_OF_GROUPS: Final = "runs"
 REPEATED: Final = "repeated"
 """Where the groups go of whose generations there may be more than one row."""
 ALL_MOVES: Final = "all_moves"
-"""Where moves go that take the place of those that tasks found."""
+"""Where moves go that replace the ones that tasks found."""
 MIXED: Final = "mixed"
 """Where the groups go that have runs inside of each other."""
 
 UNIT: Final = 8 * 2**20
 """Bytes of the archive that are decoded at once; what comes of them is a row group of each large table.
 Memory for units twice as large comes fresh from the system each time, which costs as much again as reading
-them; of units a quarter as large, each step of numpy takes in too few records."""
+them. If units are a quarter as large, each step of numpy takes in too few records.
+"""
 
 _WIDE: Final = frozenset({"members", "assignments", "claims"})
 """Tables with many rows for each record."""
@@ -129,7 +130,7 @@ class Made:
         self.write(rows, partial(copy_rows, table=table, schema=_SCHEMAS[table]))
 
     def write_decoded(self, source: Source, *, decoder: str, names: Mapping[str, str]) -> int:
-        """Decode an archive, and write what can be told record by record.
+        """Decode an archive, and write what each record has by itself.
 
         Beside `TABLES`, less generations, there are then `EACH_GENERATION`, `RUNS_OF_GROUPS` and `REPEATED`.
 

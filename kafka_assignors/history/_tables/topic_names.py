@@ -1,4 +1,4 @@
-"""The names of topics by id: from what was noted of the cluster, and from the records that tell them."""
+"""The names of topics by id: from what was noted of the cluster, and from the records that have them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PARTITION_METADATA = 4
-"""The type of the records that brokers up to 4.0 tell a group's topics by."""
+"""The type of the records by which brokers up to 4.0 name a group's topics."""
 _DDL = "topic_id string, topic string"
 
 
@@ -28,7 +28,7 @@ def topic_names(records: DataFrame | None, topics: Iterable[DataFrame | None]) -
     """The names of topics by id, as Java prints it.
 
     Args:
-        records: Rows in schema ARCHIVE; None if none of them tells any.
+        records: Rows in schema ARCHIVE; None if none of them names any.
         topics: Rows in schema TOPICS.
     """
     sources = [rows.select("topic_id", "topic") for rows in topics if rows is not None]

@@ -1,8 +1,8 @@
 """Moves between the records of a group, as far as one stream of an archive's batches shows them.
 
 A stream has the records of a partition mostly in order, yet it rarely has all of a group's: others are in
-other streams. What it has in order is a *run*; whatever comes earlier than the record of its group before
-begins a new one. The moves inside of a run are told at once, and its ends are handed on, to be put together
+other streams. What it has in order is a *run*; a record that is earlier than the one of its group before
+begins a new one. The moves inside of a run are returned at once. Its ends are passed on, to be put together
 with those of other streams' runs.
 """
 
@@ -41,8 +41,9 @@ RUNS: Final = pa.schema(
         pa.field("rises", pa.bool_(), nullable=False),
     ]
 )
-"""The first record of each run, and what is needed of its last; of a single one its owners are told once. And
-the lowest and highest generation of the run, and whether each is higher than those before it."""
+"""The first record of each run, and what is needed of its last; of a single one its owners are there once.
+And the lowest and highest generation of the run, and whether each is higher than those before it.
+"""
 
 MOST_BYTES: Final = 64 * 2**20
 """Of owners that a stream remembers; groups beyond that, the longest quiet ones, end their runs."""

@@ -1,14 +1,13 @@
 """Assignors to replay a course with, by name.
 
-Ours, Kafka's own sticky algorithm and the models of KIP-848 are called as planners, with what each member had
-after the rebalance before as its claims: members of one group that take part in each rebalance have no
-others. Cooperative ones are called again until nothing is held back any more, as the members would join
-again.
+Ours, Kafka's own sticky algorithm and the models of KIP-848 are called as planners. What each member had
+after the rebalance before is its claim. Members of one group that take part in each rebalance have no others.
+Cooperative ones are called again until nothing is held back any more, as the members would join again.
 
-Whatever implements kafka-python's contract is called by that contract, one assignor for each member, through
-the bytes that members and leader would send: `metadata`, `assign` on the leader, `on_assignment`.
+A class that implements kafka-python's contract is called by that contract, one assignor for each member. The
+bytes are those that members and leader would send: `metadata`, `assign` on the leader, `on_assignment`.
 
-Left out is what no record tells: the racks of replicas, topic ids, and weights of members.
+Left out is what no record has: the racks of replicas, topic ids, and weights of members.
 """
 
 from __future__ import annotations
@@ -228,7 +227,7 @@ class ByContract:
         """See `Leader`.
 
         Raises:
-            Exception: Whatever the assignor raises.
+            Exception: Any error that the assignor raises.
             ValueError: It gave a partition to two members, or one that does not exist.
         """
         who = situation.who.tolist()

@@ -4,19 +4,19 @@ What a rebalance is, `SpanFinder` says, for all commands. What is replayed is wh
 its assignor made of it. So
 
 - a rebalance of a classic group, which may be several generations of a cooperative hand-over, has a step for
-  each membership: members that join or leave amid the hand-over are a step of their own, as the assignor has
-  to see them. Steps of one rebalance have its number, and count as one;
+  each membership. Members that join or leave during the hand-over are a step of their own, as the assignor
+  has to see them. Steps of one rebalance have its number, and count as one;
 - a rebalance of a group of KIP-848 is one step: what it came to;
 - a rebalance of the same members for any other reason (new partitions, say) is a step;
 - a static member that comes back to its generation is none: its member id changes in the step before.
 
 A step lasts from when the coordinator had all joins (`reasons.began_us`) to when it wrote the assignments.
-How long the group waited for the joins no record tells.
+No record says how long the group waited for the joins.
 
 The first step is no rebalance: it only says what there was when the history begins.
 
-A topic has as many partitions as were last seen until then, or as the group has given away since, whichever
-are more: it may have grown since it was seen. Before it was seen it has what the group gave away up to then.
+A topic has as many partitions as were last seen until then, or as the group has assigned since, if these are
+more. It may have grown since it was seen. Before it was seen it has what the group gave away up to then.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class CourseStep:
         began_us: When it began, in microseconds since 1970.
         ended_us: When the assignments were there.
         sizes: How many partitions each topic of the course had.
-        owners: (N,) the number of the identity that each partition of the course was given to in truth, or
-            `NOBODY`; None in a course that is not what happened.
+        owners: (N,) the number of the identity to which each partition of the course was really assigned, or
+            `NOBODY`. None in a course that is not what happened.
         cooperative: Whether members kept in truth what did not move.
         away: Identities that were away without the group knowing, by number, and for how many seconds between
             the step before and this one.

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", "kip848:uniform")
-"""What groups are replayed with unless told otherwise, in what-if and in reports."""
+"""What groups are replayed with by default, in what-if and in reports."""
 
 SCENARIOS: Final = (AS_IT_WAS.name, "static members")
-"""How they are replayed unless told otherwise."""
+"""How they are replayed by default."""
 
 COURSES: Final = pa.schema(
     [

@@ -1,15 +1,15 @@
 """A group's history once more, with another assignor.
 
-Each step of the course (`course`) is given to the assignor with what members had after the step before; steps
-of one rebalance are counted as one, by one rule, which is also that of what happened (`ACTUAL`):
+Each step of the course (`course`) is given to the assignor with what members had after the step before. Steps
+of one rebalance are counted as one. The rule is also that of what happened (`ACTUAL`):
 
 - *moved*: partitions that another member has after the rebalance than before it; those of members that are
   gone count.
-- *imbalance*: the largest load less the smallest, among the members, whatever they subscribe to; 0 of nobody.
+- *imbalance*: the largest load less the smallest, among all members, with any subscriptions; 0 of nobody.
 - *unowned*: partition-seconds without an owner, the sum of
-  1. the rebalance's own time. It takes as long as it took in truth, whatever the assignor. An eager assignor
-     pays it for all partitions that had an owner; a cooperative one, and KIP-848, for those that another
-     member gets, or nobody.
+  1. the rebalance's own time. It takes as long as it really took, with each assignor. An eager assignor pays
+     it for all partitions that had an owner; a cooperative one, and KIP-848, for those that another member
+     gets, or nobody.
   2. what is left out: partitions that are subscribed to and go to nobody, until the end of the next
      rebalance.
   3. absences that the group does not know of, for the partitions of the absent member (see `scenarios`).
@@ -176,7 +176,7 @@ def replay_course(
         assignors: Names as `replay` takes them.
         scenario: The name of the scenario.
         undecoded: How many of the group's records could not be read.
-        owners: Whether each rebalance shall tell who had what.
+        owners: Whether each rebalance shall have who had what.
 
     Raises:
         ValueError: There is no such assignor.

@@ -2,18 +2,18 @@
 
 A scenario is named `as it was`, `static members`, `session.timeout.ms=N`, or both of these with a comma.
 
-*Who is the same.* A static member goes by its instance id. With `static members` each member gets one: its
-client id, if members of that client id were never in the group together; else client id and host, if that is
-so of these; else nothing, and it stays as it was. A member that went missing without a word and is replaced
-is still in the group until its session is over: together do not count who leaves within its own session
-timeout after the other came.
+*Who is the same.* A static member goes by its instance id. With `static members` each member gets one. It is
+its client id, if members of that client id were never in the group together. Else it is client id and host,
+if that is so of these. Else the member stays as it was. A member that was lost and is replaced is still in
+the group until its session is over. So one that leaves within its own session timeout after the other came
+does not count as together with it.
 
-*When a member went.* Records show when a group rebalanced without a member, not why. A static member sends no
-word when it stops, so it went its session timeout earlier; of others it is not known, and taken to be when
-the rebalance began.
+*When a member went.* Records show when a group rebalanced without a member, not why. A static member does not
+leave when it stops, so it went its session timeout earlier. Of others the time is not known, and taken to be
+when the rebalance began.
 
-*What comes of it.* The timeout is N, or without N the member's own; of members that tell none, as those of
-KIP-848, the brokers' default of 45 s.
+*What comes of it.* The timeout is N, or without N the member's own. Of members without one, as those of
+KIP-848, it is the brokers' default of 45 s.
 
 - A static member that is back before the timeout is over was never gone: no rebalance.
 - One that is not: the rebalance comes when the timeout is over, and takes as long as the one that it stands
@@ -23,8 +23,8 @@ KIP-848, the brokers' default of 45 s.
 - As long as a member is away and the group does not know, its partitions have no owner. That is the price of
   static members; it is counted as well for static members in what happened.
 
-What is not seen in records cannot be replayed: absences that were over before the session was; and that a
-classic group which rebalances while a static member is away waits for it, up to its rebalance timeout.
+What is not seen in records cannot be replayed: absences that were over before the session was. Nor can it be
+that a classic group which rebalances while a static member is away waits for it, up to its rebalance timeout.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Scenario:
     """What shall be otherwise.
 
     Attributes:
-        static: Whether all members that can be told apart are static members.
+        static: Whether all members that can be distinguished are static members.
         session_timeout_ms: The session timeout of static members; None for each member's own.
     """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
-    from kafka_assignors.history.report._model import GroupHistory, Limits
+    from kafka_assignors.history.report._model import GroupHistory, ReportLimits
 
 _HALF_WIDTH_SECONDS: Final = 10.0
 
@@ -47,7 +47,7 @@ class Column:
 
     @property
     def least_moved(self) -> int:
-        """How many of these moves were needed; of a rebalance of which that cannot be told, all.
+        """How many of these moves were needed; of a rebalance of which that is not known, all.
 
         A group that is not balanced may have needed more moves than it made: not these, then.
         """
@@ -68,7 +68,7 @@ class Column:
 
 
 def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
-    """What consumers are called by member id: the same name after a restart, where that can be told.
+    """What consumers are called by member id: the same name after a restart, where that is known.
 
     An instance id; else client id and host, unless two members had these at the same time: then with the
     end of the member id.
@@ -91,7 +91,7 @@ def _name(member: SnapshotMember) -> str:
     return member.instance_id or f"{member.client_id}{member.host}"
 
 
-def columns(history: GroupHistory, until: datetime, limits: Limits) -> list[Column]:
+def columns(history: GroupHistory, until: datetime, limits: ReportLimits) -> list[Column]:
     """A history in at most so many columns, parted where the most time passed between two changes."""
     snapshots = sorted(history.snapshots, key=lambda one: (one.time_us, one.offset))
     names = consumer_names(snapshots)

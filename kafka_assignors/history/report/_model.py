@@ -1,8 +1,7 @@
 """What a report is made of: rows of the history's tables and snapshots, as plain Python objects.
 
 Nothing here knows Spark. `from_row` takes a row as a mapping, such as `Row.asDict(recursive=True)` of PySpark
-or an entry of `to_pylist()` of pyarrow; its names are those of `schemas.GROUPS`,
-`REBALANCES` and `WHAT_IF`.
+or an entry of `to_pylist()` of pyarrow. Its names are those of `schemas.GROUPS`, `REBALANCES` and `WHAT_IF`.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class ReportData:
         since: Where the history begins, in UTC.
         until: Where it ends: how long the last state of a group is known to have lasted.
         groups: All groups, in any order.
-        histories: Of those that get a part of their own, in any order. Gone through once, one at a time, so
+        histories: Of groups that get a part of their own, in any order. Gone through once, one at a time, so
             that a generator may fetch each when it is asked for it.
         what_if: What the groups would have cost with other assignors and settings, in any order.
     """
@@ -100,13 +99,13 @@ class ReportData:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ReportLimits:
     """How much a report shows; what is left out it says.
 
     Attributes:
         groups: How many groups get a part of their own, the most restless.
         rows: How many groups the overview lists, the most restless.
-        columns: How many states of a group a timeline tells apart.
+        columns: How many states of a group a timeline distinguishes.
         consumers: How many consumers a timeline gives a row and a colour of their own, at most 20.
         lanes: Up to how many partitions each has a lane; of more, a timeline shows how many each consumer
             had.
@@ -127,6 +126,6 @@ def by_restlessness(groups: Iterable[GroupSummary]) -> list[GroupSummary]:
     return sorted(groups, key=lambda one: (-one.rebalances, -one.unowned_seconds, one.group))
 
 
-def shown_groups(groups: Iterable[GroupSummary], limits: Limits | None = None) -> list[str]:
+def shown_groups(groups: Iterable[GroupSummary], limits: ReportLimits | None = None) -> list[str]:
     """The groups that get a part of their own: those whose `GroupHistory` a report wants."""
-    return [one.group for one in by_restlessness(groups)[: (limits or Limits()).groups]]
+    return [one.group for one in by_restlessness(groups)[: (limits or ReportLimits()).groups]]

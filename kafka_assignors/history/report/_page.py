@@ -19,7 +19,7 @@ from kafka_assignors.history.report import (
 )
 from kafka_assignors.history.report._columns import columns, listed_rebalances
 from kafka_assignors.history.report._layout import COLOURS
-from kafka_assignors.history.report._model import Limits, by_restlessness
+from kafka_assignors.history.report._model import ReportLimits, by_restlessness
 from kafka_assignors.history.report._strip_svg import bar_step, strip
 from kafka_assignors.history.report._timeline_svg import timeline, told
 
@@ -64,7 +64,7 @@ class _Part:
     restarts: int
 
 
-def write_report(data: ReportData, path: Path, *, limits: Limits | None = None) -> int:
+def write_report(data: ReportData, path: Path, *, limits: ReportLimits | None = None) -> int:
     """Write a report.
 
     Args:
@@ -82,9 +82,9 @@ def write_report(data: ReportData, path: Path, *, limits: Limits | None = None) 
     return path.write_bytes(render(data, limits=limits).encode())
 
 
-def render(data: ReportData, *, limits: Limits | None = None) -> str:
+def render(data: ReportData, *, limits: ReportLimits | None = None) -> str:
     """The page; see `write_report`."""
-    limits = limits or Limits()
+    limits = limits or ReportLimits()
     ranked = by_restlessness(data.groups)
     places = {summary.group: place for place, summary in enumerate(ranked)}
     what_if: dict[str, list[WhatIf]] = {}
@@ -138,7 +138,7 @@ def _part(
     summary: GroupSummary,
     rows: Sequence[WhatIf],
     *,
-    limits: Limits,
+    limits: ReportLimits,
     place: int,
 ) -> _Part:
     """A group's own part; what cannot be drawn must not take the page of all groups with it."""
@@ -162,7 +162,7 @@ def _section(
     summary: GroupSummary,
     rows: Sequence[WhatIf],
     *,
-    limits: Limits,
+    limits: ReportLimits,
     place: int,
 ) -> str:
     """A group's own part."""

@@ -29,23 +29,25 @@ def group_sentences(
     often, why, restarted = _main_cause(summary, rebalances)
     if often:
         head += f", {_of(often, summary.rebalances)}because {why}"
-    if saving is not None:
-        head += f"; {change(saving.row, strategy)} would have avoided {_avoided(saving, restarted)}"
     sentences = [f"{head}."]
+    if saving is not None:
+        what = change(saving.row, strategy)
+        avoided = _avoided(saving, restarted)
+        sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}."
     if summary.moved:
         needless = summary.moved - summary.least_moved
-        told = f"Partitions went from one consumer to another {words.times(summary.moved)}"
+        moves = f"Partitions moved from one consumer to another {words.times(summary.moved)}."
         if needless > 0 and summary.least_moved > 0:
-            told += f"; {words.number(needless)} of these moves an even share did not need"
-        sentences.append(f"{told}.")
+            moves += f" An even share did not need {words.number(needless)} of these moves."
+        sentences.append(moves)
     if summary.unowned_seconds >= 1:
         sentences.append(
-            f"Its partitions were without an owner for {words.duration(summary.unowned_seconds)}, added up;"
-            f" the longest rebalance took {words.duration(summary.longest_seconds)}."
+            f"Its partitions were without an owner for {words.duration(summary.unowned_seconds)}, added up."
+            f" The longest rebalance took {words.duration(summary.longest_seconds)}."
         )
     if summary.flapping:
         names = _listed(summary.flapping)
-        sentences.append(f"{names} came and went at least three times within an hour.")
+        sentences.append(f"{names} joined and left at least three times within an hour.")
     return sentences
 
 
@@ -69,7 +71,7 @@ def _of(some: int, everything: int) -> str:
 
 
 def _avoided(saving: Saving, restarted: int) -> str:
-    """As `saved`, with the rebalances as some of those just told."""
+    """As `saved`, with the rebalances as some of those just named."""
     phrase = saved(saving)
     if restarted and 0 < saving.rebalances <= restarted:
         plain = words.count(saving.rebalances, "rebalance")

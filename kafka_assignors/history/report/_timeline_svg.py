@@ -1,7 +1,7 @@
 """A group's timeline as SVG: consumers and partitions across time, and what each rebalance cost.
 
-Colours are classes of the page's style sheet: c0 to c9, with h for the same colours hatched, cz for all
-consumers without a row of their own, none for no owner. Lengths are in units of the viewBox.
+Colours are classes of the page's style sheet: c0 to c9, with h for the same colours hatched. All consumers
+without a row of their own have cz, and `none` is for no owner. Lengths are in units of the viewBox.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kafka_assignors.history.report._columns import Column
-    from kafka_assignors.history.report._model import Limits
+    from kafka_assignors.history.report._model import ReportLimits
 
 WIDTH: Final = 1000
 
@@ -42,7 +42,7 @@ _DAY: Final = 84
 _DIGIT: Final = 7
 
 
-def timeline(columns: Sequence[Column], limits: Limits, *, key: str, title: str) -> Markup:
+def timeline(columns: Sequence[Column], limits: ReportLimits, *, key: str, title: str) -> Markup:
     """The picture; empty if there is nothing to draw.
 
     Args:
@@ -85,14 +85,14 @@ def timeline(columns: Sequence[Column], limits: Limits, *, key: str, title: str)
         key,
         title,
         key,
-        "The same is told as text below the picture.",
+        "The same is below the picture as text.",
         _axis(scale, height),
         Markup().join(parts),
         _tips(scale, height),
     )
 
 
-def told(columns: Sequence[Column], limits: Limits) -> list[tuple[str, str, str]]:
+def told(columns: Sequence[Column], limits: ReportLimits) -> list[tuple[str, str, str]]:
     """The picture's consumers as text: letter, name, and when each was there with how many partitions."""
     colouring = Colouring.of(columns, limits.consumers)
     found = []

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._quality import TopicPartitions
 
 BrokerState = Literal["up", "fenced", "no answer", "gone"]
-"""Of a broker: fenced (KIP-631: it has died, has shut down, or is not through with starting); not fenced,
-but without an answer; or unknown to the cluster, although it has replicas. A broker in the midst of a
-controlled shutdown is "up": the protocol does not say more until it is fenced."""
+"""Of a broker: fenced, not fenced but without an answer, or unknown to the cluster, although it has replicas.
+Fenced means that it has died, has shut down, or is not through with starting (KIP-631). A broker during a
+controlled shutdown is "up": the protocol does not say more until it is fenced.
+"""
 
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 

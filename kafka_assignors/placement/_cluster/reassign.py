@@ -1,7 +1,7 @@
-"""A reassignment on a real cluster, some partitions at a time, that can be broken off and gone on with.
+"""A reassignment on a real cluster, some partitions at a time, that can be broken off and continued.
 
-What is to be reached is all that has to be kept: whatever is there already is left out, and what is under way
-already is waited for. So a run that ended, however, is gone on with by the same again.
+The target is all that has to be kept. Partitions that are there already are left out, and reassignments that
+are under way are waited for. So the same command continues a run that ended in any way.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._placement import Placement
 
 AT_ONCE = 10
-"""How many partitions are reassigned at once unless told otherwise."""
+"""How many partitions are reassigned at once by default."""
 
 _LOOKS: Final = 6  # at the logs of brokers, in the time after which nothing has got on
 
@@ -71,8 +71,8 @@ def reassign(
 ) -> int:
     """Move replicas until topics are placed like this, and let preferred leaders lead.
 
-    A throttle is removed in the end, and nothing goes on without it: on Ctrl-C or an error, what is under
-    way is broken off. Without a throttle it goes on in the cluster.
+    A throttle is removed in the end, and nothing continues without it: on Ctrl-C or an error, what is under
+    way is broken off. Without a throttle it continues in the cluster.
 
     Args:
         admin: The cluster.

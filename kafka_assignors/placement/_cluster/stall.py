@@ -119,7 +119,10 @@ def reasons(situation: StallSituation, *, stalled: bool) -> list[Reason]:
             continue
         waiting.setdefault(key, []).append(tp)
     return [
-        *(Reason(f"{why}: {_names(tps)} cannot go on", way_out) for (why, way_out), tps in waiting.items()),
+        *(
+            Reason(f"{why}: {_names(tps)} cannot continue", way_out)
+            for (why, way_out), tps in waiting.items()
+        ),
         *(_copied(broker, rate, found, stalled=stalled) for (broker, rate), found in copied.items()),
     ]
 

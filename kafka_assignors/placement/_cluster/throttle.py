@@ -120,7 +120,7 @@ def throttled(
         admin: The cluster.
         throttle: The rate, and where what is replaced is kept meanwhile.
         copies: What is copied; brokers that do not answer are left out.
-        give_up: Breaks the copies off, after an error or Ctrl-C: they would go on without a throttle.
+        give_up: Breaks the copies off, after an error or Ctrl-C: they would continue without a throttle.
 
     Raises:
         PlacementError: Another run has its throttle on this cluster.
@@ -135,7 +135,7 @@ def throttled(
                 admin.reconnect()
                 give_up()
             except (ClusterError, KafkaError) as error:
-                throttle.warn(f"what is under way goes on: {error}")
+                throttle.warn(f"what is under way continues: {error}")
             raise
         finally:
             for one in _put_back(admin, throttle.journal):
@@ -162,7 +162,7 @@ class PutBack(NamedTuple):
     Attributes:
         brokers: Those that have none of them any more.
         left: What could not be put back, in words.
-        busy: Whether a run that goes on has them.
+        busy: Whether a run that is under way has them.
     """
 
     brokers: tuple[int, ...] = ()
@@ -171,7 +171,7 @@ class PutBack(NamedTuple):
 
 
 def put_back(admin: Admin, journal: ThrottleJournal) -> PutBack:
-    """Put back what a run replaced that was killed; nothing while another run goes on."""
+    """Put back what a run replaced that was killed; nothing while another run is under way."""
     if not journal.exists:
         return PutBack()
     try:
@@ -184,7 +184,7 @@ def put_back(admin: Admin, journal: ThrottleJournal) -> PutBack:
 
 
 def remove_all(admin: Admin, journal: ThrottleJournal, throttles: Throttles) -> None:
-    """Remove these quotas, whoever set them.
+    """Remove these quotas, set by any run or admin.
 
     Raises:
         PlacementError: Another run has its throttle on this cluster.

@@ -39,7 +39,7 @@ class PartitionState(NamedTuple):
     """What a cluster says of a partition now.
 
     Attributes:
-        replicas: Its brokers, the preferred leader first; amid a reassignment also those that it adds and
+        replicas: Its brokers, the preferred leader first; during a reassignment also those that it adds and
             removes.
         in_sync: The brokers of its in-sync replicas (ISR).
         leader: The broker that leads it; None if it is offline.
@@ -163,7 +163,7 @@ def add_partitions(admin: Admin, topic: str, present: Placement, more: Placement
         admin: The cluster.
         topic: The topic.
         present: The partitions that it has.
-        more: The partitions to add; their ids go on where the present ones end.
+        more: The partitions to add; their ids continue where the present ones end.
 
     Raises:
         PlacementError: They do not.

@@ -1,10 +1,10 @@
 """How was this placement made? Which of Kafka's generators fits it, from which start index and shift.
 
 Kafka draws a start index and a shift when it creates a topic, and does not keep them; the placement shows
-them. Before KRaft it placed by `AdminUtils`, and when partitions were added later, it placed those from the
-position of the first partition's leader among the brokers: every such step is found. KRaft's placer draws a
-rack, a broker in each rack, and a new order after each round: its first round is read back, later ones are
-held to what any order allows.
+them. Before KRaft it placed by `AdminUtils`. Partitions that were added later began at the position of the
+first partition's leader among the brokers. Every such step is found. KRaft's placer draws a rack, a broker in
+each rack, and a new order after each round. Its first round is read back, later ones are compared with what
+any order allows.
 
 That a generator fits proves little for a small topic, so each fit says how likely a placement drawn at random
 would fit as well.
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from kafka_assignors.placement._placement import Placement, Racks
 
 GeneratorName = Literal["rack-unaware", "rack-aware", "striped"]
-"""The generators that can be told from a placement."""
+"""The generators that can be recognised in a placement."""
 
 _LONE = 0.25  # the share of partitions that may have come one by one
 _ROUNDING = 1e-6  # bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class InferenceStep:
     """Partitions that were placed at once.
 
     Attributes:
@@ -82,7 +82,7 @@ class Fit:
 
     generator: GeneratorName
     brokers: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[InferenceStep, ...]
     by_position: bool
     chance: float
 
@@ -199,7 +199,7 @@ def _read(generator: GeneratorName, rows: list[Row], racks: Racks, by_position: 
     if explained < len(rows):
         return _misfit(generator, rows, drawn[0][1].end, f"start index {drawn[0][1].start}", racks)
     steps = tuple(
-        Step(
+        InferenceStep(
             first_partition=rows[begin][0],
             partitions=(drawn[place + 1][0] if place + 1 < len(drawn) else len(rows)) - begin,
             start_index=run.start,
@@ -228,7 +228,7 @@ def _read_striped(rows: list[Row], racks: Racks, *, by_position: bool) -> Fit | 
         return misfit
     bounds = [begin for begin, _ in runs[1:]] + [len(rows)]
     steps = tuple(
-        Step(
+        InferenceStep(
             first_partition=rows[begin][0],
             partitions=bound - begin,
             start_index=run.start,
@@ -253,9 +253,9 @@ def _misfit(generator: GeneratorName, rows: Sequence[Row], end: int, start: str,
     partition, replicas = rows[min(end, len(rows) - 1)]
     strangers = [broker for broker in replicas if broker not in racks]
     if strangers:
-        why = f"broker {strangers[0]} is none of those that there were"
+        why = f"broker {strangers[0]} is none of the brokers that there were"
     elif end:
-        why = f"does not go on from {start}, as partitions up to {rows[end - 1][0]} do"
+        why = f"does not continue from {start}, as partitions up to {rows[end - 1][0]} do"
     else:
         why = "is not to be had from any start"
     return Misfit(generator=generator, partition=partition, reason=f"{list(replicas)}: {why}")

@@ -1,9 +1,9 @@
 """Start indexes and shifts read back from placements that Kafka's `AdminUtils` made, step by step.
 
-A topic is created from a start index and a shift that are drawn; the shift grows by one at every partition
+A topic is created from a start index and a shift that are drawn. The shift grows by one at every partition
 whose id is a multiple of the number of brokers. When partitions were added, `AdminZkClient.addPartitions`
-took for both the position, among the brokers by id, of the first that is not below the first partition's
-leader. So a step has one unknown less than the creation: nothing is free in it but where it begins.
+took one position for both: among the brokers by id, that of the first not below the first partition's leader.
+So a step has one unknown less than the creation: nothing is free in it but where it begins.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 See `kafka_assignors.placement._striped` for what it does. In its first round, of as many partitions as there
 are brokers, racks and brokers are in order, and only where they began is unknown. In every later round their
-order is unknown, too, but fixed: each place among the racks belongs to one rack, and each place in a rack to
+order is unknown, too, but fixed. Each place among the racks belongs to one rack, and each place in a rack to
 one broker. Brokers are taken to have been unfenced.
 """
 

@@ -1,9 +1,9 @@
 """Cheapest flows with bounds, by OR-tools, and all flows that are as cheap.
 
-Goals that come one after another are reached one after another. Of all cheapest flows of one cost, potentials
-(a dual solution) say which arcs none of them uses beyond its lower bound, and which ones all of them fill.
-With these fixed, what is left is exactly the cheapest flows, and the next cost is put on them. So no goal is
-weighed against another one, and costs stay small enough for 64 bits.
+Goals that come one after another are reached one after another. Potentials (a dual solution) say of all
+cheapest flows of one cost which arcs none of them uses beyond its lower bound. They also say which ones all
+of them fill. With these fixed, what is left is exactly the cheapest flows, and the next cost is put on them.
+So no goal is weighed against another one, and costs stay small enough for 64 bits.
 """
 
 from dataclasses import dataclass, replace

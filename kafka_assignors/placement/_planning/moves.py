@@ -2,29 +2,28 @@
 
 Goals, each among the placements that are best by the ones before:
 
-1. *Valid*: a broker has at most one replica of a partition, and the replicas of each partition are
-   spread over the racks as evenly as the racks allow (`rack_bounds` in
-   `kafka_assignors.placement._planning.spread`).
+1. *Valid*: a broker has at most one replica of a partition. The replicas of each partition are spread over
+   the racks as evenly as the racks allow (`rack_bounds` in `kafka_assignors.placement._planning.spread`).
 2. *Balance*: the sum of squares of the brokers' replicas is least. No other placement has a
    lexicographically lower sequence of loads, highest first.
-3. *Moves*: the fewest bytes are copied, if sizes are known; then the fewest replicas are added on brokers
-   that have none of the partition now; then the fewest preferred leaders lose their replica.
+3. *Moves*: the fewest bytes are copied, if sizes are known. Then the fewest replicas are added on brokers
+   that have none of the partition now. Then the fewest preferred leaders lose their replica.
 4. *Leaders*: with these replicas, the sum of squares of the brokers' preferred leaders is least; then the
    fewest partitions change their preferred leader.
-5. *A fixed choice*: that of the solver, which gets partitions and brokers in order. The same question has
-   the same answer, whatever the order of its mappings; another release of OR-tools may choose otherwise among
+5. *A fixed choice*: that of the solver, which gets partitions and brokers in order. The same question has the
+   same answer, in any order of its mappings. Another release of OR-tools may choose otherwise among
    placements that are equally good.
 
-Moves and leaders do not conflict if all partitions have one replication factor f, nothing is fixed beside
-them, and each of n brokers has k or k + 1 replicas: then each broker leads P / n partitions, rounded down or
-up, whatever the replica sets are. Proof: let each partition give 1/f of its lead to each of its brokers, so
-that a broker with T replicas leads T / f. The mean of T is P f / n, so that k >= f floor(P / n), and, if any
-broker has k + 1, k + 1 <= f ceil(P / n). Hence floor(P / n) <= T / f <= ceil(P / n): a fractional flow within
-integral bounds, so there is an integral one.
+Moves and leaders do not conflict if all partitions have one replication factor f, and nothing is fixed beside
+them. Each of n brokers must have k or k + 1 replicas. Then each broker leads P / n partitions, rounded down
+or up, with any replica sets. Proof: let each partition give 1/f of its lead to each of its brokers, so that a
+broker with T replicas leads T / f. The mean of T is P f / n. So k >= f floor(P / n), and, if any broker has k
++ 1, k + 1 <= f ceil(P / n). Hence floor(P / n) <= T / f <= ceil(P / n): a fractional flow within integral
+bounds, so there is an integral one.
 
 With several replication factors, with lopsided racks, or beside what is fixed they may conflict. Then fewer
-moves win, and `MovePlan.leaders_best` tells whether leaders are as balanced as if every broker could lead
-any partition.
+moves win, and `MovePlan.leaders_best` says whether leaders are as balanced as if every broker could lead any
+partition.
 """
 
 from collections import Counter
@@ -41,15 +40,15 @@ from kafka_assignors.placement._planning.spread import least_squares, rack_bound
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Move:
+class ReplicaMove:
     """A replica to be copied to a broker that has none of its partition.
 
     Attributes:
         topic: Its topic.
         partition: Its id in the topic.
         target: The broker that gets it.
-        source: A broker that loses its replica of the partition for it, one of the same rack if there is one;
-            None where the partition gets more replicas than it had.
+        source: A broker that loses its replica of the partition for it, one of the same rack if there is one.
+            None if the partition gets more replicas than it had.
         size: Its bytes, None if sizes are not known.
     """
 
@@ -75,7 +74,7 @@ class Moves:
 
     before: dict[str, dict[int, list[int]]]
     after: dict[str, dict[int, list[int]]]
-    moves: tuple[Move, ...]
+    moves: tuple[ReplicaMove, ...]
     replica_loads: dict[int, int]
     leader_loads: dict[int, int]
     leaders_changed: int
@@ -99,8 +98,8 @@ class MovePlan(Moves):
     Loads are those of the brokers that may hold replicas, with what fixed topics have on them.
 
     Attributes:
-        replicas_forced: How many replicas any valid placement has to copy, balanced or not: for those on
-            brokers that are left, for a higher replication factor and for racks.
+        replicas_forced: How many replicas any valid placement has to copy, balanced or not: for brokers that
+            are left, for a higher replication factor and for racks.
         leaders_squares: The sum of squares of the leader loads; with `per_topic` that of each topic,
             summed up.
         leaders_bound: No placement at all has a lower one.
@@ -188,7 +187,7 @@ def moves_between(
         brokers: Whose loads to count.
         sizes: (topic, partition) -> bytes of the partition's log.
     """
-    moves: list[Move] = []
+    moves: list[ReplicaMove] = []
     replicas: Counter[int] = Counter()
     leaders: Counter[int] = Counter()
     changed = 0
@@ -273,7 +272,7 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) 
         most = max(planned, key=lambda wanted: wanted.size or 0)
         raise PlacementError(
             f"{most.name} has {most.size} bytes, and among {len(planned)} partitions at most {error.largest} "
-            "can be counted exactly: give all sizes in a larger unit, as in MiB, or plan per topic"
+            "can be counted exactly. Give all sizes in a larger unit, as in MiB, or plan per topic"
         ) from error
     leaders = best_leaders(chosen, leader, beside.leaders)
     placed = []
@@ -284,13 +283,13 @@ def _place(planned: Sequence[Wanted], cluster: BrokerSet, beside: BrokerTotals) 
     return placed
 
 
-def _moves(wanted: Wanted, placed: Sequence[int], racks: Racks) -> Iterable[Move]:
+def _moves(wanted: Wanted, placed: Sequence[int], racks: Racks) -> Iterable[ReplicaMove]:
     left = sorted({*wanted.present} - {*placed})
     for target in sorted({*placed} - {*wanted.present}):
         source = min(left, key=lambda broker: (racks.get(broker) != racks.get(target), broker), default=None)
         if source is not None:
             left.remove(source)
-        yield Move(
+        yield ReplicaMove(
             topic=wanted.topic, partition=wanted.partition, target=target, source=source, size=wanted.size
         )
 

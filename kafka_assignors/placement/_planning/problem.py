@@ -11,7 +11,7 @@ from kafka_assignors._model.arrays import IntArray
 from kafka_assignors.placement._placement import Placement, PlacementError, Racks
 
 _LARGEST = 2**62
-"""More bytes than that are not in a 64-bit integer, whatever is done with them."""
+"""More bytes than that do not fit into a 64-bit integer."""
 
 _SHOWN = 10
 """How many brokers an error names."""
@@ -145,7 +145,7 @@ class BrokerSet:
         without = sorted(broker for broker, rack in racks.items() if rack is None)
         if without and len(without) < len(racks):
             raise PlacementError(
-                f"{listed(without)} of {len(racks)} brokers have no rack, but the others have one: name "
+                f"{listed(without)} of {len(racks)} brokers have no rack, but the others have one. Name "
                 "the racks of all, or give None for all to place without racks"
             )
         allowed = sorted(racks if brokers is None else set(brokers))

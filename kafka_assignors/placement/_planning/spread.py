@@ -2,9 +2,9 @@
 
 In all networks here nodes 0..n - 1 are the brokers, and no arc leaves them until `drained` adds a sink.
 
-Any sums of flows into the brokers that a network allows make up a base polyhedron, so among them one is the
-least majorised: its sorted loads are the lexicographically least, and every convex measure is least there
-(Frank and Murota, "Decreasing minimization on M-convex sets", 2022). The sum of squares finds it.
+Any sums of flows into the brokers that a network allows make up a base polyhedron. So among them one is the
+least majorised: its sorted loads are the lexicographically least, and every convex measure is least there.
+See Frank and Murota, "Decreasing minimization on M-convex sets", 2022. The sum of squares finds it.
 """
 
 from bisect import bisect
@@ -37,8 +37,8 @@ def rack_bounds(sizes: IntArray, factor: int) -> tuple[IntArray, IntArray]:
 class Layers:
     """Partitions over racks to brokers; partitions of one replication factor may be put into one group.
 
-    A flow in which g partitions are one group is a sum of g flows of one partition each: bounds and
-    capacities of the group are g times those of each, and the matrix of a flow is totally unimodular, so that
+    A flow in which g partitions are one group is a sum of g flows of one partition each. Bounds and
+    capacities of the group are g times those of each, and the matrix of a flow is totally unimodular. So
     integral points of g times its polytope are sums of g integral points (Baum and Trotter 1978).
 
     Attributes:
@@ -98,7 +98,7 @@ class Layers:
         return replace(self.network, lower=lower, upper=upper)
 
     def into_brokers(self, flow: IntArray) -> IntArray:
-        """(G, n) the flow of each group into each broker, as a view; or what else is told of each arc."""
+        """(G, n) the flow of each group into each broker, as a view; or other values of each arc."""
         arcs = self.network.tail.size
         return flow[:arcs].reshape(self.size.size, -1)[:, : self.brokers]
 
@@ -133,16 +133,16 @@ def drained(
 def spread_evenly(network: PlacementNetwork, held: IntArray) -> tuple[PlacementNetwork, IntArray, IntArray]:
     """All flows that load the brokers as evenly as can be.
 
-    The squares are drawn as straight lines between a few loads of each broker, and finer wherever the
-    cheapest flow ends up, until the loads there and one beside are all drawn: then no change of the flow pays
-    by the true squares either, as flows without a cycle that pays are cheapest.
+    The squares are drawn as straight lines between a few loads of each broker. They are drawn finer wherever
+    the cheapest flow ends up, until the loads there and one beside are all drawn. Then no change of the flow
+    pays by the true squares either, as flows without a cycle that pays are cheapest.
 
     Args:
         network: The flows, without a sink.
         held: (n,) what each broker has beside them.
 
     Returns:
-        The network of these flows, still without a sink, and the fewest and the most that they bring to each
+        The network of these flows, still without a sink. And the fewest and the most that they bring to each
         broker: two arrays (n,), which differ by at most 1.
     """
     brokers, arcs = held.size, network.tail.size

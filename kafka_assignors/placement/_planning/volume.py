@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kafka_assignors.placement._planning.moves import Move
+    from kafka_assignors.placement._planning.moves import ReplicaMove
 
 
 class Volume(NamedTuple):
@@ -25,7 +25,7 @@ class Volume(NamedTuple):
     @classmethod
     def of(
         cls,
-        moves: Iterable[Move],
+        moves: Iterable[ReplicaMove],
         leaders: Mapping[tuple[str, int], int],
         sizes: Mapping[tuple[str, int], int],
     ) -> Volume:

@@ -2,17 +2,17 @@
 
 With equal subscriptions, and no racks or weights that matter, the best balance and the fewest moves leave
 four choices open. Here they are made as Kafka's `ConstrainedAssignmentBuilder` (AbstractStickyAssignor, 4.x)
-makes them, so that a group led by Java and by this package in turn gets one plan:
+makes them. So a group led by Java and by this package in turn gets one plan:
 
-1. Who keeps one partition more, if more members have it than can keep it: the first ones in the order in
-   which a `java.util.HashMap` walks the member ids.
+1. Who keeps one partition more, if more members have it than can: the first in the order in which a
+   `java.util.HashMap` walks member ids.
 2. What a member keeps that has too much: its lowest partition ids, then topic names.
 3. Who gets what is free: members below the quota in turn, by member id, one each in a round.
-4. Who gets what is then left: members at the quota, first those that were there from the beginning, by
-   member id, then in the order in which they reached it.
+4. Who gets what is then left: members at the quota. First come those that were there from the beginning, by
+   member id, then the others in the order in which they reached it.
 
 Ids of one bin of the hash map are walked as they were put. Java puts them in the order of the JoinGroup
-response, which changes with the coordinator; here it is their own order, so that each leader plans the same.
+response, which changes with the coordinator. Here it is their own order, so that each leader plans the same.
 """
 
 import numpy as np

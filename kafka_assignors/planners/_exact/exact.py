@@ -1,8 +1,8 @@
 """The exact sticky plan: best balance, then racks, then fewest moves.
 
 Members that are all alike need no search (`alike.py`). For all others partitions that are alike become one
-*cell* and members that are alike one *node*, so that the problem shrinks to how many partitions of each
-cell go to each node, a flow (`flow.py`):
+*cell* and members that are alike one *node*. So the problem shrinks to how many partitions of each cell go to
+each node, a flow (`flow.py`):
 
 1. *Levels* (`levels.py`): a flow in which no load can be evened out falls into blocks.
    In a block all members have k or k + 1 partitions; nothing can pass from a block to another. (Optimal
@@ -12,10 +12,10 @@ cell go to each node, a flow (`flow.py`):
 3. *Moves*: a cheapest flow in which a partition that leaves its owner costs 1.
 4. *Handing out* the partitions of each cell by these numbers.
 
-Why this is exact: given how many partitions of a cell each member gets, it can keep that many of its own, as
-all are alike. Members of one subscription, weight and rack can be one node if none of them owns more
-than it is sure to get: each keeps what it owns, and who gets the rest makes no difference. A member
-that owns more is a node of its own, since it matters what it gives back.
+Why this is exact: all partitions of a cell are alike. So given how many of them a member gets, it can keep
+that many of its own. Members of one subscription, weight and rack can be one node if none of them owns more
+than it is sure to get. Then each keeps what it owns, and who gets the rest makes no difference. A member that
+owns more is a node of its own, since it matters what it gives back.
 """
 
 from collections.abc import Iterator
@@ -61,10 +61,10 @@ def plan_exact(
     """Plan as `Goal` says: balance, then racks, then fewest moves; or within a window of loads.
 
     The same group always gives the same plan. With equal subscriptions and no racks, weights or options, a
-    member that has too much keeps its lowest partition ids, and what is free goes in order to the least
-    loaded member, the first one of those: Kafka's constrained algorithm (KIP-54) with the ties of its
-    published examples. Otherwise a member that has too much gives back the highest ids of each cell, and
-    what is free in a cell goes in order to its nodes, in each to the least loaded member.
+    member that has too much keeps its lowest partition ids. What is free goes in order to the least loaded
+    member, the first one if several are. That is Kafka's constrained algorithm (KIP-54) with the ties of its
+    published examples. Otherwise a member that has too much gives back the highest ids of each cell. What is
+    free in a cell goes in order to its nodes, in each to the least loaded member.
 
     Args:
         group: The group.

@@ -1,17 +1,17 @@
 """Cheapest flows on a small network: from cells of partitions to nodes of members.
 
-A *cell* is a number of partitions that are alike, a *node* a number of members that are alike, an *arc* says
-that the members of a node may get partitions of a cell. A node takes `base` units for certain, and up
-to `extra` more, which come out of a pool that all nodes share. On an arc the first `free` units cost nothing
-and each further one costs 1.
+A *cell* is a number of partitions that are alike, a *node* a number of members that are alike. An *arc* says
+that the members of a node may get partitions of a cell. A node takes `base` units for certain, and up to
+`extra` more, which come out of a pool that all nodes share. On an arc the first `free` units cost nothing and
+each further one costs 1.
 
-The algorithm is the primal-dual one (Ahuja, Magnanti and Orlin: Network Flows, section 9.8): flow goes along
-the cheapest paths that are left, and where there are no more of one length, a search finds the next
-length. Among paths of one length those with the fewest arcs come first (Dinic's blocking flows). Costs
-are 0 or 1, so the search needs buckets and no heap.
+The algorithm is the primal-dual one (Ahuja, Magnanti and Orlin: Network Flows, section 9.8). Flow goes along
+the cheapest paths that are left. If there are no more of one length, a search finds the next length. Among
+paths of one length those with the fewest arcs come first (Dinic's blocking flows). Costs are 0 or 1, so the
+search needs buckets and no heap.
 
-Where `_flow.c` could be compiled it does this, step by step in the same order, so that its flows are the
-same, hundreds of times as fast. What is written here in Python is what it means, and runs without it.
+If `_flow.c` could be compiled, it does this step by step in the same order. So its flows are the same,
+hundreds of times as fast. What is written here in Python is what it means, and runs without it.
 """
 
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class SentFlow:
 
     Attributes:
         stuck: Whether supply is left that reaches no room.
-        cells, nodes: If stuck, 1 for what the supply left reaches and 0 for the rest; else the distance from
+        cells, nodes: If stuck, 1 for what the supply left reaches and 0 for the rest. Else the distance from
             the supply, up to that of the room (a dual solution).
         pool: The same for the pool.
     """
@@ -142,9 +142,9 @@ def _check(network: FlowNetwork) -> None:
     for name, size in sizes.items():
         if getattr(n, name).size != size:
             raise ValueError(
-                f"the arrays of the network do not fit each other: with {cells} cells (supply), "
-                f"{nodes} nodes (base) and {arcs} arcs (heads), {name} must have {size} entries, "
-                f"not {getattr(n, name).size}"
+                f"the arrays of the network do not fit each other: {name} must have {size} entries, "
+                f"not {getattr(n, name).size}. There are {cells} cells (supply), {nodes} nodes (base) "
+                f"and {arcs} arcs (heads)"
             )
     if not 0 <= n.pool <= _MOST_UNITS:
         raise ValueError(f"pool must be from 0 to {_MOST_UNITS}, not {n.pool}")

@@ -7,7 +7,7 @@ from kafka_assignors._model.group import Group
 
 
 def release(group: Group, owner: IntArray, *, kind: IntArray, has: IntArray, keeps: IntArray) -> None:
-    """Take partitions from their owners: of each kind the lowest ids stay, whatever the topic.
+    """Take partitions from their owners: of each kind the lowest ids stay, in any topic.
 
     Args:
         group: The group.

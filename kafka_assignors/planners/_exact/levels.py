@@ -15,8 +15,8 @@ from kafka_assignors.planners._exact.flow import FlowNetwork, send_if_any
 class Levels:
     """The blocks of a best-balanced flow.
 
-    In a block every member has as many partitions as it is sure to get, and some members one more; in all
-    best-balanced flows as many of them. Nothing can pass from one block to another.
+    In a block every member has as many partitions as it is sure to get, and some members one more. As many of
+    them have one more in all best-balanced flows. Nothing can pass from one block to another.
 
     Attributes:
         sure: (V,) units that the members of each node get for certain.
@@ -72,9 +72,9 @@ def find_levels(network: FlowNetwork, sizes: Sizes, tick: Tick) -> Levels:
     """Send all supply of a network so that the members' loads are best balanced.
 
     All loads that can be alike are tried to be: members get the same number, and some of them one more. What
-    is then left over reaches members only that are full. With all that it reaches it is a part
-    of its own, with more partitions a member than the rest: nothing can pass from it to the rest, and what
-    the rest sends to it already could only be less. So each of the two is solved by itself.
+    is then left over reaches members only that are full. With all that it reaches it is a part of its own,
+    with more partitions a member than the rest. Nothing can pass from it to the rest, and what the rest sends
+    to it already could only be less. So each of the two is solved by itself.
 
     Args:
         network: Arcs and supply, with or without a flow. Flow, load and supply are updated.
@@ -125,7 +125,7 @@ def _some(chosen: Chosen, inside: BoolArray) -> IntArray:
 def quotas(total: int, sizes: Sizes, given: IntArray) -> tuple[IntArray, IntArray]:
     """What each node gets for certain if units are spread evenly, and what beyond.
 
-    The j-th unit of a member of weight w comes at (2j - 1) / w: giving always the unit that comes first
+    The j-th unit of a member of weight w comes at (2j - 1) / w. To give always the unit that comes first
     makes the sum of load²/w least. All units before some point are sure, those at this point are for some.
 
     Args:

@@ -26,7 +26,7 @@ class Broker(ABC):
     """One node of a cluster that was started here: a broker and controller in one.
 
     It is killed, stopped and started again on the data that it has, at the address that it had. A cluster
-    of three goes on without one of them; without two, none of them knows any more what the cluster is.
+    of three continues without one of them. Without two, none of them knows any more what the cluster is.
 
     Attributes:
         node_id: 1, 2, ...; the node's rack is ``rack-<node_id>``.
@@ -124,7 +124,7 @@ class Broker(ABC):
         return Disturbance(lambda: self.thaw() if self._state == "frozen" else None)
 
     def thaw(self) -> None:
-        """Let it go on after `freeze`.
+        """Let it continue after `freeze`.
 
         Raises:
             RuntimeError: It is not frozen.
@@ -140,10 +140,11 @@ class Broker(ABC):
         return None if self.running else f"node {self.node_id} is {self._state}"
 
     def mend(self) -> None:
-        """Have it run again, whatever was done to it; does not wait until it answers.
+        """Have it run again, in any state; does not wait until it answers.
 
         Raises:
-            Exception: It can be neither thawed nor started again; whatever its process or container says.
+            Exception: It can be neither thawed nor started again. The error is that of its process or
+                container.
         """
         if self._state == "frozen" and self._alive():
             with contextlib.suppress(Exception):  # it is killed and started then

@@ -171,7 +171,7 @@ class Cluster:
     def wait_complete(self, timeout: float = START_TIMEOUT) -> None:
         """Wait until the cluster has got over what was done to its brokers.
 
-        That is: every broker that runs answers and knows all that run and no others, every partition has a
+        That is: every broker that runs answers and knows all that run and no others. Every partition has a
         leader, and every replica on a running broker is in sync.
 
         Raises:
@@ -201,7 +201,7 @@ class Cluster:
     def move_coordinator(self, group_id: str, to: int | None = None, *, timeout: float = 30.0) -> int:
         """Make another node the coordinator of a group, in an orderly way.
 
-        The partition of ``__consumer_offsets`` to which the group belongs gets another leader: its replicas
+        The partition of ``__consumer_offsets`` to which the group belongs gets another leader. Its replicas
         are reassigned so that the node is the preferred one, and the preferred one is elected. All groups of
         that partition move along; in a cluster started here there is only one partition, unless
         ``offsets.topic.num.partitions`` says otherwise.
@@ -246,13 +246,14 @@ def kafka_cluster(
 ) -> Iterator[Cluster]:
     """Have a real Kafka cluster for the time of the context.
 
-    A cluster that is started here has a rack per node (``rack-1`` ...), creates no topics by itself, starts
-    rebalances without delay and allows session timeouts from one second. Nothing is left of it afterwards.
+    A cluster that is started here has a rack per node (``rack-1``, ...), and creates no topics by itself. It
+    starts rebalances without delay, and allows session timeouts from one second. Nothing is left of it
+    afterwards.
 
     Args:
         nodes: Number of brokers, 1 or 3. A given cluster must have at least as many.
-        how: Insist on one way. None takes a given cluster if one is named, else Docker if an image is named
-            or an engine answers that has an image or can pull it, else the embedded one.
+        how: Insist on one way. None takes a given cluster if one is named. Else it takes Docker, if an image
+            is named, or an engine answers that has an image or can pull it. Else it takes the embedded one.
         bootstrap: Servers of a running cluster, ``host:port[,host:port...]``; default: ``$KAFKA_BOOTSTRAP``.
         settings: Broker settings besides or instead of the built-in ones, on every node. A given cluster is
             not ours to set.

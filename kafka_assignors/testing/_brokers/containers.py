@@ -1,7 +1,7 @@
 """Kafka brokers in containers of the image apache/kafka, or of another with its interface.
 
-Containers that a killed Python leaves behind are removed by testcontainers' Ryuk, where its image is present;
-without it, only the end of the context removes them.
+If the image of testcontainers' Ryuk is present, it removes containers that a killed Python leaves behind.
+Without it, only the end of the context removes them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A broker must not outlive the Python that started it, however that ends. Each therefore has a watchdog: a
 shell that reads from a socket whose other end Python holds. When Python has stopped the broker in an orderly
-way, it writes a line and the watchdog leaves. When the socket closes without one, Python is gone (a crash,
-SIGKILL, SIGTERM without a handler): the watchdog kills the broker and removes the cluster's folder.
+way, it writes a line and the watchdog leaves. If the socket closes without one, Python is gone (a crash,
+SIGKILL, SIGTERM without a handler). Then the watchdog kills the broker and removes the cluster's folder.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class WatchedProcess:
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """Let it go on after `suspend`."""
+        """Let it continue after `suspend`."""
         self._process.send_signal(signal.SIGCONT)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:

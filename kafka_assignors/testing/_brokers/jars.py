@@ -1,8 +1,8 @@
 """Apache Kafka's jars, fetched once and kept in a cache of the user's.
 
-The cache holds one folder per set of coordinates. A folder gets its name by a rename, after all of its
-files have arrived and been checked, so whatever bears the name is whole: a fetch that fails, or is killed,
-leaves at most a ``.partial-`` folder, which the next fetch removes.
+The cache holds one folder per set of coordinates. A folder gets its name by a rename, after all of its files
+have arrived and been checked. So a folder of that name is whole. A fetch that fails, or is killed, leaves at
+most a ``.partial-`` folder, which the next fetch removes.
 """
 
 from __future__ import annotations

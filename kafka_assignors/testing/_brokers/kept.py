@@ -1,9 +1,9 @@
 """An embedded cluster that stays when a run of tests is over, so that the next run need not start one.
 
-A keeper, a process of its own, starts the brokers, and ends them when nobody has used them for a time. Who
-uses them holds a shared lock on a file: the kernel takes it back however a process ends, so that neither a
-crash nor a `kill -9` leaves brokers behind for good. The keeper holds the same lock alone while it ends them,
-so that nobody finds brokers that are about to go.
+A keeper, a process of its own, starts the brokers, and ends them when nobody has used them for a time. A
+process that uses them holds a shared lock on a file. The kernel releases it however the process ends. So
+neither a crash nor a `kill -9` leaves brokers behind for good. The keeper holds the same lock alone while it
+ends them, so that nobody finds brokers that are about to go.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Layout:
         return settings
 
     def advertised(self, node_id: int, addresses: Mapping[str, str]) -> dict[str, str]:
-        """What a node tells clients about its listeners: where they are, or where the proxy is.
+        """What a node advertises to clients as its listeners: where they are, or where the proxy is.
 
         Args:
             node_id: 1, 2, ...

@@ -66,7 +66,7 @@ def describe_library() -> str:
 
 @cache
 def function(name: str) -> Any:
-    """A function by its name in C; ctypes lets go of the GIL while it runs.
+    """A function by its name in C; ctypes releases the GIL while it runs.
 
     It is looked up in the client's extension module. That finds it in the libraries which the module is
     linked with: in the one that the clients use, wherever it was installed. (On Windows it would not.)

@@ -1,7 +1,7 @@
 """What one broker says about its cluster: a request over a connection of its own, and nothing remembered.
 
-Client libraries ask whichever broker they like and keep what they heard. Whether a certain broker is back,
-and what it knows by now, only a question to that broker tells.
+Client libraries ask whichever broker they like and keep what they heard. Only a question to a certain broker
+shows whether it is back, and what it knows by now.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Faults for confluent-kafka's clients: librdkafka's own mock brokers, inside this process.
 
-The mock is up in milliseconds and does as it is told: brokers go down, answer late, or answer a request with
+The mock is up in milliseconds and does as it is asked: brokers go down, answer late, or answer a request with
 an error. It is driven through the functions of rdkafka_mock.h.
 """
 
@@ -41,8 +41,8 @@ class MockCluster:
     """Librdkafka's mock cluster: brokers 1, 2, ... on ports of 127.0.0.1, for confluent-kafka's clients.
 
     It is for what a client does when something fails: a broker goes down, a leader moves, an answer is late
-    or is an error. It only approximates a group coordinator: for every claim on generations, assignments or
-    lost messages take `kafka_cluster`, a real Kafka. docs/testing.md lists what it does otherwise.
+    or is an error. It only approximates a group coordinator. For every claim on generations, assignments or
+    lost messages take `kafka_cluster`, a real Kafka. The page docs/testing.md lists what it does otherwise.
 
     Close clients before their cluster: without it, a consumer cannot leave its group. Methods may be called
     from any thread, but not while another one closes. After `close` they raise RuntimeError. They raise
@@ -55,7 +55,7 @@ class MockCluster:
         rebalance_delay: How long the first rebalance of a group waits for more members, in seconds
             (group.initial.rebalance.delay.ms).
         leaderless: Allow `set_leader` to leave a partition without a leader. A client that asks for one in a
-            newer version than Fetch 11 or Produce 9 crashes the process, so the mock then offers no newer.
+            newer version than Fetch 11 or Produce 9 crashes the process. So the mock then offers no newer.
 
     Attributes:
         brokers: How many there are; their ids are 1 to this.
@@ -167,7 +167,7 @@ class MockCluster:
         self._check("rd_kafka_mock_partition_set_leader", topic.encode(), partition, leader)
 
     def set_follower(self, topic: str, partition: int, broker: int | None) -> None:
-        """Let consumers of a partition fetch from a follower (KIP-392), whatever their rack; or from none.
+        """Let consumers of a partition fetch from a follower (KIP-392), in any rack; or from none.
 
         Raises:
             confluent_kafka.KafkaException: There is no such partition (UNKNOWN_TOPIC_OR_PART).
@@ -215,8 +215,8 @@ class MockCluster:
     def inject(self, api: MockApi, *errors: int | str) -> None:
         """Answer the next requests of a kind, whichever brokers they go to, with these errors in turn.
 
-        A consumer of librdkafka 2.16 takes an error in the Fetch by which it first reaches a partition's end
-        for that end, and does not tell it.
+        If the Fetch that first reaches a partition's end has an error, a consumer of librdkafka 2.16 takes
+        that for the end. It does not report the error.
 
         Args:
             api: Which kind.

@@ -1,4 +1,4 @@
-"""What the mock brokers of librdkafka are told and asked: APIs, errors, requests, by name."""
+"""The mock brokers of librdkafka by name: APIs, errors, requests."""
 
 from __future__ import annotations
 

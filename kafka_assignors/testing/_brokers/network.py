@@ -7,8 +7,8 @@
         with kafka.network.half_open(client="b"):
             group.wait_stable(members=[a])
 
-Each broker has a listener of its own for them and advertises the proxy as its address, so that clients which
-know the cluster through `Network.access` never go past the proxy.
+Each broker has a listener of its own for them and advertises the proxy as its address. So clients that know
+the cluster through `Network.access` never bypass the proxy.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Network:
         the fault is healed arrives at once. Of each way of a connection 4 MB are under way at most.
 
         Raises:
-            ValueError: There is no such broker, clients cannot be told apart, or the time is negative.
+            ValueError: There is no such broker, clients cannot be distinguished, or the time is negative.
         """
         if seconds < 0:
             raise ValueError(f"seconds={seconds}: bytes cannot arrive before they were sent")
@@ -143,7 +143,7 @@ class Network:
         """Reset the connections, and new ones while it lasts: at once, or when the client has said its id.
 
         Raises:
-            ValueError: There is no such broker, or clients cannot be told apart.
+            ValueError: There is no such broker, or clients cannot be distinguished.
         """
         return self._begin(Rule(kind="drop", client=client, broker=broker))
 
@@ -153,11 +153,11 @@ class Network:
         """Let no byte pass, while connections stay open and new ones are accepted: as if packets were lost.
 
         Neither end hears that the other closes, either. Bytes are held back, not lost, as TCP sends again
-        what was not received: once the fault is healed they arrive late, as do ends of connections. A broker
-        may so be told things by a client that has given up long ago.
+        what was not received. Once the fault is healed they arrive late, as do ends of connections. So a
+        broker may get requests of a client that has given up long ago.
 
         Raises:
-            ValueError: There is no such broker, or clients cannot be told apart.
+            ValueError: There is no such broker, or clients cannot be distinguished.
         """
         return self._begin(Rule(kind="half_open", client=client, broker=broker, direction=direction))
 

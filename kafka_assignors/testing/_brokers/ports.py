@@ -1,4 +1,4 @@
-"""Ports for brokers: free when chosen, likely to stay free while a broker is down, chosen anew if taken."""
+"""Ports for brokers: free when chosen, likely to stay free while a broker is down, chosen again if taken."""
 
 from __future__ import annotations
 

@@ -118,8 +118,8 @@ def client_id_in(data: bytes) -> tuple[bool, str | None]:
         data: The first bytes of the connection.
 
     Returns:
-        Whether there are enough bytes to tell, and the id; None if there is none, or these bytes are not
-        Kafka's in plain text (a size that no request has, as in TLS).
+        Whether there are enough bytes to know, and the id. The id is None if there is none, or these bytes
+        are not Kafka's in plain text. In TLS, for example, the size is one that no request has.
     """
     if len(data) >= _HEADER.size:
         size, _, _, _, length = _HEADER.unpack_from(data)

@@ -24,7 +24,7 @@ POLL_MS: Final = 1000
 """How long one poll waits.
 
 Not shorter: a leader whose poll ends while it waits for its own SyncGroup may never apply the assignment
-(kafka-python 3.0), so a poll should outlast a rebalance.
+(kafka-python 3.0). So a poll should last longer than a rebalance.
 """
 
 

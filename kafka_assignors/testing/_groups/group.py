@@ -8,8 +8,8 @@
         group.timeline.assert_never_owned_twice()
 
 The members (`kafka_assignors.testing._groups.worker`) report all that happens to them. A group is *stable*
-when its members, by their own word, and the brokers, asked by a second client, agree on it. Whatever is
-waited for is a condition, and a wait that times out says who held it up and how.
+when its members, by their own word, and the brokers, asked by a second client, agree on it. Each wait is for
+a condition. A wait that times out says who held it up and how.
 """
 
 from __future__ import annotations
@@ -95,24 +95,24 @@ class ConsumerGroup:
 
     Args:
         kafka: The cluster: its servers, "host:port" each, or a `Cluster` that was started here.
-        topics: What members subscribe to, unless told otherwise when they join.
-        assignors: Their assignors in order of preference, unless told otherwise when they join; None for
+        topics: What members subscribe to, unless others are given when they join.
+        assignors: Their assignors in order of preference, unless others are given when they join; None for
             the client's own choice.
         group_id: The group's id; a new one by default.
-        client: The client library of members, or a function of yours, unless told otherwise when they join.
+        client: The client library of members, or a function of yours, unless another is given when they join.
         place: Whether members are processes, or threads, which start at once but neither crash nor freeze.
         settings: Settings of their consumers in kafka-python's spelling, on top of `SETTINGS`. Must have
-            JSON. With `group_protocol="consumer"` the group is one of KIP-848, for clients that know it:
-            generations are epochs then, the broker assigns, and its settings say when members have timed out.
+            JSON. With `group_protocol="consumer"` the group is one of KIP-848, for clients that know it.
+            Generations are epochs then, the broker assigns, and its settings say when members have timed out.
         commit: When they commit offsets: after each poll, by the client's timer, or on command.
-        poll_ms: How long one poll waits, unless told otherwise when they join; see `POLL_MS` in
+        poll_ms: How long one poll waits, unless another time is given when they join; see `POLL_MS` in
             `kafka_assignors.testing._groups.config` before shortening it.
-        work_ms: How long an application works between two polls, unless told otherwise when they join.
+        work_ms: How long an application works between two polls, unless another time is given when they join.
         recalls_joins: Whether members look at joins that kafka-python forgets. If a subscription changed, or
-            to a leader the topics' partitions, and the join for it outlasts the poll, then kafka-python 3.0
-            never takes its assignment, is expelled and stays away. Your consumers do so, too; but a test
-            of assignors may not care.
-        timeout: How long waits last at most, in seconds, unless told otherwise.
+            for a leader the topics' partitions, the member joins again. If that join outlasts the poll,
+            kafka-python 3.0 never takes its assignment, is expelled and stays away. Your consumers do so,
+            too; but a test of assignors may not care.
+        timeout: How long waits last at most, in seconds, unless another time is given.
     """
 
     def __init__(
@@ -208,8 +208,8 @@ class ConsumerGroup:
                 consumer: so that many can join at one moment.
 
         Raises:
-            ValueError: There is a member of that name, an assignor cannot be made in another process, the
-                client has none of that name, or a poll is to take no time.
+            ValueError: There is a member of that name, or a poll is to take no time. An assignor cannot be
+                made in another process, or the client has none of that name.
             TypeError: A setting or an assignor's argument has no JSON.
         """
         name = f"m{len(self.members) + 1}" if name is None else name
@@ -304,9 +304,9 @@ class ConsumerGroup:
             what: What is waited for, for the message.
 
         Raises:
-            GroupNotStableError: It did not come to hold, or a member ended by itself. If that was at
-                a record that it had polled and not processed, it is raised when another has processed the
-                record, or when none is left, so that a record which ends them all is named with all of them.
+            GroupNotStableError: It did not come to hold, or a member ended by itself. If the member had
+                polled a record and not processed it, the error waits until another has processed the record,
+                or none is left. So a record that ends them all is named with all of them.
         """
         deadline = Deadline(self.timeout if timeout is None else timeout)
         doomed = False
@@ -326,13 +326,13 @@ class ConsumerGroup:
     ) -> StableGroup:
         """Wait until the group is at rest and its partitions are owned as they should be.
 
-        That is: by their own word the members are in one generation and none is joining; the coordinator
-        says that the group is stable, has exactly these members, and that they have the partitions that they
-        say they have; every partition has its owner; and nothing of it changes for a moment.
+        That is: the members report one generation and none is joining. The coordinator says that the group is
+        stable, has exactly these members, and that they have the partitions that they report. Every partition
+        has its owner, and nothing of it changes for a moment.
 
         Args:
-            partitions: The partitions that must be owned; all that the subscribed topics have by default,
-                as the brokers say at that moment, so new partitions count from when they were made.
+            partitions: The partitions that must be owned. By default these are all of the subscribed topics,
+                as the brokers say at that moment. So new partitions count from when they were made.
             ownership: "exclusive" if each partition is to have one owner, "broadcast" if every subscriber of
                 its topic is to own it.
             expect: How many partitions certain members are to have, by their names.

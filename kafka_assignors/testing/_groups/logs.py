@@ -45,16 +45,16 @@ class _Traceback(NamedTuple):
 def summary(log: str) -> str:
     """The first exception in a log that passed through the application's code, and the log's last lines.
 
-    Clients log what a listener raises among all of their own frames, and go on logging: when a group has been
-    waited for in vain, the cause stands far above the last lines.
+    Clients log what a listener raises among all of their own frames, and continue to log. When a wait for a
+    group times out, the cause stands far above the last lines.
 
     Args:
         log: All of it.
 
     Returns:
-        The last 15 lines. Unless they contain it without a frame of a library: before them the line by which
-        the exception was logged, its frames in the application's code, and the exception. If no exception
-        passed through the application's code, the log's first one, whole.
+        The last 15 lines. Unless they contain the exception without a frame of a library, it comes before
+        them. It has the line by which it was logged, and its frames in the application's code. If no
+        exception passed through the application's code, the log's first one, whole.
     """
     lines = log.splitlines()
     last = lines[-_LAST_LINES:]

@@ -46,7 +46,7 @@ __tracebackhide__ = True
 _Answer = TypeVar("_Answer", bound=Happened)
 
 COMMAND_SECONDS = 60.0
-"""How long a member may take to do what it is told."""
+"""How long a member may take to do what it is asked to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +56,10 @@ class MemberState:
     Attributes:
         generation: The generation that it is in, -1 if in none.
         member_id: The id that the coordinator gave it; may be empty.
-        coordinator: The state of its membership: "stable", "rebalancing", "unjoined", or "unknown" where
-            the client library does not tell.
+        coordinator: The state of its membership: "stable", "rebalancing", "unjoined", or "unknown" where the
+            client library does not say.
         assignment: The partitions that it has.
-        subscription: The topics that it subscribes to; empty where the library does not tell.
+        subscription: The topics that it subscribes to; empty where the library does not say.
     """
 
     generation: int
@@ -87,10 +87,10 @@ class Member:
         member_id: The id that the coordinator gave it, by its own last word.
         generation: The generation of its newest assignment; -1 once it lost it or left.
         assignment: The partitions of that assignment.
-        joining: Whether it asked to join and has no answer yet; only kafka-python's members tell.
+        joining: Whether it asked to join and has no answer yet; only kafka-python's members say so.
         running: Whether it has not ended.
         frozen: Whether it was frozen and not yet thawed.
-        paused: Whether it was told not to poll.
+        paused: Whether it was asked not to poll.
         held: Whether it waits for `release` before it makes its consumer.
         begun: Whether it has made its consumer and subscribed.
         topics: What it subscribes to; empty after `unsubscribe`.
@@ -154,7 +154,7 @@ class Member:
 
     @property
     def ended_by_itself(self) -> bool:
-        """Whether the process ended without having been told to."""
+        """Whether the process ended without having been asked to."""
         return not self.running and not self._told_to_end
 
     def log(self) -> str:
@@ -281,7 +281,7 @@ class Member:
         self._ask(Obeyed, command="commit")
 
     def pause_polling(self) -> Disturbance:
-        """Make the member stop to poll, as an application that hangs; its heartbeats go on.
+        """Make the member stop to poll, as an application that hangs; its heartbeats continue.
 
         Returns:
             A context at whose end it polls again, unless it does already or has ended.
@@ -338,7 +338,8 @@ class Member:
     def freeze(self) -> Disturbance:
         """Stop the process with all its threads, as a long pause of the machine would; stopped on return.
 
-        If it has not `begun`, it may give up looking for its brokers when it goes on: clients count the time.
+        If it has not `begun`, it may give up looking for its brokers when it is thawed: clients count the
+        time.
 
         Returns:
             A context at whose end it is thawed, unless it was meanwhile or has ended.
@@ -352,7 +353,7 @@ class Member:
         return Disturbance(lambda: self.thaw() if self.frozen else None)
 
     def thaw(self) -> None:
-        """Let the process go on after `freeze`."""
+        """Let the process continue after `freeze`."""
         self.frozen = False
         self._record(Thawed(time.monotonic(), self.name))
         self._runner.thaw()
@@ -407,5 +408,5 @@ class Member:
         self._runner.kill()
 
     def close(self) -> None:
-        """Wait for the end of a member that was told to end, and clear up after it."""
+        """Wait for the end of a member that was asked to end, and clear up after it."""
         self._runner.wait()

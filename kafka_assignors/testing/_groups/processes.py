@@ -2,7 +2,7 @@
 
 Importing kafka-python, numpy and the assignors costs a fresh process half a second of CPU; a fork costs some
 milliseconds. `python -m kafka_assignors.testing._groups.processes FD` is the process that forks. It has one
-thread, it does as it is asked by the socket FD, and it ends with whoever holds the other end.
+thread, it does as it is asked by the socket FD, and it ends with the holder of the other end.
 """
 
 from __future__ import annotations

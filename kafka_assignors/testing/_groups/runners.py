@@ -42,7 +42,7 @@ class Runner(Protocol):
     pid: int
 
     def start(self) -> None:
-        """Begin. Whoever gets the reports, and is to end the process, must know the member by now."""
+        """Begin. The receiver of the reports, which is to end the process, must know the member by now."""
 
     def send(self, command: Mapping[str, Any]) -> None:
         """Give the member a command. One that has ended does not hear it."""
@@ -68,10 +68,10 @@ class Runner(Protocol):
         """
 
     def thaw(self) -> None:
-        """Let the process go on."""
+        """Let the process continue."""
 
     def wait(self) -> None:
-        """Wait until it has ended and everything is passed on, and let go of what it held."""
+        """Wait until it has ended and everything is passed on, and release what it held."""
 
     def log(self) -> str:
         """All that it wrote to standard error; of a thread the exception that ended it."""

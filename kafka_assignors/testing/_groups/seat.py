@@ -23,8 +23,8 @@ __tracebackhide__ = True
 class Seat:
     """A place in the group under test, which a function of the user's takes.
 
-    The function gets it as its only argument, and either returns a consumer, which the kit then polls, or
-    is an application: it makes its consumer, has it observed, and polls until it is to leave.
+    The function gets it as its only argument. If the function returns a consumer, the kit polls that.
+    Otherwise it is an application: it makes its consumer, has it observed, and polls until it is to leave.
 
         def billing(seat):
             consumer = seat.observe(KafkaConsumer(**seat.kafka_python()))
@@ -180,7 +180,7 @@ class Seat:
         self._report("holds", partitions=[_pair(partition)], what=what)
 
     def releases(self, partition: Any, what: str) -> None:
-        """Say that the application has let go of it.
+        """Say that the application has released it.
 
         Args:
             partition: As in `holds`.

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 __tracebackhide__ = True
 
 AssignorSpec = str | type[Any] | tuple[str | type[Any], Mapping[str, Any]] | Mapping[str, Any]
-"""A member's assignor: a strategy's name, for the client's own ("range"), or for kafka-python one to make: a
-class or its path "package.module:Class", alone or in a pair with its arguments by name; or {"class": path,
-"options": arguments}."""
+"""A member's assignor: a strategy's name, for the client's own ("range"). For kafka-python it can be one to
+make: a class or its path "package.module:Class", alone or in a pair with its arguments by name. The form
+{"class": path, "options": arguments} means the same.
+"""
 
 ClientSpec = ClientName | Callable[..., Any] | str
 """What a member is made of: a client library, or a function that takes a `Seat` (see there), or its path."""
@@ -38,7 +39,7 @@ SETTINGS: Mapping[str, Any] = {
     "metadata_max_age_ms": 1000,
     "session_timeout_ms": 6000,
 }
-"""The consumers' settings unless told otherwise: quick to notice what happens."""
+"""The consumers' settings by default: quick to notice what happens."""
 
 _OF_CLASSIC_GROUPS = frozenset({"heartbeat_interval_ms", "session_timeout_ms"})
 """Settings that are the broker's in groups of KIP-848, and that clients refuse there."""
@@ -74,8 +75,9 @@ class MemberSpec:
         """What the member's process or thread needs to know.
 
         Raises:
-            ValueError: An assignor cannot be made in another process, the client (or the broker, by KIP-848)
-                has none of that name, the client does not know KIP-848, or a poll is to take no time.
+            ValueError: An assignor cannot be made in another process, or the client (or the broker, by
+                KIP-848) has none of that name. The client does not know KIP-848, or a poll is to take no
+                time.
         """
         library = self.client if isinstance(self.client, str) else path_of(self.client)
         by_epochs = is_by_epochs(self.settings)

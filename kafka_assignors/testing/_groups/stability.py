@@ -54,9 +54,9 @@ class BrokersView:
             of KIP-848 "Assigning" and "Reconciling" instead of the second and third.
         protocol: The name of the chosen assignor; empty during a rebalance.
         assignments: The partitions of each member, by member id.
-        subscriptions: The topics that each member asked for when it last joined, by member id; empty
-            during a rebalance, and without those whose subscription cannot be read. None of a KIP-848 group,
-            of which librdkafka does not ask it.
+        subscriptions: The topics that each member asked for when it last joined, by member id. Empty during a
+            rebalance, and without members whose subscription cannot be decoded. None of a KIP-848 group, of
+            which librdkafka does not ask it.
         error: Why there is no view, if there is none.
     """
 

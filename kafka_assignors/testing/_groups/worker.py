@@ -1,11 +1,11 @@
 """One member of a consumer group at work, in a process or a thread of its own, driven and observed.
 
 `python -m kafka_assignors.testing._groups.worker` reads its `WorkerConfig` as the first line of its standard
-input, then commands, and writes what happens to it as events to its standard output, a JSON object a line.
+input, then commands. It writes what happens to it as events to its standard output, a JSON object a line.
 `kafka_assignors.testing._groups.member` is the other end; it runs the same in a thread.
 
 The types of `kafka_assignors._timelines.events` say what is in an event, and `read_event` decodes it there.
-Each has `event` (its kind) and `time`: `time.monotonic()`, which on Linux and macOS is one clock for all
+Each has `event` (its kind) and `time`: `time.monotonic()`. On Linux and macOS that is one clock for all
 processes of a machine, so the events of several members can be put in order.
 
     started       pid, instance_id, client
@@ -38,7 +38,7 @@ processes of a machine, so the events of several members can be put in order.
     state         generation, member_id, coordinator, partitions, subscription, silent: the answer to `state`
     closed        reason: "left", or "errors" after too many in a row
 
-`metadata`, `assign` and user data are told by members of kafka-python only.
+`metadata`, `assign` and user data are reported by members of kafka-python only.
 
 Partitions are [topic, partition] pairs. Commands are objects with `command`: `release`, `leave`, `subscribe`
 (with topics), `unsubscribe`, `pause`, `resume`, `commit` and `state`. The member carries them out between two
@@ -103,6 +103,7 @@ class Worker:
         self._running = threading.Event()  # clear while an application is not to poll
         self._running.set()
         self._released = threading.Event()
+        self._called_off = False
         self._paused = False
         self._subscribed = True
 
@@ -111,6 +112,9 @@ class Worker:
         if command["command"] == "state":
             self._report_state()
         elif command["command"] == "release":
+            self._released.set()
+        elif command["command"] == "leave" and self._config.held and not self._released.is_set():
+            self._called_off = True
             self._released.set()
         elif self._seat is not None and self._client is None:
             self._tell_application(command["command"], self._seat)
@@ -127,7 +131,7 @@ class Worker:
             self._function = imported(config.client)
 
     def run(self) -> int:
-        """Consume and obey until told to leave.
+        """Consume and obey until asked to leave.
 
         Returns:
             The exit status of a process.
@@ -136,6 +140,9 @@ class Worker:
         self._report("started", pid=os.getpid(), instance_id=config.instance_id, client=config.client)
         if config.held:
             self._released.wait()
+        if self._called_off:
+            self._report("closed", reason="left")
+            return 0
         if self._function is None:
             made: Client = self._library.make(self._task, self._report)
             made.subscribe(config.topics, config.pattern)
@@ -307,7 +314,7 @@ def _read_commands(commands: io.RawIOBase, worker: Worker) -> None:
 
 
 def main() -> int:
-    """Be a member until told to leave.
+    """Be a member until asked to leave.
 
     Returns:
         The exit status.

@@ -8,7 +8,7 @@ its seed. Whenever the group has settled it has to have kept its assignor's `Pro
 record. `python -m kafka_assignors.testing.chaos` does the same from the command line.
 """
 
-from kafka_assignors.testing.chaos._model import Limits, Step
+from kafka_assignors.testing.chaos._model import Limits, ScriptStep
 from kafka_assignors.testing.chaos._promises import EXCLUSIVE, PROMISES, Promise
 from kafka_assignors.testing.chaos._run import (
     BROKER_SETTINGS,
@@ -31,7 +31,7 @@ __all__ = [
     "Outcome",
     "Promise",
     "Script",
-    "Step",
+    "ScriptStep",
     "bound",
     "plan_events",
     "run",

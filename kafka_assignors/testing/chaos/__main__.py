@@ -24,7 +24,7 @@ import kafka_assignors
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
 from kafka_assignors.testing._groups.imports import imported
-from kafka_assignors.testing.chaos._model import Limits, Step
+from kafka_assignors.testing.chaos._model import Limits, ScriptStep
 from kafka_assignors.testing.chaos._report import page, this_machine
 from kafka_assignors.testing.chaos._run import BROKER_SETTINGS, ChaosError, Outcome, name_of_assignor, unleash
 from kafka_assignors.testing.chaos._script import Script, plan_events
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from kafka_assignors.testing._groups.specs import AssignorSpec
+
+__tracebackhide__ = True
 
 MODULE: Final = "kafka_assignors.testing.chaos"
 
@@ -102,7 +104,7 @@ def work(
         done: Called after each job with what came of all that are done, in the order of the jobs.
 
     Returns:
-        What came of those that were done, and the failures.
+        The results of the scripts that ran, and the failures.
     """
     free: queue.SimpleQueue[Cluster] = queue.SimpleQueue()
     for cluster in clusters:
@@ -120,7 +122,7 @@ def work(
         title = f"{job.assignor}, seed {job.script.seed}"
         task = progress.add_task(title, total=len(job.script.steps))
 
-        def watch(step_number: int, step: Step) -> None:
+        def watch(step_number: int, step: ScriptStep) -> None:
             if interrupted.is_set():
                 raise KeyboardInterrupt
             progress.update(task, completed=step_number - 1, description=f"{title}: {step}")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+__tracebackhide__ = True
+
 QUORUM: Final = 3
 """Nodes of a cluster that can spare one."""
 
@@ -66,7 +68,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ScriptStep:
     """One thing that is done.
 
     Attributes:
@@ -130,7 +132,7 @@ class MemberModel:
         """Whether it is up and polling."""
         return not self.frozen and not self.paused
 
-    def take(self, step: Step) -> None:
+    def take(self, step: ScriptStep) -> None:
         """Follow a step."""
         match step.kind:
             case "freeze" | "thaw":
@@ -179,7 +181,7 @@ class Model:
         others = [member for other, member in self.members.items() if other != name and member.healthy]
         return bool(others) and all(any(topic in member.topics for member in others) for topic in topics)
 
-    def objection(self, step: Step) -> str | None:
+    def objection(self, step: ScriptStep) -> str | None:
         """Why a step makes no sense now; None if it does."""
         if step.kind in _BY_GROUP:
             return _BY_GROUP[step.kind](self, step)
@@ -188,7 +190,7 @@ class Model:
             return f"no member {step.target} runs"
         return _BY_MEMBER[step.kind](self, step, member)
 
-    def take(self, step: Step) -> None:
+    def take(self, step: ScriptStep) -> None:
         """Follow a step that makes sense."""
         match step.kind:
             case "join":
@@ -212,13 +214,13 @@ class Model:
             self.unwatched = False
         self.settle(step)
 
-    def _join(self, step: Step) -> None:
+    def _join(self, step: ScriptStep) -> None:
         self.members[step.target] = MemberModel(
             static=step.static, topics=frozenset(step.topics), slow=step.poll_ms > 0
         )
         self.joined += 1
 
-    def settle(self, step: Step) -> None:
+    def settle(self, step: ScriptStep) -> None:
         """The group settles, if the step wants it to."""
         if step.settle:
             self.grown = False
@@ -226,7 +228,7 @@ class Model:
                 member.subscribed_anew = False
 
 
-def _on_join(model: Model, step: Step) -> str | None:
+def _on_join(model: Model, step: ScriptStep) -> str | None:
     if step.target in model.members:
         return f"there is a member {step.target} already"
     if len(model.members) >= model.limits.most:
@@ -240,7 +242,7 @@ def _on_join(model: Model, step: Step) -> str | None:
     return None
 
 
-def _on_growth(model: Model, step: Step) -> str | None:
+def _on_growth(model: Model, step: ScriptStep) -> str | None:
     if not model.partitions.get(step.target, step.partitions) < step.partitions:
         return f"{step.target} has {model.partitions.get(step.target, 'no')} partitions"
     if step.partitions > model.limits.most_partitions:
@@ -252,7 +254,7 @@ def _on_growth(model: Model, step: Step) -> str | None:
     return None
 
 
-def _on_broker(model: Model, step: Step) -> str | None:
+def _on_broker(model: Model, step: ScriptStep) -> str | None:
     if model.limits.nodes < QUORUM:
         return f"a cluster of fewer than {QUORUM} can spare none"
     if not step.target.isdecimal() or not 1 <= int(step.target) <= model.limits.nodes:
@@ -262,14 +264,14 @@ def _on_broker(model: Model, step: Step) -> str | None:
     return None if model.down is None else f"node {model.down} is down already"
 
 
-def _on_coordinator(model: Model, step: Step) -> str | None:
+def _on_coordinator(model: Model, step: ScriptStep) -> str | None:
     del step
     if model.limits.nodes < QUORUM:
         return "there is no other node that could have it"
     return "a broker is down" if model.down is not None else None
 
 
-def _on_end(model: Model, step: Step, member: MemberModel) -> str | None:
+def _on_end(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
     if len(model.members) <= model.limits.fewest:
         return f"{model.limits.fewest} members have to stay"
     if step.kind == "leave" and member.frozen:
@@ -277,7 +279,7 @@ def _on_end(model: Model, step: Step, member: MemberModel) -> str | None:
     return _on_absence(model, step, member) if member.healthy else None
 
 
-def _on_absence(model: Model, step: Step, member: MemberModel) -> str | None:
+def _on_absence(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
     if not member.healthy:
         return f"{step.target} is frozen or paused"
     if not model.covered_without(step.target, member.topics):
@@ -285,14 +287,14 @@ def _on_absence(model: Model, step: Step, member: MemberModel) -> str | None:
     return None
 
 
-def _on_return(model: Model, step: Step, member: MemberModel) -> str | None:
+def _on_return(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
     del model
     if step.kind == "thaw":
         return None if member.frozen else f"{step.target} is not frozen"
     return None if member.paused else f"{step.target} is not paused"
 
 
-def _on_topics(model: Model, step: Step, member: MemberModel) -> str | None:
+def _on_topics(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
     topics = frozenset(step.topics)
     if not member.healthy:
         return f"{step.target} is frozen or paused"
@@ -307,7 +309,7 @@ def _on_topics(model: Model, step: Step, member: MemberModel) -> str | None:
     return None
 
 
-def _on_restart(model: Model, step: Step, member: MemberModel) -> str | None:
+def _on_restart(model: Model, step: ScriptStep, member: MemberModel) -> str | None:
     if not member.static:
         return f"{step.target} is no static member"
     # The coordinator takes a static member back without a rebalance, whatever it wants anew.
@@ -318,7 +320,7 @@ def _on_restart(model: Model, step: Step, member: MemberModel) -> str | None:
     return _on_absence(model, step, member)
 
 
-_BY_GROUP: Final[Mapping[Kind, Callable[[Model, Step], str | None]]] = {
+_BY_GROUP: Final[Mapping[Kind, Callable[[Model, ScriptStep], str | None]]] = {
     "join": _on_join,
     "grow": _on_growth,
     "kill broker": _on_broker,
@@ -327,7 +329,7 @@ _BY_GROUP: Final[Mapping[Kind, Callable[[Model, Step], str | None]]] = {
     "move coordinator": _on_coordinator,
 }
 
-_BY_MEMBER: Final[Mapping[Kind, Callable[[Model, Step, MemberModel], str | None]]] = {
+_BY_MEMBER: Final[Mapping[Kind, Callable[[Model, ScriptStep, MemberModel], str | None]]] = {
     "leave": _on_end,
     "crash": _on_end,
     "freeze": _on_absence,

@@ -1,4 +1,4 @@
-"""What an assignor promises, whatever happens to its group, held against a timeline."""
+"""What an assignor promises in all events, compared with a timeline."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from kafka_assignors._timelines.timeline import Timeline
     from kafka_assignors.testing._groups.specs import Sharing
 
+__tracebackhide__ = True
+
 Balance = Literal["best", "best of equals", "by topic", "none"]
-"""How even loads are: the best that the subscriptions allow; the same where all subscribe alike; of each
-topic within one among its subscribers; or anyhow."""
+"""How even loads are: the best that subscriptions allow; the same where all subscribe alike; of each topic,
+within one among its subscribers; or anyhow.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,7 @@ def keep(
             raise AssertionError(
                 f"{name_of(overlap.partition)} was still {overlap.members[0]}'s by its application when"
                 f" {overlap.members[1]} got it, {overlap.start - timeline.begin:.3f} s from the start,"
-                f" for {overlap.seconds:.3f} s, and both were in the group\n"
+                f" for {overlap.seconds:.3f} s. Both were in the group\n"
                 f"{timeline.chart(partitions=[overlap.partition])}"
             )
     if promise.sticky:
@@ -96,10 +99,10 @@ def keep(
 def without_excuse(timeline: Timeline, *, keeps_silent: bool = True) -> Iterator[Overlap]:
     """Where two applications had a partition at once though the coordinator had expelled neither.
 
-    A member that is frozen, does not poll or cannot reach the brokers goes on owning by its application's
-    word, and the group gives its partitions to others when it is out. That is nobody's fault. Whether it was
-    out its member id tells, which is never given again: it is known in no generation from then on. A member
-    that has joined and not yet taken its assignment is in the group, whatever its application was told.
+    A member that is frozen, does not poll or cannot reach the brokers still owns by its application's word.
+    The group gives its partitions to others when it is out. That is nobody's fault. Its member id shows
+    whether it was out: no generation has it from then on, as it is never given again. A member that has
+    joined and not yet taken its assignment is in the group, even if its application does not know it.
 
     Args:
         timeline: What happened.

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing.chaos._run import Outcome
 
+__tracebackhide__ = True
+
 _HEAD = """\
 # Chaos
 
@@ -26,16 +28,16 @@ _HEAD = """\
 
 `{command}`
 
-Each script is drawn from its seed: members join, leave, crash, freeze, hang and restart, and change what they
-subscribe to, topics grow, brokers are killed and stopped, the coordinator moves. That comes one at a time or
-in bursts: of anything, of joins, of changed subscriptions a moment after another step. Three brokers, two
+Each script is drawn from its seed. Members join, leave, crash, freeze, hang and restart, and change what they
+subscribe to. Topics grow, brokers are killed and stopped, the coordinator moves. Steps come one at a time or
+in bursts: of any steps, of joins, of changed subscriptions a moment after another step. Three brokers, two
 topics with three replicas, {fewest} to {most} members, records produced all the time. Some members are slow:
 polls of 50 to 100 ms, and 0.5 to 3 s of work between them. Whenever the group was to settle:
 
 - *stable*: it was, by the members' and the coordinator's word, within {bound:.0f} s, with slow members
   {slow_bound:.0f} s (the table says how long it took);
-- *owners*: no generation gave a partition to two members, and at no instant had two applications one while
-  the coordinator had expelled neither ("broadcast": every subscriber had every partition). Eager strategies
+- *owners*: no generation gave a partition to two members. At no instant had two applications one while the
+  coordinator had expelled neither ("broadcast": every subscriber had every partition). Eager strategies
   are excused for a static member that hangs: the coordinator keeps it, and does not wait for it;
 - *records*: every acknowledged one had been consumed;
 - *balance*: sticky ones had the best loads that the subscriptions allow, round robin where all subscribe

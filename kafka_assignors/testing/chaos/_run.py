@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._brokers.cluster import Cluster
     from kafka_assignors.testing._groups.member import Member
     from kafka_assignors.testing._groups.specs import AssignorSpec
-    from kafka_assignors.testing.chaos._model import Step
+    from kafka_assignors.testing.chaos._model import ScriptStep
     from kafka_assignors.testing.chaos._script import Script
+
+__tracebackhide__ = True
 
 SETTINGS: Final[Mapping[str, Any]] = {
     "session_timeout_ms": 3000,
@@ -102,10 +104,10 @@ class Outcome:
 def bound(settings: Mapping[str, Any], slowest_ms: int = 0) -> float:
     """How long a group may take until it is stable, in seconds.
 
-    A member that is lost is missed after the session timeout, one that does not poll after the longest
-    interval of polls, for which a rebalance waits, too; the others hear of it by a heartbeat, and of topics
-    by metadata. A slow member joins by a poll, and may have to poll again and again until nobody overtakes
-    it. Three times all that and a minute more, as machines that run tests are laden.
+    A member that is lost is missed after the session timeout. One that does not poll is missed after the
+    longest interval of polls, for which a rebalance waits, too. The others learn of it by a heartbeat, and of
+    topics by metadata. A slow member joins by a poll, and may have to poll again and again until nobody
+    overtakes it. Three times all that and a minute more, as machines that run tests are laden.
 
     Args:
         settings: Of the group's consumers, in kafka-python's spelling.
@@ -126,7 +128,7 @@ def run(
     *,
     promise: Promise = EXCLUSIVE,
     join: Callable[[int], Mapping[str, Any]] | None = None,
-    watch: Callable[[int, Step], None] | None = None,
+    watch: Callable[[int, ScriptStep], None] | None = None,
     within: float | None = None,
     repeat: str = "",
 ) -> Outcome:
@@ -182,7 +184,7 @@ def unleash(
     *,
     promise: Promise | None = None,
     settings: Mapping[str, Any] | None = None,
-    watch: Callable[[int, Step], None] | None = None,
+    watch: Callable[[int, ScriptStep], None] | None = None,
     within: float | None = None,
     repeat: str = "",
 ) -> Outcome:
@@ -274,7 +276,7 @@ class _ScriptRun:
         self._checked = NO_GENERATION
         self._in_burst = 0
 
-    def prepare(self, steps: Sequence[Step]) -> None:
+    def prepare(self, steps: Sequence[ScriptStep]) -> None:
         """Have all who are to join in a burst that begins started, so that they join when they should."""
         if self._in_burst > 0:
             return
@@ -290,7 +292,7 @@ class _ScriptRun:
             what="processes to start",
         )
 
-    def _start(self, step: Step) -> None:
+    def _start(self, step: ScriptStep) -> None:
         """Start a member that waits until it is to join."""
         how = self._join(len(self._group.members) + 1)
         if step.poll_ms:
@@ -306,7 +308,7 @@ class _ScriptRun:
             **how,
         )
 
-    def take(self, step: Step) -> None:
+    def take(self, step: ScriptStep) -> None:
         """Do a step, and wait if it says so."""
         time.sleep(step.gap)
         began = time.monotonic()
@@ -366,7 +368,7 @@ class _ScriptRun:
     def _produced(self) -> dict[TopicPartition, int]:
         return {partition: count for load in self._loads for partition, count in load.produced.items()}
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: ScriptStep) -> None:
         topics = [self._topics[topic] for topic in step.topics]
         match step.kind:
             case "join":
@@ -394,7 +396,7 @@ class _ScriptRun:
             case _:
                 self._disturb(step)
 
-    def _disturb(self, step: Step) -> None:
+    def _disturb(self, step: ScriptStep) -> None:
         """Do a step to the brokers, or by them."""
         match step.kind:
             case "grow":

@@ -3,9 +3,9 @@
     script = plan_events(seed=7, count=50)
     print(script)
 
-Decisions depend on the seed and on a model of what the steps before did, never on a clock or on what a real
-group made of them. So a script can be saved, run again, and shortened: `Script.without` leaves steps out, and
-with them those that make no sense any more.
+Decisions depend on the seed and on a model of what the steps before did. They never depend on a clock or a
+real group. So a script can be saved, run again, and shortened: `Script.without` leaves steps out, and with
+them those that make no sense any more.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from kafka_assignors.testing.chaos._model import Kind, Limits, Model, Step
+from kafka_assignors.testing.chaos._model import Kind, Limits, Model, ScriptStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+__tracebackhide__ = True
 
 WEIGHTS: Final[Mapping[Kind, int]] = {
     "join": 6,
@@ -114,7 +116,7 @@ class Script:
 
     seed: int
     limits: Limits
-    steps: tuple[Step, ...]
+    steps: tuple[ScriptStep, ...]
 
     def __str__(self) -> str:
         return "\n".join(f"{number:4}  {step}" for number, step in enumerate(self.steps, 1))
@@ -131,7 +133,7 @@ class Script:
             numbers: Of the steps, from 1.
         """
         model = Model(self.limits)
-        kept: list[Step] = []
+        kept: list[ScriptStep] = []
         for number, step in enumerate(self.steps, 1):
             if number not in numbers and model.objection(step) is None:
                 model.take(step)
@@ -168,7 +170,7 @@ class Script:
         try:
             found: Mapping[str, Any] = json.loads(text)
             limits = {**found["limits"], "partitions": tuple(found["limits"]["partitions"])}
-            steps = tuple(Step(**{**step, "topics": tuple(step["topics"])}) for step in found["steps"])
+            steps = tuple(ScriptStep(**{**step, "topics": tuple(step["topics"])}) for step in found["steps"])
             script = cls(seed=found["seed"], limits=Limits(**limits), steps=steps)
         except (KeyError, TypeError) as error:
             raise ValueError(f"no script of chaos: {error!r} in {text[:60]!r}...") from error
@@ -180,10 +182,9 @@ def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
     """Draw a script.
 
     The first members join, most often one alone at first. Then steps come alone, and the group settles after
-    each, or in bursts: of anything, of joins, of changed subscriptions upon another step, or of joins, leaves
-    and changed subscriptions in a row.
-    A healthy member is always there for each topic, at most one broker is down, and in the end nothing is
-    frozen, paused or down.
+    each, or in bursts. Bursts are of any steps, of joins, of changed subscriptions upon another step, or of
+    joins, leaves and changed subscriptions in a row. A healthy member is always there for each topic, at most
+    one broker is down, and in the end nothing is frozen, paused or down.
 
     Args:
         seed: The same seed, count and limits give the same script.
@@ -198,7 +199,7 @@ def plan_events(seed: int, count: int, limits: Limits | None = None) -> Script:
         raise ValueError(f"{count} events: {limits.fewest} members have to join to begin with")
     rng = random.Random(seed)
     model = Model(limits)
-    steps: list[Step] = []
+    steps: list[ScriptStep] = []
     burst = _ANY
     length = 1 if rng.random() < _LED else limits.fewest
     place = 0  # in the burst
@@ -234,7 +235,7 @@ def _next_burst(rng: random.Random, model: Model) -> tuple[_Burst, int]:
     return burst, rng.randint(burst.fewest, most)
 
 
-def _draw(rng: random.Random, model: Model, left: int, wanted: Collection[Kind]) -> Step:
+def _draw(rng: random.Random, model: Model, left: int, wanted: Collection[Kind]) -> ScriptStep:
     """A step that makes sense, and leaves enough of those that are left to end what is open.
 
     Args:
@@ -245,7 +246,7 @@ def _draw(rng: random.Random, model: Model, left: int, wanted: Collection[Kind])
     """
     if model.joined < model.limits.fewest:
         return _joins(rng, model)[0]
-    possible: dict[Kind, list[Step]] = {}
+    possible: dict[Kind, list[ScriptStep]] = {}
     for kind in WEIGHTS:
         spare = left - model.open - (kind not in _CLOSING) - (kind in OPENING)
         if spare >= 0:
@@ -257,7 +258,7 @@ def _draw(rng: random.Random, model: Model, left: int, wanted: Collection[Kind])
     return rng.choice(possible[kind])
 
 
-def _candidates(kind: Kind) -> Callable[[random.Random, Model], Sequence[Step]]:
+def _candidates(kind: Kind) -> Callable[[random.Random, Model], Sequence[ScriptStep]]:
     match kind:
         case "join":
             return _joins
@@ -267,18 +268,18 @@ def _candidates(kind: Kind) -> Callable[[random.Random, Model], Sequence[Step]]:
             return _growths
         case "kill broker" | "stop broker" | "start broker":
             return lambda _, model: [
-                Step(kind=kind, target=str(node)) for node in range(1, model.limits.nodes + 1)
+                ScriptStep(kind=kind, target=str(node)) for node in range(1, model.limits.nodes + 1)
             ]
         case "move coordinator":
-            return lambda _rng, _model: [Step(kind=kind)]
-    return lambda _, model: [Step(kind=kind, target=name) for name in model.members]
+            return lambda _rng, _model: [ScriptStep(kind=kind)]
+    return lambda _, model: [ScriptStep(kind=kind, target=name) for name in model.members]
 
 
-def _joins(rng: random.Random, model: Model) -> Sequence[Step]:
+def _joins(rng: random.Random, model: Model) -> Sequence[ScriptStep]:
     topics = model.limits.topics
     # Most want everything, as in real groups.
     some = tuple(topic for topic in topics if not model.members or rng.random() < _WANTED)
-    step = Step(
+    step = ScriptStep(
         kind="join",
         target=f"m{model.joined + 1}",
         topics=some or topics,
@@ -289,15 +290,15 @@ def _joins(rng: random.Random, model: Model) -> Sequence[Step]:
     return [step]
 
 
-def _subscriptions(rng: random.Random, model: Model) -> Sequence[Step]:
+def _subscriptions(rng: random.Random, model: Model) -> Sequence[ScriptStep]:
     topics = model.limits.topics
     some = tuple(topic for topic in topics if rng.random() < _WANTED) or topics
-    return [Step(kind="subscribe", target=name, topics=some) for name in model.members]
+    return [ScriptStep(kind="subscribe", target=name, topics=some) for name in model.members]
 
 
-def _growths(rng: random.Random, model: Model) -> Sequence[Step]:
+def _growths(rng: random.Random, model: Model) -> Sequence[ScriptStep]:
     more = rng.randint(1, _MOST_NEW_PARTITIONS)
     return [
-        Step(kind="grow", target=topic, partitions=min(count + more, model.limits.most_partitions))
+        ScriptStep(kind="grow", target=topic, partitions=min(count + more, model.limits.most_partitions))
         for topic, count in model.partitions.items()
     ]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing.schedules._schedule import Schedule
 
+__tracebackhide__ = True
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Search; 1 if a schedule breaks a group."""

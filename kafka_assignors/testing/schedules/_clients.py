@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.assignors import Assignor
 
+__tracebackhide__ = True
+
 CLIENTS: Final[Mapping[str, type[SimulatedMember]]] = {
     "ours": SimulatedMember,
     "unaided": UnaidedMember,

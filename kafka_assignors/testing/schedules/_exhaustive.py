@@ -1,6 +1,6 @@
 """All schedules of a small group, up to a number of steps.
 
-Three members, three partitions of two topics. Each step changes something, and comes either amid an
+Three members, three partitions of two topics. Each step changes something, and comes either during an
 exchange of requests or after a period of polls. Members are alike, so they join in one order.
 """
 
@@ -13,10 +13,14 @@ from kafka_assignors.testing.schedules._schedule import Kind, Schedule, Step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+__tracebackhide__ = True
+
 TOPICS: Final[Mapping[str, int]] = {"t": 2, "u": 1}
 MEMBERS: Final = ("m1", "m2", "m3")
 GAPS_MS: Final = (2, 1101)
-"""Amid an exchange; and longer than a slow member's period, so that it meets each other member's in turn."""
+"""During an exchange; and longer than a slow member's period, so that it meets each other member's in
+turn.
+"""
 
 POLL_MS: Final = 100
 WORK_MS: Final = 900

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.member import SimulatedMember
     from kafka_assignors.testing.schedules._schedule import Kind, Schedule, Step
 
+__tracebackhide__ = True
+
 SESSION_MS: Final = 6000
 HEARTBEAT_MS: Final = 1000
 MAX_POLL_MS: Final = 10_000
@@ -90,18 +92,18 @@ class Told:
 def run(schedule: Schedule) -> Told:
     """Do a schedule, and hold the group to its invariants.
 
-    At every instant: no partition has two owners by what applications were told (assigned, and not yet
-    revoked or lost). Excused are members that the coordinator has removed since they got it; static
-    ones that a generation began without, if the strategy is eager or they said no generation; and those of
+    At every instant: no partition has two owners by the calls of listeners (assigned, and not yet revoked or
+    lost). Excused are members that the coordinator has removed since they got it. So are static ones that a
+    generation began without, if the strategy is eager or they said no generation. So are those of
     kafka-python without our help that fell out of the group unheard. No member whose joins our assignors
     complete refuses one generation's assignment more than `REFUSALS` times.
 
-    When the last step is over and all members run again: each partition that somebody subscribes to gets its
-    one owner, and the group comes to rest, within `SETTLING_MS` and `ROUNDS` generations. "All members run
-    again" includes that members of kafka-python without our help poll for 100 ms and do not work between two
-    polls from then on: with shorter polls they may forget each join. Excused are static members of other
-    clients that came back with fewer topics, and the partitions that these are given and refuse for ever.
-    Excused as well is a group whose leader has another client's assignor that raises at its plans.
+    When the last step is over and all members run again: each subscribed partition gets its one owner. The
+    group becomes stable within `SETTLING_MS` and `ROUNDS` generations. From then on members of kafka-python
+    without our help poll for 100 ms and do not work between two polls. With shorter polls they may forget
+    each join. Excused are static members of other clients that came back with fewer topics, and the
+    partitions that these are given and refuse for ever. Excused as well is a group whose leader has another
+    client's assignor that raises at its plans.
 
     What a leader of another client does is counted; it breaks nothing.
 
@@ -253,7 +255,7 @@ class _ScheduleRun:
             else:
                 self._broken = self._broken or (
                     f"{name_of(partition)} has two owners at {event.time:.3f} s: {event.member} was given it"
-                    f" in generation {event.generation}, and {before} has not let go of it"
+                    f" in generation {event.generation}, and {before} has not revoked it"
                 )
             self._owners[partition] = event.member
 

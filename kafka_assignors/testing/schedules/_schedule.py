@@ -3,8 +3,8 @@
     schedule = draw(seed=7, length=40)
     print(schedule.script())
 
-A schedule can be printed as a script that runs it again, and shortened: a step that makes no sense any more,
-because the step before it is gone, does nothing.
+A schedule can be printed as a script that runs it again, and shortened. If a step makes no sense any more,
+because the step before it is gone, it does nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+__tracebackhide__ = True
 
 Kind = Literal[
     "join",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from kafka_assignors.testing.schedules._schedule import Schedule
 
+__tracebackhide__ = True
+
 CHUNK: Final = 250
 """How many schedules a process runs at a time."""
 

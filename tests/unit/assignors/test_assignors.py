@@ -447,7 +447,7 @@ class TestHandOver:
         assert "Leaving" not in caplog.text
         final = group.rebalance()
         assert names(final) == {"ours": "", "clinging": "tp0 tp1 tp2 tp3"}
-        assert "Leaving 2 partitions with members that claim them: told 4 times" in caplog.text
+        assert "Leaving 2 partitions with members that claim them: asked 4 times" in caplog.text
         assert caplog.text.count("restart them: clinging") == 1
         # In the next rebalance it is asked again: it may have been slow, and no more.
         assert names(group.rebalance()) == {"ours": "", "clinging": "tp0 tp1"}

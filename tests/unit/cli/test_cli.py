@@ -14,7 +14,7 @@ from kafka_assignors._cli.arguments import ClusterClient
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cli.show import show_comparison, show_run, show_step
-from kafka_assignors.testing import Overlap, Rebalance
+from kafka_assignors.testing import Overlap, SeenRebalance
 
 
 def partitions(*ids: int, topic: str = "orders-ab12") -> frozenset[TopicPartition]:
@@ -22,7 +22,7 @@ def partitions(*ids: int, topic: str = "orders-ab12") -> frozenset[TopicPartitio
 
 
 def step(before: dict[str, Any], after: dict[str, Any], **fields: Any) -> DemoStep:
-    rebalance = Rebalance(generation=4, start=1.0, end=2.0, leader="m1", claims={}, assignments=after)
+    rebalance = SeenRebalance(generation=4, start=1.0, end=2.0, leader="m1", claims={}, assignments=after)
     settings = {
         "title": "something happens",
         "seconds": 1.5,

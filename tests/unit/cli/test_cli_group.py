@@ -124,7 +124,7 @@ def test_of_a_hand_over_the_round_before_is_told_too() -> None:
     lines = lines_of(live_group(*values))
     begin = lines.index("generation 3: 2025-06-15 15:06:46 UTC, 3.0 s after the one before")
     assert lines[begin + 1 : begin + 4] == [
-        "  3 partitions that others let go of in the round before got new owners",
+        "  3 partitions that others revoked in the round before got new owners",
         "generation 2: 2025-06-15 15:06:43 UTC, 3.0 s after the one before",
         "  m2/127.0.0.1 joined",
     ]

@@ -97,7 +97,7 @@ def test_start_and_shift_are_inferred(placements: str, capsys: pytest.CaptureFix
         "topic-test2: rack-unaware fits: start index 2, shift 2 (mod 2)\n"
         "  brokers 0, 1, 2; a random placement would fit with a chance of at most 1e-04\n"
         "topic-test2: striped does not: partition 4, [0, 2, 1]:"
-        " does not go on from rack 0, as partitions up to 3 do\n"
+        " does not continue from rack 0, as partitions up to 3 do\n"
     )
     document = told(capsys, "infer", "topic-test2", "--placements", placements)
     (fit,) = document["topic-test2"]["fits"]
@@ -128,7 +128,7 @@ def test_an_expansion_is_shown_only(placements: str, capsys: pytest.CaptureFixtu
     assert shown(capsys, *arguments) == (
         "topic-test2-6: 2, 0, 1\n"
         "topic-test2-7: 0, 1, 2\n"
-        "rack-unaware: start index 2, shift 2 goes on\n"
+        "rack-unaware: start index 2, shift 2 continues\n"
         "nothing is changed: --execute does it\n"
     )
     document = told(capsys, *arguments)

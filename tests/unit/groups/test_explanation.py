@@ -144,7 +144,7 @@ def test_sessions_of_less_than_three_heartbeats_are_a_warning() -> None:
     assert (problem.kind, problem.severity) == ("timeouts", "warning")
     assert problem.text == (
         "m1, m2, m3 have a session.timeout.ms below 9000: less than three heartbeats, if one comes each"
-        " 3000 ms, the clients' default (the group does not tell its own)"
+        " 3000 ms, the clients' default (theirs is unknown)"
     )
     one = explain("g", changed(record, 1, session_timeout=8999), TOPICS).problems
     assert [problem.severity for problem in one] == ["warning", "note"]
@@ -229,4 +229,4 @@ def test_the_second_round_of_a_hand_over_is_told() -> None:
     group.run_until_stable()
     (change,) = find_changes(first, snapshot(group.group.record()))
     assert change.kind == "hand-over of a cooperative rebalance"
-    assert change.text.startswith("4 partitions that others let go of")
+    assert change.text.startswith("4 partitions that others revoked")

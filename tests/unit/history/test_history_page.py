@@ -1,4 +1,4 @@
-"""docs/history.md tells of every table and column what the schemas say."""
+"""docs/history.md says of every table and column what the schemas say."""
 
 import re
 from pathlib import Path
@@ -20,6 +20,6 @@ SHOWN = {
 def test_a_tables_columns_are_those_on_the_page(name: str) -> None:
     section = PAGE.split(f"\n### `{name}`\n")[1].split("\n### ")[0]
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (.*) \|$", section, re.MULTILINE)
-    assert [(column, told, "may be null" in kind) for column, kind, told in rows] == [
+    assert [(column, comment, "may be null" in kind) for column, kind, comment in rows] == [
         (field.name, field.metadata[b"comment"].decode(), field.nullable) for field in SHOWN[name]
     ]

@@ -23,7 +23,7 @@ from kafka_assignors.history import _schemas as schemas
 from kafka_assignors.history.report import (
     GroupHistory,
     GroupSummary,
-    Limits,
+    ReportLimits,
     WhatIf,
     _page,
     _sentences,
@@ -186,18 +186,18 @@ def test_a_group_is_told_in_a_sentence() -> None:
     )
     assert group_sentences(row, restless(36, 5), saving, "range") == [
         (
-            "orders-billing rebalanced 41 times in 1 day, 36 of them because consumers restarted; static"
+            "orders-billing rebalanced 41 times in 1 day, 36 of them because consumers restarted. Static"
             " membership would have avoided 33 of these and 9 minutes 20 seconds without an owner."
         ),
         (
-            "Partitions went from one consumer to another 194 times; 114 of these moves an even share did not"
-            " need."
+            "Partitions moved from one consumer to another 194 times. An even share did not need 114 of these"
+            " moves."
         ),
         (
-            "Its partitions were without an owner for 20 minutes 34 seconds, added up; the longest rebalance"
+            "Its partitions were without an owner for 20 minutes 34 seconds, added up. The longest rebalance"
             " took 6.6 seconds."
         ),
-        "billing-4 and billing-5 came and went at least three times within an hour.",
+        "billing-4 and billing-5 joined and left at least three times within an hour.",
     ]
 
 
@@ -241,7 +241,7 @@ def test_the_first_sentence_tells_the_main_cause(
 def test_many_that_flap_are_counted() -> None:
     row = summary(flapping=[f"c{number}" for number in range(7)], unowned_seconds=0.0, moved=0)
     assert group_sentences(row, (), None, None)[1:] == [
-        "c0, c1, c2, c3, c4 and 2 others came and went at least three times within an hour."
+        "c0, c1, c2, c3, c4 and 2 others joined and left at least three times within an hour."
     ]
 
 
@@ -425,14 +425,14 @@ def test_columns_part_where_the_most_time_passed() -> None:
             snapshot(300, {"b": (0,)}),
         ],
     )
-    drawn = columns(history, END, Limits(columns=3))
+    drawn = columns(history, END, ReportLimits(columns=3))
     assert [one.begin for one in drawn] == [MIDNIGHT + timedelta(minutes=at) for at in (10, 100, 300)]
     assert [one.end for one in drawn] == [*(one.begin for one in drawn[1:]), END]
     assert [one.states for one in drawn] == [1, 2, 1]
     assert [one.moved for one in drawn] == [2, 7, 2]
     assert [one.loads for one in drawn] == [{"a/10.0.0.1": 2}, {"b/10.0.0.1": 2}, {"b/10.0.0.1": 1}]
     assert drawn[2].owners == {("t", 0): "b/10.0.0.1"}
-    assert len(columns(history, END, Limits())) == 4
+    assert len(columns(history, END, ReportLimits())) == 4
 
 
 @given(
@@ -444,7 +444,7 @@ def test_thinning_keeps_all_sums(minutes: list[int], most: int, seen: list[int])
     rebalances = [rebalance(at, moved=at % 7, unowned_seconds=float(at % 11)) for at in minutes]
     snapshots = [snapshot(at, {"a": (at % 3,)}) for at in sorted(seen)]
     history = GroupHistory(group="orders", rebalances=rebalances, snapshots=snapshots)
-    drawn = columns(history, END, Limits(columns=most))
+    drawn = columns(history, END, ReportLimits(columns=most))
     assert 1 <= len(drawn) <= most
     assert sum(one.moved for one in drawn) == sum(one.moved for one in rebalances)
     assert sum(one.unowned_seconds for one in drawn) == sum(one.unowned_seconds for one in rebalances)
@@ -482,9 +482,9 @@ def test_ten_thousand_rebalances_are_thinned_and_the_page_says_so() -> None:
 
 def drawn_group(**limits: int) -> tuple[ET.Element, list[tuple[str, str, str]]]:
     history = small_report("orders").histories
-    drawn = columns(next(iter(history)), END, Limits(**limits))
-    svg = timeline(drawn, Limits(**limits), key="g1", title="The course of orders")
-    return ET.fromstring(svg), told(drawn, Limits(**limits))  # noqa: S314 - what has just been made
+    drawn = columns(next(iter(history)), END, ReportLimits(**limits))
+    svg = timeline(drawn, ReportLimits(**limits), key="g1", title="The course of orders")
+    return ET.fromstring(svg), told(drawn, ReportLimits(**limits))  # noqa: S314 - what has just been made
 
 
 def classes(svg: ET.Element) -> set[str]:
@@ -519,7 +519,7 @@ def test_slivers_are_where_nobody_had_a_partition(unowned_seconds: float, sliver
         rebalances=[rebalance(60, unowned_seconds=unowned_seconds)],
         snapshots=[snapshot(0, {"a": range(4)}), snapshot(60, {"b": range(4)})],
     )
-    svg = ET.fromstring(timeline(columns(history, END, Limits()), Limits(), key="g", title=""))  # noqa: S314 - as above
+    svg = ET.fromstring(timeline(columns(history, END, ReportLimits()), ReportLimits(), key="g", title=""))  # noqa: S314 - as above
     [path] = [one.get("d") or "" for one in svg.iter("path") if one.get("class") == "sliver"]
     assert re.findall(r"v\d+", path) == slivers
 
@@ -547,18 +547,18 @@ def test_partitions_that_nobody_has_are_hatched() -> None:
     history = GroupHistory(
         group="orders", rebalances=[], snapshots=[snapshot(0, {"a": (0, 1)}), snapshot(60, {"a": (0,)})]
     )
-    drawn = columns(history, END, Limits())
+    drawn = columns(history, END, ReportLimits())
     for lanes in (20, 1):
-        svg = ET.fromstring(timeline(drawn, Limits(lanes=lanes), key="g", title=""))  # noqa: S314 - as above
+        svg = ET.fromstring(timeline(drawn, ReportLimits(lanes=lanes), key="g", title=""))  # noqa: S314 - as above
         assert "none" in classes(svg)
 
 
 def test_without_snapshots_rebalances_are_drawn_all_the_same() -> None:
     history = GroupHistory(group="orders", rebalances=[rebalance(5), rebalance(50)])
-    svg = ET.fromstring(timeline(columns(history, END, Limits()), Limits(), key="g", title=""))  # noqa: S314 - as above
+    svg = ET.fromstring(timeline(columns(history, END, ReportLimits()), ReportLimits(), key="g", title=""))  # noqa: S314 - as above
     assert "unowned" in classes(svg)
     assert "Consumers and how many partitions each had" not in texts(svg)
-    assert not timeline([], Limits(), key="g", title="")
+    assert not timeline([], ReportLimits(), key="g", title="")
 
 
 def test_a_column_tells_what_it_is_to_a_pointer() -> None:
@@ -648,14 +648,14 @@ def test_what_is_avoidable_is_a_part_of_what_stands_beside_it() -> None:
 def test_the_order_is_that_of_restlessness() -> None:
     groups = [summary("calm", rebalances=0), summary("b", unowned_seconds=9.0), summary("a"), summary("c")]
     assert shown_groups(groups) == ["a", "c", "b", "calm"]
-    assert shown_groups(groups, Limits(groups=2)) == ["a", "c"]
+    assert shown_groups(groups, ReportLimits(groups=2)) == ["a", "c"]
 
 
 def test_what_is_left_out_is_said() -> None:
     groups = [summary(f"g-{number:02}", rebalances=50 - number) for number in range(10)]
     history = next(iter(small_report("g-00").histories))
     histories = [GroupHistory(group=one.group, rebalances=history.rebalances) for one in groups]
-    html = render(report(groups, histories), limits=Limits(groups=2, rows=6))
+    html = render(report(groups, histories), limits=ReportLimits(groups=2, rows=6))
     text = Page(html).text
     assert "4 calmer groups left out here, with 170 rebalances in all." in text
     assert "8 groups of these without a part of their own below: the most restless have one." in text
@@ -700,7 +700,7 @@ def test_a_group_that_moved_less_than_it_needed_is_drawn_with_what_moved() -> No
     still = rebalance(60, moved=0, least_moved=3)
     less = rebalance(120, moved=2, least_moved=3)
     history = GroupHistory(group="orders", rebalances=[still, less])
-    assert [one.least_moved for one in columns(history, END, Limits())] == [0, 2]
+    assert [one.least_moved for one in columns(history, END, ReportLimits())] == [0, 2]
     text = Page(render(report([summary(moved=2, least_moved=6)], [history]))).text
     assert "at most 2" in text
     alone = GroupHistory(group="orders", rebalances=[still])

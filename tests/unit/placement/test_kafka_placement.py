@@ -117,7 +117,7 @@ def test_all_brokers_fenced(racks: Racks) -> None:
 
 
 def test_not_enough_brokers() -> None:
-    with pytest.raises(PlacementError, match=r"^replication_factor is 3, but of brokers there are 2"):
+    with pytest.raises(PlacementError, match=r"^replication_factor is 3, but there are 2 brokers"):
         place_striped(1, 3, {11: "1", 10: "1"})
 
 
@@ -263,7 +263,7 @@ def test_replica_assignment() -> None:
     [
         (0, 0, r"^partitions is 0:"),
         (10, 0, r"^replication_factor is 0:"),
-        (10, 6, r"^replication_factor is 6, but of brokers there are 5"),
+        (10, 6, r"^replication_factor is 6, but there are 5 brokers"),
         (10, 5, r"^no rack is known of broker 4,"),
     ],
 )

@@ -212,7 +212,7 @@ def test_each_partition_can_be_had_by_itself(size: int, first: int, start: int, 
         (
             lambda: place_rack_unaware(1, 3, [1, 2]),
             (
-                "replication_factor is 3, but of brokers there are 2, and each takes one replica of a "
+                "replication_factor is 3, but there are 2 brokers, and each takes one replica of a "
                 "partition: ask for at most 2, or give more brokers"
             ),
         ),

@@ -121,7 +121,7 @@ def test_none_fits_and_the_first_partition_that_disagrees_is_named() -> None:
     assert misfit_of("rack-unaware", found) == Misfit(
         generator="rack-unaware",
         partition=4,
-        reason="[0, 1, 2]: does not go on from start index 2, as partitions up to 3 do",
+        reason="[0, 1, 2]: does not continue from start index 2, as partitions up to 3 do",
     )
 
 

@@ -59,26 +59,26 @@ def throttles(**rates: int) -> Throttles:
     [
         (
             situation(up=(1, 2), down=(3,)),
-            Reason("broker 3 is fenced: orders-0 cannot go on", "start it, or break off with --cancel"),
+            Reason("broker 3 is fenced: orders-0 cannot continue", "start it, or break off with --cancel"),
         ),
         (
             situation(up=(1, 2)),
             Reason(
-                "broker 3 is gone: orders-0 cannot go on",
+                "broker 3 is gone: orders-0 cannot continue",
                 "start it if it still exists, or break off with --cancel",
             ),
         ),
         (
             situation(silent=(3,)),
             Reason(
-                "broker 3 does not answer: orders-0 cannot go on",
+                "broker 3 does not answer: orders-0 cannot continue",
                 "see whether it runs, or break off with --cancel",
             ),
         ),
         (
             situation(leader=None, in_sync=(), up=(3,), down=(1, 2)),
             Reason(
-                "there is no leader to copy from: orders-0 cannot go on",
+                "there is no leader to copy from: orders-0 cannot continue",
                 "start a broker that has a replica (1, 2)",
             ),
         ),

@@ -21,7 +21,7 @@ from kafka_assignors.placement._cluster.throttle_journal import (
     ThrottleJournal,
     state_folder,
 )
-from kafka_assignors.placement._planning.moves import Move
+from kafka_assignors.placement._planning.moves import ReplicaMove
 from kafka_assignors.placement._planning.volume import Volume
 
 
@@ -112,7 +112,7 @@ def test_state_is_kept_where_xdg_says(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_broker_with_the_most_to_do_takes_the_longest() -> None:
     moves = [
-        Move(topic="orders", partition=partition, target=target, source=None, size=None)
+        ReplicaMove(topic="orders", partition=partition, target=target, source=None, size=None)
         for partition, target in ((0, 3), (1, 3), (1, 4))
     ]
     sizes = {("orders", 0): 100, ("orders", 1): 300}

@@ -31,8 +31,8 @@ BOTH: list[Any] = [StickyAssignor, CooperativeStickyAssignor]
 each_class = pytest.mark.parametrize("assignor", BOTH, ids=lambda assignor: assignor.name)
 
 WARNING = (
-    "An exact plan of 12 partitions for 3 members was not ready after {} s; "
-    "taking a quicker one, which may be less balanced and move more"
+    "An exact plan of 12 partitions for 3 members was not ready after {} s. "
+    "Taking a quicker one, which may be less balanced and move more"
 )
 INT32 = st.integers(-(2**31), 2**31 - 1)
 CLAIMS = st.dictionaries(st.text(max_size=5), st.lists(INT32, max_size=5), max_size=4)

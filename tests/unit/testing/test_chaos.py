@@ -17,7 +17,7 @@ from kafka_assignors.testing.chaos import (
     Limits,
     Outcome,
     Script,
-    Step,
+    ScriptStep,
     bound,
     plan_events,
 )
@@ -62,7 +62,7 @@ class Found:
         self.down: set[str] = set()
         self.sizes = dict(zip(script.limits.topics, script.limits.partitions, strict=True))
 
-    def do(self, step: Step) -> None:
+    def do(self, step: ScriptStep) -> None:
         match step.kind:
             case "join":
                 assert step.target not in self.members
@@ -92,7 +92,7 @@ class Found:
             case _:
                 self.disturb(step)
 
-    def disturb(self, step: Step) -> None:
+    def disturb(self, step: ScriptStep) -> None:
         match step.kind:
             case "grow":
                 assert not self.down
@@ -113,7 +113,7 @@ class Found:
         return self.members.keys() - self.frozen - self.paused
 
 
-def lives(script: Script) -> Iterator[tuple[Step, Found]]:
+def lives(script: Script) -> Iterator[tuple[ScriptStep, Found]]:
     """After each step what there is."""
     found = Found(script)
     for step in script.steps:
@@ -206,7 +206,7 @@ def test_joins_and_changed_subscriptions_come_in_bursts_within_seconds() -> None
     assert {burst[0].kind for burst in amid} >= {"join", "leave", "crash"}
 
 
-def split_into_bursts(script: Script) -> Iterator[list[Step]]:
+def split_into_bursts(script: Script) -> Iterator[list[ScriptStep]]:
     burst = []
     for step in script.steps:
         burst.append(step)
@@ -255,11 +255,11 @@ def test_what_depends_on_a_step_goes_with_it() -> None:
         seed=1,
         limits=Limits(),
         steps=(
-            Step(kind="join", target="m1", topics=("t1", "t2"), settle=False),
-            Step(kind="join", target="m2", topics=("t1",)),
-            Step(kind="freeze", target="m2", settle=False),
-            Step(kind="move coordinator", settle=False),
-            Step(kind="thaw", target="m2"),
+            ScriptStep(kind="join", target="m1", topics=("t1", "t2"), settle=False),
+            ScriptStep(kind="join", target="m2", topics=("t1",)),
+            ScriptStep(kind="freeze", target="m2", settle=False),
+            ScriptStep(kind="move coordinator", settle=False),
+            ScriptStep(kind="thaw", target="m2"),
         ),
     )
     script.check()
@@ -272,21 +272,24 @@ def test_what_depends_on_a_step_goes_with_it() -> None:
 
 
 def test_a_script_that_makes_no_sense_is_refused_with_the_step() -> None:
-    first = Step(kind="join", target="m1", topics=("t1", "t2"))
+    first = ScriptStep(kind="join", target="m1", topics=("t1", "t2"))
     for step, why in (
-        (Step(kind="join", target="m1", topics=("t1",)), "there is a member m1 already"),
-        (Step(kind="join", target="m2", topics=("t9",)), "there are the topics t1, t2"),
-        (Step(kind="thaw", target="m1"), "m1 is not frozen"),
-        (Step(kind="resume", target="m1"), "m1 is not paused"),
-        (Step(kind="crash", target="m2"), "no member m2 runs"),
-        (Step(kind="crash", target="m1"), "2 members have to stay"),
-        (Step(kind="freeze", target="m1"), "nobody else is there for the topics of m1"),
-        (Step(kind="restart", target="m1"), "m1 is no static member"),
-        (Step(kind="subscribe", target="m1", topics=("t1",)), "nobody else is there for what m1 gives up"),
-        (Step(kind="grow", target="t1", partitions=16), "t1 has 16 partitions"),
-        (Step(kind="grow", target="t1", partitions=33), "a topic has 32 partitions at the most"),
-        (Step(kind="start broker", target="1"), "node 1 is not down"),
-        (Step(kind="kill broker", target="4"), "there are the nodes 1 to 3"),
+        (ScriptStep(kind="join", target="m1", topics=("t1",)), "there is a member m1 already"),
+        (ScriptStep(kind="join", target="m2", topics=("t9",)), "there are the topics t1, t2"),
+        (ScriptStep(kind="thaw", target="m1"), "m1 is not frozen"),
+        (ScriptStep(kind="resume", target="m1"), "m1 is not paused"),
+        (ScriptStep(kind="crash", target="m2"), "no member m2 runs"),
+        (ScriptStep(kind="crash", target="m1"), "2 members have to stay"),
+        (ScriptStep(kind="freeze", target="m1"), "nobody else is there for the topics of m1"),
+        (ScriptStep(kind="restart", target="m1"), "m1 is no static member"),
+        (
+            ScriptStep(kind="subscribe", target="m1", topics=("t1",)),
+            "nobody else is there for what m1 gives up",
+        ),
+        (ScriptStep(kind="grow", target="t1", partitions=16), "t1 has 16 partitions"),
+        (ScriptStep(kind="grow", target="t1", partitions=33), "a topic has 32 partitions at the most"),
+        (ScriptStep(kind="start broker", target="1"), "node 1 is not down"),
+        (ScriptStep(kind="kill broker", target="4"), "there are the nodes 1 to 3"),
     ):
         script = Script(seed=1, limits=Limits(), steps=(first, step))
         with pytest.raises(ValueError, match=f"step 2 of the script .*: {why}"):
@@ -311,17 +314,17 @@ def test_what_is_no_script_is_refused() -> None:
 def test_a_member_changes_its_topics_once_before_the_group_settles() -> None:
     model = Model(Limits())
     for name in ("m1", "m2"):
-        model.take(Step(kind="join", target=name, topics=("t1", "t2")))
-    there = Step(kind="subscribe", target="m1", topics=("t1",), settle=False)
+        model.take(ScriptStep(kind="join", target=name, topics=("t1", "t2")))
+    there = ScriptStep(kind="subscribe", target="m1", topics=("t1",), settle=False)
     back = replace(there, topics=("t1", "t2"))
     model.take(there)
     assert model.objection(back) == "m1 may not have joined with its new topics"
-    model.take(Step(kind="move coordinator"))
+    model.take(ScriptStep(kind="move coordinator"))
     assert model.objection(back) is None
 
 
 def test_a_slow_member_has_polls_and_work_that_take_time() -> None:
-    slow = Step(kind="join", target="m1", topics=("t1", "t2"), poll_ms=50, work_ms=1000)
+    slow = ScriptStep(kind="join", target="m1", topics=("t1", "t2"), poll_ms=50, work_ms=1000)
     assert str(slow) == "join m1 slow (50 ms polls, 1 s of work) to t1 t2; settle"
     model = Model(Limits())
     assert model.objection(replace(slow, work_ms=0)) == "a slow member has both polls and work that take time"
@@ -332,17 +335,17 @@ def test_a_growing_topic_waits_for_a_broker_that_is_down_and_for_somebody_who_wa
     model = Model(Limits())
     for step in plan_events(1, 2).steps:
         model.take(replace(step, static=True))
-    grow = Step(kind="grow", target="t1", partitions=17)
+    grow = ScriptStep(kind="grow", target="t1", partitions=17)
     assert model.objection(grow) is None
-    model.take(Step(kind="kill broker", target="2"))
+    model.take(ScriptStep(kind="kill broker", target="2"))
     assert "a broker is down" in str(model.objection(grow))
-    model.take(Step(kind="start broker", target="2"))
-    model.take(Step(kind="restart", target="m1"))
+    model.take(ScriptStep(kind="start broker", target="2"))
+    model.take(ScriptStep(kind="restart", target="m1"))
     assert "perhaps nobody watches" in str(model.objection(grow))
-    model.take(Step(kind="join", target="m3", topics=("t1", "t2")))
+    model.take(ScriptStep(kind="join", target="m3", topics=("t1", "t2")))
     assert model.objection(grow) is None
     model.take(replace(grow, settle=False))
-    assert "not have seen that a topic grew" in str(model.objection(Step(kind="restart", target="m1")))
+    assert "not have seen that a topic grew" in str(model.objection(ScriptStep(kind="restart", target="m1")))
 
 
 # Promises -----------------------------------------------------------------------------------------------

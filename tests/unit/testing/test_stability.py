@@ -90,7 +90,7 @@ def test_what_has_no_name_cannot_be_a_client_and_is_told_so() -> None:
         path_of(functools.partial(view))
     with pytest.raises(
         ValueError,
-        match=r"another process cannot import Callable\(\): .* an object of .*Callable; define"
+        match=r"another process cannot import Callable\(\): .* an object of .*Callable\. Define"
         r" a function at the top of a module that calls it, and give what differs between members as",
     ):
         path_of(Callable())

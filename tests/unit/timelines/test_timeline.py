@@ -7,7 +7,7 @@ from kafka import TopicPartition
 
 from kafka_assignors._timelines.events import Started, format_partitions, read_event
 from kafka_assignors._timelines.ownership import Gap, Overlap, Ownership
-from kafka_assignors._timelines.rebalances import Move
+from kafka_assignors._timelines.rebalances import PartitionMove
 from kafka_assignors._timelines.timeline import Timeline
 from tests.support.timelines import P0, P1, P2, event, joined, records
 
@@ -239,10 +239,10 @@ def test_a_partition_moves_when_it_has_another_owner_also_by_way_of_nobody() -> 
         ]
     )
     assert timeline.moves() == (
-        Move(partition=P1, generation=3, source="a", target="b"),
-        Move(partition=P0, generation=4, source="a", target="b"),
+        PartitionMove(partition=P1, generation=3, source="a", target="b"),
+        PartitionMove(partition=P0, generation=4, source="a", target="b"),
     )
-    assert timeline.moves(after=3) == (Move(partition=P0, generation=4, source="a", target="b"),)
+    assert timeline.moves(after=3) == (PartitionMove(partition=P0, generation=4, source="a", target="b"),)
 
 
 # Consumption

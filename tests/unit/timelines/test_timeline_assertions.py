@@ -678,8 +678,8 @@ def test_what_is_held_when_the_listener_has_returned_is_named() -> None:
     timeline = Timeline(events)
     assert message(timeline.assert_released_on_revoke).splitlines()[:3] == [
         "members held on to what they had for partitions that were taken from them:",
-        "  t-1: a held its cache when the partition was revoked at 1.000 s, and let go of it at 2.000 s",
-        "  t-0: a held its lock when the partition was revoked at 1.000 s, and never let go of it",
+        "  t-1: a held its cache when the partition was revoked at 1.000 s, and released it at 2.000 s",
+        "  t-0: a held its lock when the partition was revoked at 1.000 s, and never released it",
     ]
     assert "lock" not in message(lambda: timeline.assert_released_on_revoke("cache")).partition("seconds")[0]
 

@@ -1,8 +1,8 @@
 """The client libraries that a member of a group can be made of, behind one interface.
 
-Each module makes consumers of one library and observes them, those of a user's own making, too: what the
+Each module makes consumers of one library and observes them, those of a user's own making, too. What the
 group does to the consumer and what the consumer delivers is reported as events, listed in
-`kafka_assignors.testing._groups.worker`, and the application's own listener is called as if nobody looked on.
+`kafka_assignors.testing._groups.worker`. The application's own listener is called as without the kit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Membership(NamedTuple):
     Attributes:
         generation: The generation that it is in, -1 if in none.
         member_id: The id that the coordinator gave it; may be empty.
-        state: "stable", "rebalancing", "unjoined", or "unknown" where the library does not tell.
+        state: "stable", "rebalancing", "unjoined", or "unknown" where the library does not say.
     """
 
     generation: int
@@ -142,7 +142,7 @@ class Client(Protocol):
         """The topics that it subscribes to."""
 
     def close(self) -> None:
-        """Leave the group, if the member is not static, and let go of everything."""
+        """Leave the group, if the member is not static, and release everything."""
 
 
 class CommitError(Exception):

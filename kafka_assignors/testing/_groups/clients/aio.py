@@ -1,7 +1,7 @@
 """Members made of aiokafka, with strategies of its own or of this library.
 
 Its consumers live on an event loop. A member's own loop is plain code, so the event loop runs beside it in a
-thread; an application that brings its own event loop is observed on that.
+thread. An application that brings its own event loop is observed on that.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class ObservedAiokafkaConsumer:
         gate: Called before each poll.
 
     Attributes:
-        loop: Its event loop, in another thread; None where an application runs it itself, which then
-            calls the consumer and none of the methods here that wait.
+        loop: Its event loop, in another thread; None where an application runs it itself. Then the
+            application calls the consumer, and none of the methods here that wait.
     """
 
     def __init__(self, consumer: Any, report: Report, gate: Gate = no_gate) -> None:

@@ -1,9 +1,9 @@
 """Members made of confluent-kafka (librdkafka).
 
-librdkafka joins in a thread of its own and tells the application only by callbacks, which come out of `poll`:
-each generation of a classic group ends in one. A member of a KIP-848 group gets to a new epoch without one if
-it keeps what it has, so its epoch is looked at after each poll. What a member sends to join cannot be
-observed, nor what a leader plans.
+librdkafka joins in a thread of its own and reports to the application only by callbacks, which come out of
+`poll`. Each generation of a classic group ends in one. A member of a KIP-848 group that keeps what it has
+gets to a new epoch without one. So its epoch is looked at after each poll. What a member sends to join cannot
+be observed, nor what a leader plans.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class ObservedConfluentConsumer:
         return sorted(self.consumer.held)
 
     def subscription(self) -> Iterable[str]:
-        """See `Client`. librdkafka does not tell."""
+        """See `Client`. librdkafka does not say."""
         return []
 
     def close(self) -> None:
