@@ -1,4 +1,4 @@
-"""What `kafka-assignors demo` can be told, and its help; imports nothing that takes time."""
+"""What `kafka-assignors demo` takes, and its help; imports nothing that takes time."""
 
 from types import SimpleNamespace
 from typing import Final

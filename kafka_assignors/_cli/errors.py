@@ -1,7 +1,10 @@
 """How commands end: a line on stderr, and the exit status.
 
-0: done; 1: it could not be done, or something is not as it should be; 2: it cannot be asked for; 130: Ctrl-C;
-143: SIGTERM.
+- 0: done.
+- 1: it could not be done, or something is not as it should be.
+- 2: it cannot be asked for.
+- 130: ended by Ctrl-C.
+- 143: ended by SIGTERM.
 """
 
 import signal

@@ -1,4 +1,4 @@
-"""What `kafka-assignors group` can be told, and its help; imports nothing that takes time."""
+"""What `kafka-assignors group` takes, and its help; imports nothing that takes time."""
 
 from types import SimpleNamespace
 from typing import Final

@@ -1,4 +1,4 @@
-"""What `kafka-assignors history` can be told, and its help; imports nothing that takes time."""
+"""What `kafka-assignors history` takes, and its help; imports nothing that takes time."""
 
 import re
 from collections.abc import Sequence

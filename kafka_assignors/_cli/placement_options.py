@@ -1,4 +1,4 @@
-"""What `kafka-assignors placement` can be told, and its help; imports nothing that takes time."""
+"""What `kafka-assignors placement` takes, and its help; imports nothing that takes time."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace

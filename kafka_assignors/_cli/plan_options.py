@@ -1,4 +1,4 @@
-"""What `kafka-assignors plan` can be told, and its help; imports nothing that takes time."""
+"""What `kafka-assignors plan` takes, and its help; imports nothing that takes time."""
 
 from types import SimpleNamespace
 from typing import Final
