@@ -23,7 +23,7 @@ def run_demo(*arguments: str) -> tuple[list[dict[str, Any]], str]:
 
 
 def test_the_demo_tells_each_rebalance_and_loses_nothing(kafka_cluster: Any) -> None:
-    (run,), shown = run_demo("--bootstrap-servers", ",".join(kafka_cluster.bootstrap_servers))
+    (run,), shown = run_demo("--bootstrap-server", ",".join(kafka_cluster.bootstrap_servers))
     assert (run["assignor"], run["ok"], run["lost"], run["owned_twice"]) == ("cooperative-sticky", True, 0, 0)
     assert run["produced"] == run["consumed"] > 500
     assert run["moves"] == run["least_moves"] == 2
@@ -52,7 +52,7 @@ def test_the_demo_tells_each_rebalance_and_loses_nothing(kafka_cluster: Any) -> 
 
 def test_the_demo_tells_the_same_story_with_aiokafka(kafka_cluster: Any) -> None:
     servers = ",".join(kafka_cluster.bootstrap_servers)
-    (run,), _ = run_demo("--bootstrap-servers", servers, "--client", "aiokafka")
+    (run,), _ = run_demo("--bootstrap-server", servers, "--client", "aiokafka")
     assert (run["assignor"], run["ok"], run["lost"], run["owned_twice"]) == ("cooperative-sticky", True, 0, 0)
     assert run["produced"] == run["consumed"] > 500
     assert run["moves"] == run["least_moves"] == 2
@@ -60,7 +60,7 @@ def test_the_demo_tells_the_same_story_with_aiokafka(kafka_cluster: Any) -> None
 
 def test_strategies_are_compared_in_one_table(kafka_cluster: Any) -> None:
     runs, shown = run_demo(
-        *("--bootstrap-servers", ",".join(kafka_cluster.bootstrap_servers)),
+        *("--bootstrap-server", ",".join(kafka_cluster.bootstrap_servers)),
         *("--compare", "--assignor", "roundrobin", "--assignor", "broadcast"),
     )
     assert [run["assignor"] for run in runs] == ["roundrobin", "broadcast"]
@@ -78,7 +78,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 def test_ctrl_c_leaves_nothing_running(kafka_cluster: Any) -> None:
     demo = subprocess.Popen(
-        [COMMAND, "demo", "--bootstrap-servers", ",".join(kafka_cluster.bootstrap_servers)],
+        [COMMAND, "demo", "--bootstrap-server", ",".join(kafka_cluster.bootstrap_servers)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

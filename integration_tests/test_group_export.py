@@ -87,7 +87,7 @@ def test_metrics_are_printed_or_written_once(kafka_cluster: Cluster, group_id: s
 def test_metrics_are_served_anew_at_each_request(kafka_cluster: Cluster, group_id: str) -> None:
     topic = make(kafka_cluster, group_id)
     servers = ",".join(kafka_cluster.bootstrap_servers)
-    arguments = [COMMAND, "group", "export", group_id, "--listen", "0", "--bootstrap-servers", servers]
+    arguments = [COMMAND, "group", "export", group_id, "--listen", "0", "--bootstrap-server", servers]
     settings = {**kafka_cluster.access.librdkafka(), "group.id": group_id, "group.protocol": "consumer"}
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -199,7 +199,7 @@ def has_come_to(archive: Path, wanted: int, running: subprocess.Popen[str]) -> b
 def start_capture(archive: Path, cluster: Cluster, *more: str) -> subprocess.Popen[str]:
     """The command, in a process group of its own."""
     command = [sys.executable, "-m", "kafka_assignors._cli.main", "history", "capture", str(archive)]
-    command += ["--bootstrap-servers", ",".join(cluster.bootstrap_servers), "--master", "local[2]", *more]
+    command += ["--bootstrap-server", ",".join(cluster.bootstrap_servers), "--master", "local[2]", *more]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -138,7 +138,7 @@ def make(
         ["metrics", archive.where.uri, "--out", (out / "metrics").uri],
         ["what-if", archive.where.uri, "--assignor", "range", "--assignor", "cooperative-sticky"],
         ["report", archive.where.uri, str(page), "--assignor", "range"],
-        ["capture", (out / "captured").uri, "--bootstrap-servers", brokers, "--max-records", "50"],
+        ["capture", (out / "captured").uri, "--bootstrap-server", brokers, "--max-records", "50"],
         *more,
     )
     made = {

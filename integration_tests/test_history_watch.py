@@ -31,7 +31,7 @@ def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factor
         group.wait_stable()
         servers = ",".join(kafka_cluster.bootstrap_servers)
         with subprocess.Popen(
-            [COMMAND, "history", "watch", group.group_id, "--bootstrap-servers", servers, "--json"],
+            [COMMAND, "history", "watch", group.group_id, "--bootstrap-server", servers, "--json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -91,7 +91,7 @@ def test_that_a_group_does_not_exist_is_said_at_once(
     servers = ",".join(kafka_cluster.bootstrap_servers)
     topic, group_id = topic_factory(2), f"later-{uuid.uuid4().hex[:8]}"
     with subprocess.Popen(
-        [COMMAND, "history", "watch", group_id, "--bootstrap-servers", servers],
+        [COMMAND, "history", "watch", group_id, "--bootstrap-server", servers],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -52,7 +52,7 @@ def topic() -> str:
 def command(cluster: Cluster, verb: str, *arguments: str, status: int = 0) -> Any:
     servers = ",".join(cluster.bootstrap_servers)
     done = subprocess.run(
-        [COMMAND, "placement", verb, *arguments, "--bootstrap-servers", servers, "--json"],
+        [COMMAND, "placement", verb, *arguments, "--bootstrap-server", servers, "--json"],
         capture_output=True,
         text=True,
         check=False,
@@ -292,7 +292,7 @@ def watched(cluster: Cluster, wanted: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
             *(COMMAND, "placement", "reassign", "--file", str(wanted), "--execute"),
-            *("--bootstrap-servers", ",".join(cluster.bootstrap_servers)),
+            *("--bootstrap-server", ",".join(cluster.bootstrap_servers)),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -53,7 +53,7 @@ def placement(
     cluster: Cluster, verb: str, *arguments: str, servers: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
     bootstrap = ",".join(servers or cluster.bootstrap_servers)
-    command = [COMMAND, "placement", verb, *arguments, "--bootstrap-servers", bootstrap]
+    command = [COMMAND, "placement", verb, *arguments, "--bootstrap-server", bootstrap]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -97,7 +97,7 @@ def test_a_move_that_waits_for_a_fenced_broker_says_so_and_goes_on_with_it(
         topics.create_topic(admin, topic, {0: [1, 2], 1: [2, 1]})
     with missed(disturbed_brokers, 3):
         moved = subprocess.Popen(
-            [COMMAND, "placement", "reassign", *options, "--bootstrap-servers", servers],
+            [COMMAND, "placement", "reassign", *options, "--bootstrap-server", servers],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -127,7 +127,7 @@ def under_way(admin: Admin) -> set[TopicPartition]:
 
 
 def arguments(cluster: Cluster, *more: str) -> list[str]:
-    return ["placement", "reassign", *more, "--bootstrap-servers", ",".join(cluster.bootstrap_servers)]
+    return ["placement", "reassign", *more, "--bootstrap-server", ",".join(cluster.bootstrap_servers)]
 
 
 def begun(cluster: Cluster, *more: str) -> subprocess.Popen[str]:
@@ -272,7 +272,7 @@ def test_much_is_not_copied_before_a_word_on_its_rate(
 ) -> None:
     monkeypatch.setattr(placement_moves, "UNTHROTTLED_BYTES", ROUNDS * BATCH - 1)
     servers = ",".join(admin.settings["bootstrap_servers"])
-    moves = ["placement", "reassign", "--file", wanted, "--bootstrap-servers", servers]
+    moves = ["placement", "reassign", "--file", wanted, "--bootstrap-server", servers]
     assert main(moves) == 0
     assert "wants --throttle or --no-throttle: 3.4 MiB would be copied\n" in capsys.readouterr().out
     assert main([*moves, "--execute"]) == 2

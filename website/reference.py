@@ -9,7 +9,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors._cli.main import _parser as command_line
+import click
+
+from kafka_assignors._cli.command_line import COMMANDS
+from kafka_assignors._cli.commands import PROGRAM
 from kafka_assignors.testing import _plugin, _plugin_options
 from kafka_assignors.testing.chaos.__main__ import _parser as chaos_line
 from kafka_assignors.testing.schedules.__main__ import _parser as schedules_line
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 API: Final = Path(__file__).parents[1] / "docs" / "api.md"
+
+_WIDTH: Final = 84
+"""The width of a listing."""
 
 _SECTION: Final = re.compile(
     r"^## `(?P<module>kafka_assignors[\w.]*)`\n\n(?P<what>.*?)\n\n(?P<names>.*?)\n\n",
@@ -86,34 +92,79 @@ def _module_page(module: str) -> str:
 
 
 def _commands_page() -> str:
-    roots = [command_line(), chaos_line(), schedules_line()]
     return "\n\n".join(
         [
             "# Commands",
-            "Made of the parsers: what `--help` prints, a table for each command.",
-            *(text for parser in roots for text in _command(parser, 2)),
+            "Made of the code: what `--help` prints, a table for each command.",
+            "[Shells complete](../how-to/complete-commands.md) the options of `kafka-assignors`.",
+            *(text for context in contexts() for text in _command(context)),
+            *(text for parser in (chaos_line(), schedules_line()) for text in _module(parser)),
         ]
     )
 
 
-def _command(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
-    parser.formatter_class = lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=84)
-    yield f"{'#' * level} {parser.prog}"
-    yield _prose(parser.description or "")
-    yield f"```text\n{parser.format_usage().rstrip()}\n```"
-    nested = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]  # noqa: SLF001 - argparse shows them nowhere else
+def contexts(parent: click.Context | None = None) -> Iterator[click.Context]:
+    """A context of each command of `kafka-assignors`, or of those below another one."""
+    if parent is None:
+        parent = click.Context(
+            COMMANDS, info_name=PROGRAM, terminal_width=_WIDTH, **COMMANDS.context_settings
+        )
+        yield parent
+    if not isinstance(parent.command, click.Group):
+        return
+    for name in parent.command.list_commands(parent):
+        command = parent.command.get_command(parent, name)
+        if command is not None:
+            context = click.Context(command, info_name=name, parent=parent, terminal_width=_WIDTH)
+            yield context
+            yield from contexts(context)
+
+
+def _command(context: click.Context) -> Iterator[str]:
+    """A command of `kafka-assignors`."""
+    command, level = context.command, min(2 + context.command_path.count(" "), 4)
+    rows = [_row(param, context) for param in command.params]
+    usage = command.get_usage(context)
+    yield from _section(context.command_path, command.help, usage, rows, epilog=command.epilog, level=level)
+
+
+def _row(param: click.Parameter, context: click.Context) -> tuple[str, str]:
+    metavar = param.make_metavar(context)
+    if not isinstance(param, click.Option):
+        return _cell(f"`{metavar}`"), _cell(param.help or "")
+    value = "" if param.is_flag else f" {metavar}"
+    names = "<br>".join(f"`{name}{value}`" for name in (*param.opts, *param.secondary_opts))
+    return _cell(names), _cell(f"{param.help or ''}{' (required)' if param.required else ''}")
+
+
+def _module(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """A command that is a module of the test kit."""
+    parser.formatter_class = lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=_WIDTH)
     rows = [
         (_names(action), _cell(_help(parser, action)))
-        for action in parser._actions  # noqa: SLF001 - as above
-        if action not in nested and not isinstance(action, argparse._HelpAction)  # noqa: SLF001 - as above
+        for action in parser._actions  # noqa: SLF001 - argparse shows them nowhere else
+        if not isinstance(action, argparse._HelpAction)  # noqa: SLF001 - as above
     ]
+    usage = parser.format_usage()
+    yield from _section(parser.prog, parser.description, usage, rows, epilog=parser.epilog, level=2)
+
+
+def _section(
+    name: str,
+    description: str | None,
+    usage: str,
+    rows: list[tuple[str, str]],
+    *,
+    epilog: str | None,
+    level: int,
+) -> Iterator[str]:
+    yield f"{'#' * level} {name}"
+    yield _prose(description or "")
+    yield f"```text\n{usage.rstrip()}\n```"
     if rows:
         yield _table(("argument", "meaning"), rows)
-    if parser.epilog:
-        yield f"```text\n{parser.epilog.rstrip()}\n```"
-    for action in nested:
-        for one in action.choices.values():
-            yield from _command(one, min(level + 1, 4))
+    if epilog:
+        yield f"```text\n{epilog.rstrip()}\n```"
 
 
 def _names(action: argparse.Action) -> str:

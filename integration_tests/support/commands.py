@@ -16,7 +16,7 @@ COMMAND: Final = str(Path(sys.executable).with_name("kafka-assignors"))
 def run_command(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it to its end, with the cluster's servers."""
     return subprocess.run(
-        [COMMAND, *arguments, "--bootstrap-servers", ",".join(cluster.bootstrap_servers)],
+        [COMMAND, *arguments, "--bootstrap-server", ",".join(cluster.bootstrap_servers)],
         capture_output=True,
         text=True,
         timeout=240,

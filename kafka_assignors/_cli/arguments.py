@@ -1,31 +1,10 @@
-"""How commands are added, and what several take; imports nothing that takes time."""
+"""What options say, as values: those that belong together, and how their texts are read."""
 
 import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-
-Check = Callable[[ArgumentParser, Namespace], None]
-"""Refuses options that do not go together, by `ArgumentParser.error`, before anything is imported."""
-
-
-class Command(NamedTuple):
-    """A command as its parser describes it.
-
-    Attributes:
-        name: With its verb: "history capture".
-        run: "module:function" of `kafka_assignors._cli`, imported when the command is run: many are slow to
-            import, or need an extra. Its keyword arguments are the command's options.
-        parser: The parser.
-        check: See `Check`.
-    """
-
-    name: str
-    run: str
-    parser: ArgumentParser
-    check: Check | None
 
 
 class ClusterClient(NamedTuple):
@@ -56,14 +35,14 @@ class Selection(NamedTuple):
 
     since: datetime | None
     until: datetime | None
-    groups: list[str]
+    groups: Sequence[str]
 
 
 class Replayed(NamedTuple):
     """What to replay histories with; empty for what is replayed by default."""
 
-    assignors: list[str]
-    scenarios: list[str]
+    assignors: Sequence[str]
+    scenarios: Sequence[str]
 
 
 class Draws(NamedTuple):
@@ -104,76 +83,48 @@ _TOGETHER: Final[Mapping[str, Any]] = {
 }
 
 
-def gather(options: Namespace) -> dict[str, Any]:
+def gather(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as keyword arguments: those that belong together as one argument."""
-    gathered = dict(vars(options))
+    gathered = dict(options)
     for name, kind in _TOGETHER.items():
         if gathered.keys() >= {*kind._fields}:
             gathered[name] = kind(**{field: gathered.pop(field) for field in kind._fields})
     return gathered
 
 
-def add_command(
-    commands: Any,
-    name: str,
-    text: str,
-    run: str,
-    *,
-    more: str = ".",
-    check: Check | None = None,
-    **settings: Any,
-) -> ArgumentParser:
-    """Add a command that does what `text` says; `more` ends its description, if `settings` has no other."""
-    description = f"{text[0].upper()}{text[1:]}{more}"
-    parser: ArgumentParser = commands.add_parser(name, help=text, **{"description": description, **settings})
-    command = Command(parser.prog.removeprefix("kafka-assignors "), run, parser, check)
-    parser.set_defaults(command=command)
-    return parser
-
-
-def add_commands(
-    commands: Any,
-    name: str,
-    text: str,
-    *,
-    description: str,
-    epilog: str,
-    verbs: Iterable[Callable[[Any], object]],
-) -> None:
-    """Add a command that has commands of its own, each of which one of `verbs` adds."""
-    parser = commands.add_parser(
-        name,
-        help=text,
-        description=description,
-        epilog=epilog,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
-    own = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in verbs:
-        add(own)
-
-
 def whole(text: str) -> int:
-    """A whole number from 0 on."""
+    """A whole number from 0 on.
+
+    Raises:
+        ValueError: The text is none.
+    """
     if not (text.isascii() and text.isdigit()):
-        raise ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+        raise ValueError(f"{text!r} is no whole number from 0 on")
     return int(text)
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 on."""
+    """A whole number from 1 on.
+
+    Raises:
+        ValueError: The text is none.
+    """
     number = whole(text)
     if number == 0:
-        raise ArgumentTypeError("0 is too few")
+        raise ValueError("0 is too few")
     return number
 
 
 def data_size(text: str) -> int:
-    """Bytes, at least one: "1048576", "1MiB", "1.5 GB"."""
+    """Bytes, at least one: "1048576", "1MiB", "1.5 GB".
+
+    Raises:
+        ValueError: The text is no such number.
+    """
     found = _SIZE.fullmatch(text.strip())
     number = 0 if found is None else int(float(found["number"]) * _UNITS[found["unit"].lower()])
     if number < 1:
-        raise ArgumentTypeError(f"{text!r} is no number of bytes, as in 10485760 or 10MiB")
+        raise ValueError(f"{text!r} is no number of bytes, as in 10485760 or 10MiB")
     return number
 
 
@@ -185,25 +136,3 @@ _UNITS: Final = {"": 1, "b": 1} | {
 _SIZE: Final = re.compile(
     rf"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?P<unit>{'|'.join(_UNITS)})", re.IGNORECASE | re.ASCII
 )
-
-
-def add_json(parser: ArgumentParser, what: str = "print the result as JSON", *, itself: bool = False) -> None:
-    """Add --json. A command that prints by `itself`, as it goes, has it as the argument `as_json`."""
-    parser.add_argument("--json", action="store_true", dest="as_json" if itself else "json", help=what)
-
-
-def add_client(parser: Any, *, required: bool) -> None:
-    """Add the options of a `ClusterClient`, to a parser or a group of its arguments."""
-    parser.add_argument(
-        "--bootstrap-servers",
-        type=lambda text: text.split(","),
-        metavar="HOST:PORT[,...]",
-        required=required,
-        help="a running Kafka",
-    )
-    parser.add_argument(
-        "--command-config",
-        type=Path,
-        metavar="FILE",
-        help="properties of the client, as for Kafka's own tools: security.protocol=SASL_SSL ...",
-    )

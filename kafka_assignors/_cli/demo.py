@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from rich.console import Console
 from rich.text import Text
 
-from kafka_assignors._cli.demo_parser import ASSIGNORS, COMPARED
+from kafka_assignors._cli.demo_options import ASSIGNORS, COMPARED
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.output import show_json
 from kafka_assignors._cli.results import DemoRun, DemoStep
@@ -71,7 +71,7 @@ def demo(
     heartbeat_interval_ms: int,
     as_json: bool,
 ) -> int:
-    """Run the demo once for each assignor, and show how it goes; see the parser for the options.
+    """Run the demo once for each assignor, and show how it goes; see `demo_options` for the options.
 
     Returns:
         0 if no message was lost and no partition had two owners at once, else 1.

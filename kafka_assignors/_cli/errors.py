@@ -1,10 +1,32 @@
-"""How a command ends that cannot do what it is asked for: a line on stderr, and the exit status."""
+"""How commands end: a line on stderr, and the exit status.
 
+- 0: done.
+- 1: it could not be done, or something is not as it should be.
+- 2: it cannot be asked for.
+- 130: ended by Ctrl-C.
+- 143: ended by SIGTERM.
+"""
+
+import signal
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafka_assignors._cli.output import joined
+from kafka_assignors._cli.signals import terminations
+
+_EXTRAS: Final = {
+    "demo": "demo",
+    "history": "history",
+    "placement": "placement",
+    "group export": "prometheus",
+}
+"""Commands, or all of one word, and the extra that each needs beside click."""
+
+_AFTER_INTERRUPT: Final = {
+    "demo": "; nothing is left running",
+    "history capture": "; the same command goes on with the rest",
+}
 
 
 class Errors(NamedTuple):
@@ -33,3 +55,34 @@ def exit_status(command: str, work: Callable[[], int], errors: Errors) -> int:
         words = joined(errors.words(error).split("\n"))
         print(f"kafka-assignors {command}: {words}", file=sys.stderr)
         return 2 if isinstance(error, errors.wrong) else 1
+
+
+def ended(command: str, work: Callable[[], int]) -> int:
+    """Do all of a command, from the import of its code on.
+
+    Returns:
+        What the work returns; 130 after Ctrl-C, 143 after SIGTERM, 1 if an extra is not installed.
+    """
+    with terminations() as terminated:
+        try:
+            return work()
+        except KeyboardInterrupt:
+            print(f"interrupted{_AFTER_INTERRUPT.get(command, '')}", file=sys.stderr)
+            return 128 + (signal.SIGTERM if terminated.is_set() else signal.SIGINT)
+        except ImportError as error:
+            named = command if command in _EXTRAS else command.partition(" ")[0]
+            if named not in _EXTRAS:
+                raise
+            return missing(named, error, _EXTRAS[named])
+
+
+def missing(command: str, error: ImportError, extra: str) -> int:
+    """Say which extra a command needs; "" for any command.
+
+    Returns:
+        The exit status.
+    """
+    needs = f"needs {error.name}" if isinstance(error, ModuleNotFoundError) else f"cannot run: {error}"
+    named = f"kafka-assignors {command}".rstrip()
+    print(f"{named} {needs}: pip install 'kafka-assignors[{extra}]'", file=sys.stderr)
+    return 1

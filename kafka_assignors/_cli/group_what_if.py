@@ -9,7 +9,7 @@ from kafka.errors import KafkaError
 
 from kafka_assignors._cli.client import open_admin
 from kafka_assignors._cli.errors import Errors
-from kafka_assignors._cli.group_parser import RESTARTED
+from kafka_assignors._cli.group_options import RESTARTED
 from kafka_assignors._cli.output import Answer, count, table
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.command_config import CommandConfigError

@@ -6,7 +6,7 @@ from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 
 
-def plan_random(group: Group, generator: np.random.Generator) -> Plan:
+def plan_random(group: Group, generator: "np.random.Generator") -> Plan:  # text: numpy.random is slow
     """Give each partition to one of its subscribers, each with the same chance, independently."""
     drawn = [
         np.array(subscribers)[generator.integers(len(subscribers), size=len(group.partitions_of(topic)))]

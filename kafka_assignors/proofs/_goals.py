@@ -29,10 +29,8 @@ def value(name: str, plan: Plan, cells: Cells, window: Window | None) -> int | F
     """What a plan reaches in a goal; see `Finding`."""
     loads, group = plan.loads, plan.group
     if name == "balance":
-        weights = np.unique(group.weights)
-        return sum(
-            (Fraction(int((loads[group.weights == w] ** 2).sum()), int(w)) for w in weights), Fraction(0)
-        )
+        weights: set[int] = {*group.weights.tolist()}  # a first call of numpy's `unique` imports numpy.ma
+        return sum((Fraction(int((loads[group.weights == w] ** 2).sum()), w) for w in weights), Fraction(0))
     if name == "racks":
         return int((~cells.away)[cells.pair_of(np.arange(group.size), plan.owner)].sum())
     if name == "window" and window is not None:

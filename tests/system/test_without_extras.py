@@ -76,7 +76,7 @@ def test_without_prometheus_client_only_the_export_says_what_to_install() -> Non
         "import sys\n"
         "sys.modules['prometheus_client'] = None\n"
         "from kafka_assignors._cli.main import main\n"
-        "servers = ['--bootstrap-servers', 'no-such-host.invalid:9092']\n"
+        "servers = ['--bootstrap-server', 'no-such-host.invalid:9092']\n"
         "sys.exit(10 * main(['group', 'list', *servers]) + main(['group', 'export', *servers]))\n"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -104,7 +104,7 @@ CLAIMS = {
         "kafka_assignors/_groups/saving.py", "WORTH_SECONDS: Final = 30.0\n"
     ),
     "more than 1 GiB is not copied": Evidence(
-        "kafka_assignors/_cli/placement_parser.py", "to be said from 1 GiB on"
+        "kafka_assignors/_cli/placement_options.py", "to be said from 1 GiB on"
     ),
     "after every 1,000 records": Evidence("docs/tutorials/first-test.md", "if billed % 1000 == 0:"),
 }

@@ -5,10 +5,12 @@ import shlex
 from pathlib import Path
 from typing import get_args
 
+import click
 import pytest
 import yaml
 
-from kafka_assignors._cli.main import _parser, main
+from kafka_assignors._cli.commands import Command
+from kafka_assignors._cli.main import main
 from kafka_assignors._groups.reasons import Kind
 from kafka_assignors.testing._plugin_options import _SETTINGS
 from tests.support.pages import ROOT, listing, listings, pages, read
@@ -97,12 +99,19 @@ def test_many_pages_show_commands() -> None:
 
 
 @pytest.mark.parametrize(("page", "line"), shown_commands())
-def test_a_command_that_a_page_shows_can_be_called_so(page: str, line: str) -> None:
+def test_a_command_that_a_page_shows_can_be_called_so(
+    page: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run: list[str] = []
+
+    def invoke(_: Command, context: click.Context) -> int:
+        run.append(context.command_path)
+        return 0
+
+    monkeypatch.setattr(Command, "invoke", invoke)
     _, *arguments = shlex.split(line, comments=True)
-    options = _parser().parse_args(arguments)
-    if options.command.check is not None:
-        options.command.check(options.command.parser, options)
-    assert page
+    assert main(arguments) == 0
+    assert len(run) == ("--help" not in arguments), page
 
 
 def test_the_readmes_two_commands_are_there() -> None:

@@ -1,13 +1,16 @@
 """The command line without a broker: what it accepts, and what a demo concludes from what it saw."""
 
 import json
+import re
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 from kafka import TopicPartition
 from rich.console import Console
 
+from kafka_assignors._cli.arguments import ClusterClient
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.results import DemoRun, DemoStep
 from kafka_assignors._cli.show import show_comparison, show_run, show_step
@@ -142,9 +145,9 @@ def test_the_comparison_fits_into_80_columns() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "the following arguments are required: COMMAND"),
-        (["dance"], "invalid choice: 'dance'"),
-        (["demo", "--assignor", "best"], "invalid choice: 'best'"),
+        ([], "Usage: kafka-assignors [OPTIONS] COMMAND"),
+        (["dance"], "No such command 'dance'"),
+        (["demo", "--assignor", "best"], "'best' is not one of 'range', 'roundrobin'"),
         (["demo", "--assignor", "range", "--assignor", "sticky"], "--compare"),
         (["demo", "--heartbeat-interval-ms", "soon"], "'soon' is no positive number of milliseconds"),
         (["demo", "--heartbeat-interval-ms", "0"], "'0' is no positive number of milliseconds"),
@@ -160,7 +163,99 @@ def test_a_wrong_command_line_exits_with_2_and_says_why(
 
 
 def test_a_kafka_that_is_not_there_is_an_error_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--bootstrap-servers", "localhost:1"]) == 1
+    assert main(["demo", "--bootstrap-server", "localhost:1"]) == 1
     shown = capsys.readouterr().out
     assert "ClusterUnavailableError" in shown
     assert "localhost:1" in shown
+
+
+def shown_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"kafka-assignors {version('kafka-assignors')}\n"
+
+
+def test_commands_are_listed_in_their_order_not_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = shown_help(capsys, "group", "-h").split("Commands:\n")[1].split("\n\n")[0]
+    names = re.findall(r"^  ([\w-]+) ", listed, re.MULTILINE)
+    assert names == ["explain", "list", "export", "what-if", "find", "elect"]
+
+
+def test_options_are_listed_by_what_they_are_about(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = shown_help(capsys, "placement", "reassign", "--help")
+    assert re.findall(r"^(\w.*):$", shown, re.MULTILINE) == [
+        "Positional arguments",
+        "Options",
+        "The cluster",
+        "Where they should be",
+        "How gently",
+        "What is under way in these topics",
+    ]
+    gently = shown.split("How gently:\n")[1].split("\n\n")[0]
+    assert re.findall(r"^  (--[\w-]+)", gently, re.MULTILINE) == [
+        "--throttle",
+        "--no-throttle",
+        "--at-once",
+        "--stalled-after",
+    ]
+
+
+def test_the_end_of_a_help_is_shown_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\n      partitions: [0, 1, 4]        # or a number\n" in shown_help(capsys, "plan", "--help")
+
+
+@pytest.mark.parametrize("option", ["--bootstrap-server", "--bootstrap-servers"])
+@pytest.mark.parametrize("written", [["{}", "a:1,b:2"], ["{}=a:1,b:2"]], ids=["apart", "with ="])
+def test_brokers_are_named_by_kafkas_option_or_by_its_former_name(
+    option: str, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[ClusterClient] = []
+
+    def find(**options: Any) -> int:
+        found.append(options["client"])
+        return 0
+
+    monkeypatch.setattr("kafka_assignors._cli.group.find", find)
+    assert main(["group", "find", "billing", *(word.format(option) for word in written)]) == 0
+    assert found == [ClusterClient(["a:1", "b:2"], None)]
+
+
+@pytest.mark.parametrize("arguments", [["demo"], ["group", "list"], ["history", "capture"]], ids=" ".join)
+def test_the_former_name_is_not_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    shown = shown_help(capsys, *arguments, "--help")
+    assert "--bootstrap-server HOST:PORT[,...]" in shown
+    assert "--bootstrap-servers" not in shown
+
+
+def test_metrics_go_to_a_file_or_are_served_but_not_both(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["group", "export", "--bootstrap-server", "h:1", "--output", "f", "--listen", "0"])
+    assert exit_.value.code == 2
+    assert capsys.readouterr().err == (
+        "Usage: kafka-assignors group export [OPTIONS] [GROUP]...\n"
+        "Try 'kafka-assignors group export --help' for help.\n\n"
+        "Error: say --output or --listen, one of them\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["placement", "reassign", "--output", "--execute", "--bootstrap-server", "h:1"],
+        ["placement", "create", "t", "--config", "--dry-run", "--bootstrap-server", "h:1"],
+        ["plan", "group.json", "--strategy", "--no-certify"],
+    ],
+    ids=" ".join,
+)
+def test_an_option_is_no_value_of_another_one(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    option = next(word for word in arguments if word.startswith("--"))
+    assert f"Error: Option {option!r} requires an argument.\n" in capsys.readouterr().err

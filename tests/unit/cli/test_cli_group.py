@@ -258,8 +258,8 @@ def test_what_if_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["billing"], "give GROUP and --bootstrap-servers, or --members and --topic"),
-        (["--members", "3"], "give GROUP and --bootstrap-servers, or --members and --topic"),
+        (["billing"], "give GROUP and --bootstrap-server, or --members and --topic"),
+        (["--members", "3"], "give GROUP and --bootstrap-server, or --members and --topic"),
         (["--members", "3", "--topic", "orders"], "'orders' is not NAME=PARTITIONS"),
         (["--members", "3", "--topic", "orders=0"], "'orders=0' is not NAME=PARTITIONS"),
     ],

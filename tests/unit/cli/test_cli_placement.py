@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -234,31 +233,31 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("describe",), "say --bootstrap-servers or --placements"),
-        (("describe", "--bootstrap-servers", "h:1", "--placements", "f"), "one of them"),
-        (("describe", "--bootstrap-servers", "h:1", "--brokers", "1"), "--brokers goes with --placements"),
-        (("expand", "t", "--partitions", "2", "--placements", "f", "--execute"), "need --bootstrap-servers"),
-        (("reassign", "--placements", "f", "--cancel"), "--cancel needs --bootstrap-servers"),
+        (("describe",), "say --bootstrap-server or --placements"),
+        (("describe", "--bootstrap-server", "h:1", "--placements", "f"), "one of them"),
+        (("describe", "--bootstrap-server", "h:1", "--brokers", "1"), "--brokers goes with --placements"),
+        (("expand", "t", "--partitions", "2", "--placements", "f", "--execute"), "need --bootstrap-server"),
+        (("reassign", "--placements", "f", "--cancel"), "--cancel needs --bootstrap-server"),
         (
-            ("reassign", "--bootstrap-servers", "h:1", "--cancel", "--execute"),
+            ("reassign", "--bootstrap-server", "h:1", "--cancel", "--execute"),
             "--cancel goes with topics only",
         ),
-        (("reassign", "--placements", "f", "--verify"), "--verify needs --bootstrap-servers"),
+        (("reassign", "--placements", "f", "--verify"), "--verify needs --bootstrap-server"),
         (
-            ("reassign", "--bootstrap-servers", "h:1", "--verify", "--throttle", "1MiB"),
+            ("reassign", "--bootstrap-server", "h:1", "--verify", "--throttle", "1MiB"),
             "--verify goes with topics only",
         ),
-        (("reassign", "--bootstrap-servers", "h:1", "--verify", "--cancel"), "one of them"),
+        (("reassign", "--bootstrap-server", "h:1", "--verify", "--cancel"), "one of them"),
         (("reassign", "--placements", "f", "--remove-throttles"), "goes with --verify or --cancel"),
         (("reassign", "--placements", "f", "--throttle", "1", "--no-throttle"), "one of them"),
         (("reassign", "--placements", "f", "--throttle", "fast"), "'fast' is no number of bytes"),
         (("reassign", "--placements", "f", "--throttle", "0"), "'0' is no number of bytes"),
-        (("describe", "--placements", "f", "--check"), "--check needs --bootstrap-servers"),
+        (("describe", "--placements", "f", "--check"), "--check needs --bootstrap-server"),
         (("reassign", "t", "--placements", "f", "--file", "g"), "leave out topics"),
-        (("create", "t"), "say --bootstrap-servers"),
-        (("create", "t", "--bootstrap-servers", "h:1"), "say --partitions and --replication-factor"),
+        (("create", "t"), "say --bootstrap-server"),
+        (("create", "t", "--bootstrap-server", "h:1"), "say --partitions and --replication-factor"),
         (
-            ("create", "t", "--bootstrap-servers", "h:1", "--partitions", "2", "--replica-assignment", "1:2"),
+            ("create", "t", "--bootstrap-server", "h:1", "--partitions", "2", "--replica-assignment", "1:2"),
             "--replica-assignment says all by itself",
         ),
         (
@@ -266,7 +265,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.Capt
                 *(
                     "create",
                     "t",
-                    "--bootstrap-servers",
+                    "--bootstrap-server",
                     "h:1",
                     "--partitions",
                     "2",
@@ -277,7 +276,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.Capt
             ),
             "has no --start-index and no --shift",
         ),
-        (("create", "t", "--bootstrap-servers", "h:1", "--config", "x"), "'x' is not name=value"),
+        (("create", "t", "--bootstrap-server", "h:1", "--config", "x"), "'x' is not name=value"),
         (("expand", "t", "--partitions", "0", "--placements", "f"), "0 is too few"),
         (("describe", "--placements", "f", "--brokers", "one"), "'one' is no whole number"),
     ],
@@ -301,7 +300,7 @@ def test_options_that_do_not_go_together_are_refused(
 )
 def test_sizes_have_the_units_that_people_write(text: str, size: int | None) -> None:
     if size is None:
-        with pytest.raises(ArgumentTypeError, match="is no number of bytes, as in 10485760 or 10MiB"):
+        with pytest.raises(ValueError, match="is no number of bytes, as in 10485760 or 10MiB"):
             data_size(text)
     else:
         assert data_size(text) == size

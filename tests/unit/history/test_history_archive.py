@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from kafka_assignors._cli.history_parser import moment
+from kafka_assignors._cli.history_options import moment
 from kafka_assignors._cli.history_text import count_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.command_config import parse_command_config
@@ -327,8 +327,8 @@ def test_moments_are_dates_times_or_how_long_ago() -> None:
         ),
         (["report", "a", "b", "--no-what-if", "--assignor", "range"], "--no-what-if replays nothing"),
         (["report", "a", "b", "--no-what-if", "--scenario", "as it was"], "--no-what-if replays nothing"),
-        (["capture", "a", "--bootstrap-servers", "h:1", "--interval", "5"], "--interval is how often"),
-        (["capture", "a"], "--bootstrap-servers"),
+        (["capture", "a", "--bootstrap-server", "h:1", "--interval", "5"], "--interval is how often"),
+        (["capture", "a"], "--bootstrap-server"),
     ],
 )
 def test_wrong_command_lines_are_refused(
@@ -345,7 +345,7 @@ def test_a_folder_that_is_no_archive_is_told_without_starting_spark(
 ) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     assert main(["history", "info", str(tmp_path)]) == 2
-    assert main(["history", "capture", str(tmp_path), "--bootstrap-servers", "h:1"]) == 2
+    assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 2
     assert capsys.readouterr().err.count("is no archive of groups' history") == 2
 
 
@@ -368,7 +368,7 @@ def test_a_place_for_metrics_that_cannot_be_is_told_before_a_record_is_read() ->
 @pytest.mark.parametrize(
     ("verb", "arguments", "said"),
     [
-        ("capture", ["--bootstrap-servers", "h:1"], "interrupted; the same command goes on with the rest\n"),
+        ("capture", ["--bootstrap-server", "h:1"], "interrupted; the same command goes on with the rest\n"),
         ("metrics", [], "interrupted\n"),
     ],
 )
@@ -398,7 +398,7 @@ def test_a_capture_that_is_broken_off_says_what_it_has_captured(
 
     monkeypatch.setattr("kafka_assignors._cli.history.spark_session", lambda _: None)
     monkeypatch.setattr("kafka_assignors._cli.history.capture_into", interrupted)
-    assert main(["history", "capture", str(tmp_path), "--bootstrap-servers", "h:1"]) == 130
+    assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 130
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "captured 1,202 records in 1 batch, of 1,500 offsets of the log"
     assert said[-1] == "interrupted; the same command goes on with the rest"

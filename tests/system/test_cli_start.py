@@ -1,0 +1,104 @@
+"""How `kafka-assignors` starts: what it imports, what it needs, and how bash asks it for completions."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.group_files import GROUP_AS_YAML
+from tests.support.pages import ROOT, listing
+
+SLOW = (
+    *("aiokafka", "confluent_kafka", "kafka", "matplotlib", "numpy", "numpy.ma", "numpy.random"),
+    *("pyarrow", "pyspark", "rich", "yaml"),
+)
+
+IMPORTED = """
+import sys
+from kafka_assignors._cli.main import main
+sys.stdout = open({null!r}, "w")
+status = main({arguments!r})
+sys.stdout = sys.__stdout__
+ours = sorted(name for name in sys.modules if name.startswith("kafka_assignors._cli."))
+print(*(name.removeprefix("kafka_assignors._cli.") for name in ours))
+print(*(name for name in {slow!r} if name in sys.modules))
+sys.exit(status)
+"""
+
+
+def imported(*arguments: str) -> tuple[set[str], set[str]]:
+    """The modules of the command that a command line imports, and the slow ones of others."""
+    code = IMPORTED.format(null=os.devnull, arguments=list(arguments), slow=SLOW)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ours, slow = done.stdout.splitlines()
+    return {*ours.split()}, {*slow.split()}
+
+
+BASE = {"arguments", "command_line", "commands", "errors", "main", "output", "signals"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more"),
+    [
+        (["--help"], set()),
+        (["--version"], set()),
+        (["plan", "--help"], {"plan_options"}),
+        (["placement", "--help"], {"placement_options"}),
+        (["history", "capture", "--help"], {"history_options"}),
+        (["demo", "--help"], {"demo_options"}),
+    ],
+    ids=" ".join,
+)
+def test_help_imports_the_options_of_its_command_only(arguments: list[str], more: set[str]) -> None:
+    assert imported(*arguments) == (BASE | more, set())
+
+
+def test_a_command_imports_what_it_needs_and_no_other_command(tmp_path: Path) -> None:
+    (tmp_path / "group.yaml").write_text(GROUP_AS_YAML, encoding="utf-8")
+    ours, slow = imported("plan", str(tmp_path / "group.yaml"))
+    assert {"plan", "plan_options"} <= ours
+    assert not {name for name in ours if name.startswith(("demo", "group_options", "history", "placement"))}
+    assert slow == {"numpy", "yaml"}
+
+
+def test_without_click_it_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['click'] = None\n"
+        "from kafka_assignors._cli.main import main; sys.exit(main(['plan', '-']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "kafka-assignors needs click: pip install 'kafka-assignors[cli]'\n"
+
+
+def test_bash_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
+    command = tmp_path / "kafka-assignors"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m kafka_assignors "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    line = listing("docs/how-to/complete-commands.md", "eval", "bash")
+    script = f"""{line}
+complete -p kafka-assignors
+COMP_WORDS=(kafka-assignors plan --strategy r)
+COMP_CWORD=3
+_kafka_assignors_completion kafka-assignors
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    bash = shutil.which("bash")
+    assert bash is not None
+    done = subprocess.run(
+        [bash, "--norc", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "complete -o nosort -F _kafka_assignors_completion kafka-assignors",
+        "range",
+        "roundrobin",
+    ]
