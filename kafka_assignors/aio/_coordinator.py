@@ -392,15 +392,14 @@ class CooperativeCoordinator(EagerCoordinator):
         self._joined()
         self._start_heartbeat_task()  # listeners may take their time
         given = frozenset(assignment.partitions())
-        new = self._subscribed(given)
-        revoked = self._owned - new
+        revoked = self._owned - self._subscribed(given)
         await self._revoke(revoked)
-        # The listener may have changed the subscription, and the consumer may have fallen out meanwhile.
+        # The consumer may have fallen out meanwhile.
         if not self._subscription.partitions_auto_assigned() or self.generation != generation:
             return
-        new = self._subscribed(given)
-        added = new - self._owned
-        self._subscription.assign_from_subscribed(new)
+        # Nor may it subscribe to all of it any more. What it had it keeps: the next join revokes it.
+        added = self._subscribed(given) - self._owned
+        self._subscription.assign_from_subscribed(self._owned | added)
         strategy.on_assignment(assignment)
         lasting = self._subscription.lasting
         lasting.confirm(self._certain_until)

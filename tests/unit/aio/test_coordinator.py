@@ -532,6 +532,13 @@ def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what_it_le
         new = [TopicPartition(topic, 7) for topic in "tu"]
         await coordinator._on_join_complete(5, "m", "s", assignment(A, *new))
         assert (listener.revoked, listener.assigned) == ([{B}], [{new[1]}])
+        # What it had, and subscribes to no longer, the next join takes from it.
+        listener.does_when_revoked = lambda: None
+        answer = asyncio.sleep(0, SimpleNamespace(error_code=GroupLoadInProgressError.errno))
+        coordinator._client.answers["JoinGroupRequest"] = lambda _: answer
+        coordinator._retry_backoff_ms = 1
+        assert not await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+        assert listener.revoked == [{B}, {A}]
         await ended(coordinator)
 
     in_generation_5(test)
