@@ -1,7 +1,7 @@
 """What aiokafka's coordinator code asks of its client, answered by a simulated group's coordinator.
 
-Connections are as Kafka has them: a broker answers the requests of one in order, so that what is sent after a
-JoinGroup waits until that is answered.
+A broker answers the requests of one connection in order, as Kafka does. What is sent after a JoinGroup waits
+until that is answered.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _Connection:
     unanswered: set[asyncio.Future[Any]] = field(default_factory=set)
 
     def close(self) -> None:
-        """Break it: what waits for answers hears of that."""
+        """Break it: requests without an answer fail."""
         self.open = False
         self.waiting.clear()
         for future in self.unanswered:

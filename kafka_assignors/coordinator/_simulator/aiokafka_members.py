@@ -5,20 +5,20 @@ themselves, not a model of them. Simulated are their surroundings: the event loo
 with its connections (`aiokafka_client`), and the application. Both differ from kafka-python's consumer:
 
 - A task of its own joins, whether the application polls or not (`GroupCoordinator._coordination_routine`).
-- What a listener awaits, the next join waits for; heartbeats go on meanwhile (`_on_join_prepare`,
+- The next join waits for what a listener awaits. Heartbeats continue meanwhile (`_on_join_prepare`,
   `_on_join_complete`).
-- An application that does not poll for `max_poll_interval_ms` makes the consumer leave, and it joins again
-  when it is polled (`_heartbeat_routine`, `ensure_active_group`).
-- Heartbeats and commits name no `group.instance.id`, and JoinGroup is version 5 (`_do_heartbeat`,
-  `_do_commit_offsets`, `JoinGroupRequest`): a static leader that comes back is not told that it leads.
+- If its application does not poll for `max_poll_interval_ms`, the consumer leaves. It joins again when it is
+  polled (`_heartbeat_routine`, `ensure_active_group`).
+- Heartbeats and commits name no `group.instance.id` (`_do_heartbeat`, `_do_commit_offsets`).
+- JoinGroup is version 5 (`JoinGroupRequest`): a static leader that comes back does not learn that it leads.
 
 aiokafka's own consumer:
 
 - It revokes all before it joins, also what it lost: it calls no `on_partitions_lost` (`_on_join_prepare`).
-- It sends no heartbeat while it joins, but while a strategy of ours plans (`ensure_active_group`, `lead`).
+- It sends no heartbeat while it joins (`ensure_active_group`), unless a strategy of ours plans (`lead`).
 - A commit that is refused may throw it out of its group (`_do_commit_offsets`).
-- A changed subscription ends its assignment at once; the listener hears of it before the next join
-  (`SubscriptionState._change_subscription`).
+- A changed subscription ends its assignment at once (`SubscriptionState._change_subscription`). Its listener
+  is called before the next join.
 - An assignment of a topic that it does not subscribe to ends its coordination (`Subscription._assign`). So
   does a join that cancels its heartbeats while they leave the group (`_stop_heartbeat_task`).
 
@@ -26,12 +26,13 @@ aiokafka's own consumer:
 
 - It revokes what goes when the assignment comes, and joins again (`_on_join_complete`).
 - It sends heartbeats while it joins, and more of them after a rebalance (`_beat`, `_listen`).
-- What it lost it is told once, before it joins again (`_give_up_what_was_lost`).
+- It calls `on_partitions_lost` once, before it joins again (`_give_up_what_was_lost`).
 - JoinGroup and SyncGroup have a connection of their own (`EagerCoordinator._send_join`).
 - It leaves out topics that it does not subscribe to (`EagerCoordinator._given`).
 
-Each is held to the real client on a real broker by integration_tests/test_cooperative_aiokafka.py,
-test_aiokafka_groups.py and test_aiokafka_behaviour.py.
+These follow from their code. What a real client and broker make of it is held in integration_tests/, in
+test_aiokafka_behaviour.py, test_aiokafka_groups.py and test_cooperative_aiokafka.py. Two are in no test on a
+broker: a changed subscription of aiokafka's own consumer, and heartbeats that are cancelled as they leave.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class AiokafkaMember(ClassicConsumer):
         self._loop.freeze()
 
     def thaw(self) -> None:
-        """Go on."""
+        """Continue."""
         super().thaw()
         self._loop.thaw()
 
@@ -175,14 +176,14 @@ class AiokafkaMember(ClassicConsumer):
         self._loop.do(self._client.reconnect)
 
     def pause_polling(self) -> None:
-        """Let the application hang; the consumer's tasks go on."""
+        """Let the application hang; the consumer's tasks continue."""
         super().pause_polling()
         if self._poll is not None:
             self._poll.cancel()
             self._poll = None
 
     def _polled_too_late(self) -> None:
-        """Its heartbeats see to it."""
+        """Its heartbeat task notices it."""
 
     def resume_polling(self) -> None:
         """Let the application poll again."""
@@ -216,7 +217,7 @@ class AiokafkaMember(ClassicConsumer):
     def _end(self, event: Closed | Crashed) -> None:
         super()._end(event)
         if isinstance(event, Closed) and self.instance_id is None:
-            # It goes on until it has left, which nobody waits for here.
+            # Its tasks continue until it has left; nobody waits for that here.
             self._loop.do(lambda: self._loop.create_task(self._leave()))
         else:
             self._loop.end()
@@ -235,7 +236,7 @@ class AiokafkaMember(ClassicConsumer):
         return 0.0 if self._paused_at is None else (self._clock.now - self._paused_at) / 1000
 
     def _look(self) -> None:
-        """Whenever something has run in its loop: see what it has come to."""
+        """Note its state, whenever something has run in its loop."""
         coordinator = self._coordinator
         if not self.running or coordinator is None:
             return
@@ -298,17 +299,17 @@ class AiokafkaMember(ClassicConsumer):
             await asyncio.sleep((every - since) / 1000)
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """The application has let go of partitions."""
+        """The application has revoked partitions."""
         self._note()
         self._revoke(self.held & frozenset(partitions))
 
     def lost(self) -> None:
-        """The application hears that all is lost."""
+        """The application loses all."""
         self._note()
         self._lose_all()
 
     def given(self, partitions: Collection[TopicPartition]) -> None:
-        """The application hears of partitions, and reads them."""
+        """The application gets partitions, and reads them."""
         added = frozenset(partitions)
         self._note()
         self.held |= added
@@ -371,7 +372,7 @@ class _LastingState(_Idle, LastingState):
 
 
 class _Watched(GroupCoordinator):
-    """A coordinator that the member hears of, whose functions ask the loop for the time."""
+    """A coordinator that reports to its member, and whose functions ask the loop for the time."""
 
     member: AiokafkaMember
     _heartbeat_routine = in_loop_time(GroupCoordinator._heartbeat_routine)  # noqa: SLF001

@@ -261,7 +261,7 @@ class HostedClassicGroup:
         return Error.REBALANCE_IN_PROGRESS if self.state == State.PREPARING else Error.NONE
 
     def commit(self, member_id: str, instance_id: str | None, generation: int) -> Error:
-        """OffsetCommit, whatever the offsets; it renews the session as a heartbeat does."""
+        """OffsetCommit, without the offsets. It renews the session, as a heartbeat does."""
         if self._away:
             return Error.NOT_COORDINATOR
         if generation < 0 and self.state == State.EMPTY:

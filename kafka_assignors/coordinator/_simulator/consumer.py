@@ -236,7 +236,7 @@ class ClassicConsumer(SimulatedConsumer):
         """Let so many of the coordinator's next answers to joins and syncs get lost."""
 
     def close(self) -> None:
-        """Let go of what it keeps beside objects, as nobody looks at it any more."""
+        """End what it has under way: the simulation is over."""
 
     @property
     def _generation(self) -> int:

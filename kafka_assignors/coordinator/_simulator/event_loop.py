@@ -1,4 +1,4 @@
-"""asyncio's event loop in virtual time: what code of a client awaits, happens when the clock says so."""
+"""asyncio's event loop in virtual time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._frozen = True
 
     def thaw(self) -> None:
-        """Go on."""
+        """Continue."""
         self._frozen = False
         self._run_ready()
 

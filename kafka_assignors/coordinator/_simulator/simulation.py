@@ -115,7 +115,7 @@ class Simulation(SimulatedLife[ClassicConsumer]):
         self.group.move(round(away * 1000))
 
     def close(self) -> None:
-        """Let members let go of what they keep; nothing can be done to the group after it."""
+        """End what members have under way. Nothing can be done to the group after it."""
         for member in self.members.values():
             member.close()
 

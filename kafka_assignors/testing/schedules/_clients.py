@@ -38,9 +38,9 @@ _KINDS: Final[Mapping[str, type[SimulatedMember]]] = {
 }
 
 CLIENTS: Final = (*_KINDS, "aio", "aiokafka")
-"""What a member can be: kafka-python's consumer with our assignors; the same where they cannot complete its
-joins; with its own assignors; Java's consumer; librdkafka's; our `CooperativeConsumer`; aiokafka's own
-consumer with our assignors."""
+"""What a member can be. The first three are kafka-python's consumer: with our assignors; the same where they
+cannot complete its joins; with its own assignors. Then come Java's consumer and librdkafka's. The last two
+are our `CooperativeConsumer`, and aiokafka's own consumer with our assignors."""
 
 OURS: Final = ("ours", "unaided", "aio", "aiokafka")
 """Those whose leaders plan by our assignors."""
