@@ -43,6 +43,7 @@ class Member(ConsumerRebalanceListener):
 
     Attributes:
         told: What its listener was told, in order.
+        topics_told: Of which topics it was told that they are revoked, in order.
         read: The offsets that it has read by partition, in order.
         hooks: What its listener does besides, by method.
         commits: Whether it commits each batch.
@@ -54,6 +55,7 @@ class Member(ConsumerRebalanceListener):
     consumer: Any
     commits: bool = False
     told: list[Told] = field(default_factory=list)
+    topics_told: list[frozenset[str]] = field(default_factory=list)
     read: dict[int, list[int]] = field(default_factory=dict)
     hooks: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
     refused: list[CommitFailedError] = field(default_factory=list)
@@ -71,6 +73,8 @@ class Member(ConsumerRebalanceListener):
 
     async def _hear(self, kind: str, partitions: Any) -> None:
         self.told.append(Told(kind, frozenset(one.partition for one in partitions)))
+        if kind == "revoked":
+            self.topics_told.append(frozenset(one.topic for one in partitions))
         if kind in self.hooks:
             await self.hooks[kind]()
 

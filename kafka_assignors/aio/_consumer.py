@@ -17,7 +17,7 @@ from kafka_assignors.aio._strategies import Strategy, strategies
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from aiokafka.structs import TopicPartition
 
@@ -55,7 +55,7 @@ class CooperativeConsumer(AIOKafkaConsumer):
     ) -> None:
         chosen = _chosen(partition_assignment_strategy)
         super().__init__(partition_assignment_strategy=chosen, **settings)
-        self._cooperative = self._group_id is not None and all(map(_is_cooperative, chosen))
+        self._cooperative = self._group_id is not None and is_cooperative(chosen)
         self._subscription = LastingState() if self._cooperative else ConsumerSubscriptionState()
         if topics:
             self.subscribe(list(topics))
@@ -139,8 +139,9 @@ def _is_ours(given: Any) -> bool:
     return isinstance(given, Assignor) or (isinstance(given, type) and issubclass(given, Assignor))
 
 
-def _is_cooperative(strategy: Any) -> bool:
-    return (
-        isinstance(strategy, Strategy)
-        and RebalanceProtocol.COOPERATIVE in strategy.assignor.supported_protocols()
+def is_cooperative(strategies: Iterable[Any]) -> bool:
+    """Whether a consumer with these strategies keeps its partitions through a rebalance: all have to."""
+    return all(
+        isinstance(one, Strategy) and RebalanceProtocol.COOPERATIVE in one.assignor.supported_protocols()
+        for one in strategies
     )

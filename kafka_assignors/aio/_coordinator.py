@@ -85,6 +85,7 @@ class EagerCoordinator(GroupCoordinator):
         self.joining = False
         self.syncing = False
         self._fenced = False
+        self._came_back = False
         super().__init__(*args, **settings)
 
     async def _perform_assignment(self, response: Any) -> Any:
@@ -94,6 +95,8 @@ class EagerCoordinator(GroupCoordinator):
     async def _send_req(self, request: Any) -> Any:
         if not isinstance(request, JoinGroupRequest | SyncGroupRequest):
             return await super()._send_req(request)
+        if isinstance(request, JoinGroupRequest):
+            self._came_back = self._group_instance_id is not None and not self.member_id
         # aiokafka asks once for each strategy, with one more each time (PR 1168). Only the last counts.
         if isinstance(request, JoinGroupRequest) and len(request._group_protocols) < len(self._assignors):  # noqa: SLF001
             return SimpleNamespace(error_code=0)
@@ -166,7 +169,9 @@ class EagerCoordinator(GroupCoordinator):
     def _given(self, protocol: str, assignment_bytes: bytes) -> tuple[Any, Any]:
         """The strategy that the group chose, and what its leader has assigned to this member.
 
-        Topics that are not subscribed to are left out: aiokafka's coordination would end with them.
+        Topics that are not subscribed to are left out: aiokafka's coordination would end with them. A static
+        member that came back gets its old assignment without a rebalance (KIP-345). If that has such topics,
+        it joins again, so that others get them.
 
         Raises:
             KafkaError: It is no strategy of this consumer, or the assignment cannot be read. The application
@@ -184,6 +189,9 @@ class EagerCoordinator(GroupCoordinator):
         topics = self._subscription.topics
         if unknown := sorted((one for one in given if one.topic not in topics), key=str):
             log.error("Leaving out partitions of topics without a subscription: %s", unknown)
+            # Once: a leader that goes on giving them would make the group rebalance for ever.
+            if self._came_back:
+                self.request_rejoin()
         known = [(topic, numbers) for topic, numbers in assignment.assignment if topic in topics]
         return strategy, ConsumerProtocolMemberAssignment(assignment.version, known, assignment.user_data)
 
@@ -384,15 +392,14 @@ class CooperativeCoordinator(EagerCoordinator):
         self._joined()
         self._start_heartbeat_task()  # listeners may take their time
         given = frozenset(assignment.partitions())
-        new = self._subscribed(given)
-        revoked = self._owned - new
+        revoked = self._owned - self._subscribed(given)
         await self._revoke(revoked)
-        # The listener may have changed the subscription, and the consumer may have fallen out meanwhile.
+        # The consumer may have fallen out meanwhile.
         if not self._subscription.partitions_auto_assigned() or self.generation != generation:
             return
-        new = self._subscribed(given)
-        added = new - self._owned
-        self._subscription.assign_from_subscribed(new)
+        # Nor may it subscribe to all of it any more. What it had it keeps: the next join revokes it.
+        added = self._subscribed(given) - self._owned
+        self._subscription.assign_from_subscribed(self._owned | added)
         strategy.on_assignment(assignment)
         lasting = self._subscription.lasting
         lasting.confirm(self._certain_until)

@@ -24,6 +24,7 @@ from kafka_assignors.testing.schedules import (
 from kafka_assignors.testing.schedules.__main__ import main
 from kafka_assignors.testing.schedules._clients import CLIENTS, STRATEGIES
 from tests.support.planted_faults import (
+    AIO,
     FAULTS,
     PLAIN,
     claims_only_topics_that_are_subscribed,
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 ENOUGH = 2500
 """Schedules within which each planted fault shows."""
 
-MIXED = tuple(CLIENTS)
+MIXED = ("ours", "unaided", "kafka-python", "java", "librdkafka")
+EVERY_CLIENT = tuple(CLIENTS)
 
 
 def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
@@ -48,12 +50,12 @@ def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
     assert tally.broken == []
 
 
-@pytest.mark.parametrize("clients", [("ours",), PLAIN, MIXED], ids=" ".join)
+@pytest.mark.parametrize("clients", [("ours",), PLAIN, MIXED, AIO, EVERY_CLIENT], ids=" ".join)
 def test_no_schedule_gives_a_partition_two_owners_or_none(clients: tuple[str, ...]) -> None:
     held("cooperative-sticky", clients, 1000)
 
 
-@pytest.mark.parametrize("client", ["ours", "unaided"])
+@pytest.mark.parametrize("client", ["ours", "unaided", "aio"])
 def test_no_schedule_of_three_members_breaks_their_group(client: str) -> None:
     schedules = [*every(1, client=client), *every(2, client=client)]
     assert len({schedule.script() for schedule in schedules}) == len(schedules) == 242
@@ -65,9 +67,14 @@ def test_no_schedule_breaks_an_eager_group(strategy: str) -> None:
     held(strategy, ("ours",), 200)
 
 
+@pytest.mark.parametrize("strategy", sorted({*STRATEGIES} - {"cooperative-sticky"}))
+def test_no_schedule_breaks_an_eager_group_of_aiokafka(strategy: str) -> None:
+    held(strategy, ("aiokafka",), 250)
+
+
 @pytest.mark.parametrize("strategy", ["range", "sticky"])
 def test_no_schedule_breaks_an_eager_group_of_several_clients(strategy: str) -> None:
-    held(strategy, MIXED, 200)
+    held(strategy, EVERY_CLIENT, 200)
 
 
 def test_what_a_leader_of_another_client_gives_away_is_counted_and_breaks_nothing() -> None:
@@ -190,7 +197,7 @@ def test_a_script_runs_the_same_schedule_again(
 
 
 def test_the_same_seed_draws_the_same_schedule_and_the_same_life() -> None:
-    first, again, other = (draw(seed, 40, clients=MIXED) for seed in (5, 5, 6))
+    first, again, other = (draw(seed, 40, clients=EVERY_CLIENT) for seed in (5, 5, 6))
     assert first == again != other
     assert run(first) == run(again)
 
@@ -229,6 +236,44 @@ def test_a_static_member_that_restarts_with_fewer_topics_gets_its_partitions_of_
         )
     )
     assert sorted(told.owners) == ["t-0", "t-1"]
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_static_member_on_asyncio_that_restarts_with_other_topics_leaves_the_old_ones(
+    strategy: str,
+) -> None:
+    """Found by search: it left out what it had had, and nobody else was given it (KIP-345)."""
+    told = run(
+        Schedule(
+            strategy=strategy,
+            topics={"t": 1, "v": 1},
+            seed=237,
+            steps=(
+                Step(kind="join", target="m7", topics=("t", "v"), client="aio"),
+                Step(kind="join", target="m8", topics=("t",), client="aio", static=True),
+                Step(after_ms=4000, kind="restart", target="m8", topics=("v",)),
+            ),
+        )
+    )
+    assert told.owners.keys() == {"t-0", "v-0"}
+    assert told.owners["t-0"] == "m7"
+
+
+def test_topics_that_go_while_a_listener_on_asyncio_works_are_revoked() -> None:
+    """Found by search: they were taken from the consumer, and its listener did not hear of it."""
+    told = run(
+        Schedule(
+            strategy="cooperative-sticky",
+            topics={"t": 1, "v": 1},
+            seed=313,
+            steps=(
+                Step(kind="join", target="m3", topics=("t", "v"), client="aio", work_ms=500),
+                Step(after_ms=1000, kind="join", target="m4", topics=("t", "v"), client="aio"),
+                Step(after_ms=20, kind="subscribe", target="m3", topics=("v",)),
+            ),
+        )
+    )
+    assert told.owners == {"t-0": "m4", "v-0": "m3"}
 
 
 @pytest.mark.parametrize("client", ["java", "kafka-python"])

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
+from kafka_assignors.aio._host import AiokafkaHost
 from kafka_assignors.assignors import (
     _adapter as adapter,
     _cooperative_sticky as cooperative_sticky,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 PLAIN = ("unaided",)
 """kafka-python's consumer without its joins completed: its members are often late."""
+AIO = ("aio",)
 
 _claim = adapter.Assignor._claim
 _look = adapter._Standing.look
@@ -113,6 +116,40 @@ def takes_a_newer_claim_for_a_lie(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(hand_over.HandOver, "settle", settle)
 
 
+def claims_nothing_on_aiokafka(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AiokafkaHost, "partitions", frozenset())
+
+
+def says_on_aiokafka_that_it_rebalances_eagerly(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AiokafkaHost, "cooperative", False)
+
+
+def lets_go_on_aiokafka_without_a_word(patch: pytest.MonkeyPatch) -> None:
+    async def revoke(self: Any, partitions: Any) -> None:
+        self._keep(self._owned.difference(partitions))
+
+    patch.setattr(CooperativeCoordinator, "_revoke", revoke)
+
+
+def takes_every_refusal_on_aiokafka_for_overtaken(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(EagerCoordinator, "_was_overtaken", lambda _: True)
+
+
+def leaves_to_nobody_what_a_static_member_left_out(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(EagerCoordinator, "_came_back", property(lambda _: False, lambda *_: None), raising=False)
+
+
+def forgets_what_a_listener_of_aiokafka_unsubscribed(patch: pytest.MonkeyPatch) -> None:
+    """What was done before: it was not the member's any more, and nobody told the application."""
+    revoke = CooperativeCoordinator._revoke
+
+    async def revoke_and_forget(self: Any, partitions: Any) -> None:
+        await revoke(self, partitions)
+        self._keep(self._subscribed(self._owned))
+
+    patch.setattr(CooperativeCoordinator, "_revoke", revoke_and_forget)
+
+
 FAULTS: dict[Callable[[Any], None], tuple[str, ...]] = {
     gives_away_what_is_held: ("ours",),
     gives_away_what_is_claimed_without_a_subscription: PLAIN,
@@ -126,5 +163,11 @@ FAULTS: dict[Callable[[Any], None], tuple[str, ...]] = {
     throws_joins_away: ("ours",),
     does_not_say_that_it_refused_an_assignment: ("ours",),
     takes_a_newer_claim_for_a_lie: ("ours", "kafka-python"),
+    claims_nothing_on_aiokafka: AIO,
+    says_on_aiokafka_that_it_rebalances_eagerly: AIO,
+    lets_go_on_aiokafka_without_a_word: AIO,
+    takes_every_refusal_on_aiokafka_for_overtaken: AIO,
+    leaves_to_nobody_what_a_static_member_left_out: AIO,
+    forgets_what_a_listener_of_aiokafka_unsubscribed: AIO,
 }
 """Each fault, and the clients among which it is looked for."""

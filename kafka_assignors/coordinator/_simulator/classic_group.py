@@ -260,6 +260,20 @@ class HostedClassicGroup:
         self._sessions.renew(self._members[member_id])
         return Error.REBALANCE_IN_PROGRESS if self.state == State.PREPARING else Error.NONE
 
+    def commit(self, member_id: str, instance_id: str | None, generation: int) -> Error:
+        """OffsetCommit, without the offsets. It renews the session, as a heartbeat does."""
+        if self._away:
+            return Error.NOT_COORDINATOR
+        if generation < 0 and self.state == State.EMPTY:
+            return Error.NONE
+        error = self._check(member_id, instance_id, generation)
+        if error:
+            return error
+        if self.state == State.COMPLETING:
+            return Error.REBALANCE_IN_PROGRESS
+        self._sessions.renew(self._members[member_id])
+        return Error.NONE
+
     def leave(self, member_id: str, instance_id: str | None = None) -> Error:
         """LeaveGroup: of a member by its id, or of a static one by its instance id."""
         if self._away:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import (
     Closed,
     Crashed,
@@ -127,6 +128,10 @@ class SimulatedConsumer(ABC):
         paused_at = self._paused_at
         self._clock.after(self.settings.max_poll_interval_ms, lambda: self._look_at_polls(paused_at))
 
+    @abstractmethod
+    def resume_polling(self) -> None:
+        """Let the application poll again."""
+
     def _look_at_polls(self, paused_at: int) -> None:
         if self.running and self._paused_at == paused_at:
             self._polled_too_late()
@@ -207,3 +212,32 @@ class SimulatedConsumer(ABC):
     def _report(self, event: Event) -> None:
         if self.running:
             self._report_to(event)
+
+
+class ClassicConsumer(SimulatedConsumer):
+    """A consumer of the classic protocol, whichever client it is of.
+
+    Attributes:
+        generation: The generation that it joined last; -1 if in none.
+    """
+
+    generation: int = NO_GENERATION
+
+    @abstractmethod
+    def subscribe(self, topics: Collection[str]) -> None:
+        """Change the subscription, and join again with it, unless it is the same."""
+
+    @abstractmethod
+    def look_at_topics(self) -> None:
+        """Get fresh metadata: a leader whose topics changed joins again."""
+
+    @abstractmethod
+    def lose_answers(self, count: int) -> None:
+        """Let so many of the coordinator's next answers to joins and syncs get lost."""
+
+    def close(self) -> None:
+        """End what it has under way: the simulation is over."""
+
+    @property
+    def _generation(self) -> int:
+        return self.generation

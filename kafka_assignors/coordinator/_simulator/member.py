@@ -37,7 +37,7 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.assignors._host import Cancel, Host, calls
 from kafka_assignors.assignors._joins import FRESH
-from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
+from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
 from kafka_assignors.leader import lead
 
@@ -86,7 +86,7 @@ class _EndedExchange:
     at: int
 
 
-class SimulatedMember(SimulatedConsumer):
+class SimulatedMember(ClassicConsumer):
     """A simulated consumer of the classic protocol, as kafka-python's `KafkaConsumer`.
 
     Args:
@@ -101,7 +101,6 @@ class SimulatedMember(SimulatedConsumer):
         report: Gets its events.
 
     Attributes:
-        generation: The generation that it joined last; -1 if in none.
         assigned: The partitions that its client has; `held` are those that its application knows of.
         strategy: The strategy of its generation.
         refused: The generation whose assignment it refused last; -1 if it has refused none.
@@ -567,10 +566,6 @@ class SimulatedMember(SimulatedConsumer):
         if self._state == "STABLE":
             self._leave_group()
             self._reset_generation()
-
-    @property
-    def _generation(self) -> int:
-        return self.generation
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from kafka_assignors.coordinator._simulator.life import NotStableError, SimulatedLife
 from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["NotStableError", "Simulation"]
 
 
-class Simulation(SimulatedLife[SimulatedMember]):
+class Simulation(SimulatedLife[ClassicConsumer]):
     """A group of the classic protocol in virtual time.
 
     Args:
@@ -64,8 +65,8 @@ class Simulation(SimulatedLife[SimulatedMember]):
         assignors: Sequence[Callable[[], Assignor]] | None = None,
         instance_id: str | None = None,
         settings: MemberSettings | None = None,
-        client: type[SimulatedMember] = SimulatedMember,
-    ) -> SimulatedMember:
+        client: Callable[..., ClassicConsumer] = SimulatedMember,
+    ) -> ClassicConsumer:
         """Start a member; see `SimulatedMember`.
 
         Args:
@@ -113,14 +114,19 @@ class Simulation(SimulatedLife[SimulatedMember]):
         """Let another broker become the coordinator; for so many seconds none answers."""
         self.group.move(round(away * 1000))
 
-    def _start(self, name: str, **options: Any) -> SimulatedMember:
+    def close(self) -> None:
+        """End what members have under way. Nothing can be done to the group after it."""
+        for member in self.members.values():
+            member.close()
+
+    def _start(self, name: str, **options: Any) -> ClassicConsumer:
         return self.join(name, **options)
 
     @property
     def _state(self) -> str:
         return self.group.state
 
-    def _agree(self, running: Sequence[SimulatedMember]) -> bool:
+    def _agree(self, running: Sequence[ClassicConsumer]) -> bool:
         return {member.member_id for member in running} == {*self.group.member_ids} and all(
             member.generation == self.group.generation for member in running
         )

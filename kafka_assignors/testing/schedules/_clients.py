@@ -25,18 +25,25 @@ if TYPE_CHECKING:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 
     from kafka_assignors.assignors import Assignor
+    from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 
 __tracebackhide__ = True
 
-CLIENTS: Final[Mapping[str, type[SimulatedMember]]] = {
+_KINDS: Final[Mapping[str, type[SimulatedMember]]] = {
     "ours": SimulatedMember,
     "unaided": UnaidedMember,
     "kafka-python": UnaidedMember,
     "java": JavaMember,
     "librdkafka": LibrdkafkaMember,
 }
-"""What a member can be: kafka-python's consumer with our assignors; the same where they cannot complete its
-joins; with its own assignors; Java's consumer; librdkafka's."""
+
+CLIENTS: Final = (*_KINDS, "aio", "aiokafka")
+"""What a member can be. The first three are kafka-python's consumer: with our assignors; the same where they
+cannot complete its joins; with its own assignors. Then come Java's consumer and librdkafka's. The last two
+are our `CooperativeConsumer`, and aiokafka's own consumer with our assignors."""
+
+OURS: Final = ("ours", "unaided", "aio", "aiokafka")
+"""Those whose leaders plan by our assignors."""
 
 STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
     name: assignor for name, assignor in leader.STRATEGIES.items() if not assignor.shared
@@ -56,7 +63,7 @@ _THEIRS: Final[Mapping[tuple[str, str], type[AbstractPartitionAssignor]]] = {
 
 def make_client(
     client: str, strategy: str
-) -> tuple[type[SimulatedMember], Sequence[Callable[[], AbstractPartitionAssignor]]]:
+) -> tuple[Callable[..., ClassicConsumer], Sequence[Callable[[], AbstractPartitionAssignor]]]:
     """The behaviour of a member, and what makes its assignors.
 
     Raises:
@@ -66,4 +73,16 @@ def make_client(
         raise ValueError(f"there is no client {client!r}; choose one of {', '.join(CLIENTS)}")
     if strategy not in STRATEGIES:
         raise ValueError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
-    return CLIENTS[client], [_THEIRS.get((client, strategy), STRATEGIES[strategy])]
+    return _kind(client), [_THEIRS.get((client, strategy), STRATEGIES[strategy])]
+
+
+def _kind(client: str) -> Callable[..., ClassicConsumer]:
+    if client not in _KINDS:
+        # aiokafka is an extra, and only these need it.
+        from kafka_assignors.coordinator._simulator.aiokafka_members import (  # noqa: PLC0415
+            AiokafkaMember,
+            CooperativeAioMember,
+        )
+
+        return CooperativeAioMember if client == "aio" else AiokafkaMember
+    return _KINDS[client]

@@ -23,14 +23,14 @@ from kafka_assignors._wire.codec import read_subscriptions
 from kafka_assignors.coordinator._simulator.other_clients import UnaidedMember
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
-from kafka_assignors.testing.schedules._clients import make_client
+from kafka_assignors.testing.schedules._clients import OURS, make_client
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafka.structs import TopicPartition
 
-    from kafka_assignors.coordinator._simulator.member import SimulatedMember
+    from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
     from kafka_assignors.testing.schedules._schedule import Kind, Schedule, Step
 
 __tracebackhide__ = True
@@ -61,7 +61,7 @@ _DONE: Final[Mapping[Kind, str]] = {
     "cut": "cut",
     "reconnect": "reconnect",
 }
-"""What a step does to a member: the methods of `SimulatedMember`."""
+"""What a step does to a member: the methods of `ClassicConsumer`."""
 
 
 class BrokenError(AssertionError):
@@ -110,7 +110,11 @@ def run(schedule: Schedule) -> Told:
     Raises:
         BrokenError: One of them does not hold.
     """
-    return _ScheduleRun(schedule).all()
+    under_way = _ScheduleRun(schedule)
+    try:
+        return under_way.all()
+    finally:
+        under_way.close()
 
 
 class _ScheduleRun:
@@ -153,6 +157,10 @@ class _ScheduleRun:
             self._hold()
         return self._settle()
 
+    def close(self) -> None:
+        """End what members still have under way."""
+        self._group.close()
+
     # Steps
 
     def _take(self, step: Step) -> None:
@@ -171,7 +179,7 @@ class _ScheduleRun:
         elif member is not None:
             self._take_to(member, step)
 
-    def _take_to(self, member: SimulatedMember, step: Step) -> None:
+    def _take_to(self, member: ClassicConsumer, step: Step) -> None:
         match step.kind:
             case "subscribe":
                 member.subscribe(step.topics)
@@ -202,12 +210,12 @@ class _ScheduleRun:
             ),
         )
 
-    def _restart(self, member: SimulatedMember, step: Step) -> None:
+    def _restart(self, member: ClassicConsumer, step: Step) -> None:
         client, assignors = make_client(self._client_of(member.name), self._schedule.strategy)
         topics = step.topics or member.topics
         self._group.restart(member.name, topics=topics, assignors=assignors, client=client)
 
-    def _current(self, name: str) -> SimulatedMember | None:
+    def _current(self, name: str) -> ClassicConsumer | None:
         """The member that runs under this name, restarted or not."""
         for member in reversed(self._group.members.values()):
             if member.name.partition(".")[0] == name:
@@ -345,7 +353,7 @@ class _ScheduleRun:
 
     def _is_ours(self, name: str) -> bool:
         """Whether a member has our assignor; so does nobody."""
-        return self._client_of(name) in {"", "ours", "unaided"}
+        return self._client_of(name) in {"", *OURS}
 
     def _client_of(self, name: str) -> str:
         """What a member is; empty if it never joined."""
@@ -366,7 +374,7 @@ class _ScheduleRun:
             if event.generation == generation and self._group.members[name].instance_id is not None
         ]
 
-    def _is_unnoticed(self, topic: str, running: Sequence[SimulatedMember]) -> bool:
+    def _is_unnoticed(self, topic: str, running: Sequence[ClassicConsumer]) -> bool:
         """Whether only static members that changed their subscription want a topic.
 
         One that restarts with another subscription makes no rebalance (KIP-345).
@@ -383,7 +391,7 @@ class _ScheduleRun:
         )
 
     @staticmethod
-    def _heal(member: SimulatedMember) -> None:
+    def _heal(member: ClassicConsumer) -> None:
         """Let a member run, and hear."""
         member.lose_answers(0)
         if member.frozen:

@@ -131,14 +131,16 @@ def _run_all(schedules: list[Schedule]) -> Tally:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the warnings of assignors, of which a search would make millions."""
-    log = logging.getLogger("kafka_assignors")
-    before = log.level
-    log.setLevel(logging.CRITICAL)
+    """Without the warnings of assignors and aiokafka, of which a search would make millions."""
+    logs = [logging.getLogger(name) for name in ("kafka_assignors", "aiokafka")]
+    before = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        log.setLevel(before)
+        for log, level in zip(logs, before, strict=True):
+            log.setLevel(level)
 
 
 def broken(schedule: Schedule) -> str:

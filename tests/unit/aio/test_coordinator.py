@@ -532,6 +532,13 @@ def test_a_listener_that_changes_the_subscription_is_given_nothing_of_what_it_le
         new = [TopicPartition(topic, 7) for topic in "tu"]
         await coordinator._on_join_complete(5, "m", "s", assignment(A, *new))
         assert (listener.revoked, listener.assigned) == ([{B}], [{new[1]}])
+        # What it had, and subscribes to no longer, the next join takes from it.
+        listener.does_when_revoked = lambda: None
+        answer = asyncio.sleep(0, SimpleNamespace(error_code=GroupLoadInProgressError.errno))
+        coordinator._client.answers["JoinGroupRequest"] = lambda _: answer
+        coordinator._retry_backoff_ms = 1
+        assert not await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+        assert listener.revoked == [{B}, {A}]
         await ended(coordinator)
 
     in_generation_5(test)
@@ -575,6 +582,46 @@ def test_partitions_of_topics_without_a_subscription_are_left_out(eager: bool) -
         await coordinator._on_join_complete(5, "m", "s", assignment(A, TopicPartition("u", 0)))
         assert coordinator._subscription.assigned_partitions() == {A}
         assert listener.assigned == [{A} if eager else set()]
+        await ended(coordinator)
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize(
+    ("instance", "known_as", "again"),
+    [
+        pytest.param("one", "", True, id="static, comes back"),
+        pytest.param("one", "m", False, id="static, in the group"),
+        pytest.param(None, "", False, id="dynamic"),
+    ],
+)
+def test_a_static_member_that_comes_back_to_topics_it_left_joins_again_once(
+    instance: str | None, known_as: str, again: bool, eager: bool
+) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        async def joined(_: Any) -> Any:
+            return SimpleNamespace(
+                error_code=0,
+                member_id="m",
+                generation_id=5,
+                group_protocol="s",
+                leader_id="another",
+                members=[],
+            )
+
+        async def synced(_: Any) -> Any:
+            given = assignment(A, TopicPartition("u", 0))
+            return SimpleNamespace(error_code=0, member_assignment=given)
+
+        coordinator._assignors = [STRATEGY]
+        coordinator._subscription.assign_from_subscribed({A})
+        coordinator._group_instance_id, coordinator.member_id = instance, known_as
+        coordinator._client.answers |= {"JoinGroupRequest": joined, "SyncGroupRequest": synced}
+        for joins_again in (again, False):  # the coordinator knows it by its member id then
+            assert await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+            assert coordinator._subscription.assigned_partitions() == {A}
+            assert coordinator._rejoin_needed_fut.done() == joins_again
         await ended(coordinator)
 
     in_generation_5(test, eager=eager)

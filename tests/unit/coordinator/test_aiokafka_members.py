@@ -1,0 +1,195 @@
+"""aiokafka's own code in virtual time, on a client and a loop that are simulated."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest
+
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors._timelines.events import Failed, Lost, Revoked
+from kafka_assignors.coordinator._simulator.aiokafka_client import SimulatedClient
+from kafka_assignors.coordinator._simulator.aiokafka_members import AiokafkaMember, CooperativeAioMember
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
+from kafka_assignors.coordinator._simulator.clock import Clock
+from kafka_assignors.coordinator._simulator.event_loop import VirtualLoop
+from kafka_assignors.coordinator._simulator.messages import Error, Join, Joined, Sync
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
+from kafka_assignors.coordinator._simulator.simulation import Simulation
+
+QUICK = MemberSettings(session_timeout_ms=6000, heartbeat_interval_ms=500, max_poll_interval_ms=10_000)
+AT_ONCE = BrokerSettings(initial_rebalance_delay_ms=0)
+
+STOCK = (AiokafkaMember, RangeAssignor)
+COOPERATIVE = (CooperativeAioMember, CooperativeStickyAssignor)
+EAGER = (CooperativeAioMember, RangeAssignor)
+
+
+def group_of(kind: Any, assignor: Any, *names: str, **options: Any) -> Simulation:
+    group = Simulation({"t": 6}, [assignor], member=QUICK, broker=AT_ONCE)
+    for name in names:
+        group.join(name, client=kind, **options)
+    group.run_until_stable()
+    return group
+
+
+def loads(group: Simulation) -> dict[str, int]:
+    return {name: len(held) for name, held in group.run_until_stable().items()}
+
+
+@pytest.mark.parametrize(("kind", "assignor"), [STOCK, COOPERATIVE, EAGER])
+def test_a_group_on_aiokafka_lives_as_on_a_broker(kind: Any, assignor: Any) -> None:
+    group = group_of(kind, assignor, "a", "b")
+    assert loads(group) == {"a": 3, "b": 3}
+    group.join("c", client=kind)
+    assert loads(group) == {"a": 2, "b": 2, "c": 2}
+    group.members["b"].crash()
+    assert loads(group) == {"a": 3, "c": 3}
+    group.members["a"].leave()
+    assert loads(group) == {"c": 6}
+    group.grow("t", 8)
+    group.run(301)
+    assert loads(group) == {"c": 8}
+    group.timeline.assert_never_owned_twice()
+    assert group.timeline.of(Failed) == ()
+    group.close()
+
+
+@pytest.mark.parametrize(("kind", "assignor", "told"), [(*STOCK, Revoked), (*COOPERATIVE, Lost)])
+def test_who_does_not_poll_leaves_and_comes_back_when_it_polls(kind: Any, assignor: Any, told: Any) -> None:
+    group = group_of(kind, assignor, "a", "b")
+    group.members["b"].pause_polling()
+    group.run(12)
+    assert len(group.members["a"].held) == 6
+    mark = group.now
+    group.members["b"].resume_polling()
+    assert loads(group) == {"a": 3, "b": 3}
+    heard = [event for event in group.timeline.of(Revoked, Lost, member="b") if event.time > 5]
+    assert [type(event) for event in heard] == [told]
+    assert (heard[0].time >= mark) == (told is Lost)
+    group.close()
+
+
+def test_a_frozen_member_does_what_was_due_when_it_is_thawed() -> None:
+    group = group_of(*COOPERATIVE, "a", "b")
+    group.members["b"].freeze()
+    group.run(8)
+    assert len(group.members["a"].held) == 6
+    assert len(group.members["b"].held) == 3
+    group.members["b"].thaw()
+    assert loads(group) == {"a": 3, "b": 3}
+    assert [event.member for event in group.timeline.of(Lost)] == ["b"]
+    group.close()
+
+
+def test_a_broker_answers_each_connection_in_order() -> None:
+    clock = Clock()
+    group = HostedClassicGroup(clock, lambda: "id", BrokerSettings(initial_rebalance_delay_ms=3000))
+    loop: VirtualLoop = VirtualLoop(clock, lambda: None)  # type: ignore[abstract]
+    client = SimulatedClient("c", group, clock, loop, partitions=dict, latency_ms=1)
+    answered: list[tuple[str, int, int]] = []
+
+    async def ask(what: str, request: Any, connection: int) -> None:
+        answer = await client.send(0, request, group=connection)
+        answered.append((what, clock.now, answer.error_code))
+
+    def join() -> Any:
+        return JoinGroupRequest("g", 10_000, 10_000, "", "instance", "consumer", [("range", b"")])
+
+    def begin() -> None:
+        loop.create_task(ask("join", join(), 1))
+        loop.create_task(ask("behind it", HeartbeatRequest("g", 1, "x"), 1))
+        loop.create_task(ask("beside it", HeartbeatRequest("g", 1, "x"), 2))
+
+    loop.do(begin)
+    clock.run(10_000)
+    assert answered == [("beside it", 2, 25), ("join", 3002, 0), ("behind it", 3002, 25)]
+
+
+def test_a_broken_connection_is_heard_of_and_a_lost_answer_times_out() -> None:
+    clock = Clock()
+    group = HostedClassicGroup(clock, lambda: "id", AT_ONCE)
+    loop: VirtualLoop = VirtualLoop(clock, lambda: None)  # type: ignore[abstract]
+    client = SimulatedClient("c", group, clock, loop, partitions=dict, latency_ms=1)
+    failed: list[tuple[int, str]] = []
+
+    async def join() -> None:
+        request = JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [("range", b"")])
+        try:
+            await client.send(0, request, group=1)
+        except KafkaError as error:
+            failed.append((clock.now, type(error).__name__))
+
+    def ask() -> None:
+        loop.do(lambda: loop.create_task(join()))
+
+    client.losing = 1
+    ask()
+    clock.run(50_000)
+    ask()
+    client.cut()
+    ask()
+    client.reconnect()
+    clock.run(60_000)
+    assert failed == [
+        (40_000, "RequestTimedOutError"),
+        (50_000, "KafkaConnectionError"),
+        (50_000, "NodeNotReadyError"),
+    ]
+
+
+def test_a_loop_that_has_ended_leaves_no_task() -> None:
+    clock = Clock()
+    loop: VirtualLoop = VirtualLoop(clock, lambda: None)  # type: ignore[abstract]
+    ended: list[int] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(5)
+        finally:
+            await asyncio.sleep(0)
+            ended.append(clock.now)
+
+    loop.do(lambda: loop.create_task(work()))
+    clock.run(1000)
+    loop.end()
+    assert ended == [1000]
+    assert loop.unheard == []
+
+
+def test_a_commit_is_refused_as_on_a_broker() -> None:
+    clock = Clock()
+    group = HostedClassicGroup(clock, lambda: "id", AT_ONCE)
+    assert group.commit("", None, -1) == Error.NONE  # the group is empty
+    joined: list[Joined] = []
+    group.join(
+        Join(
+            member_id="",
+            client_id="c",
+            instance_id="one",
+            session_timeout_ms=6000,
+            rebalance_timeout_ms=6000,
+            protocols={"range": b""},
+        ),
+        joined.append,
+    )
+    clock.run(10)
+    (member_id,) = group.member_ids
+    assert group.commit(member_id, None, 1) == Error.REBALANCE_IN_PROGRESS
+    group.sync(
+        Sync(member_id=member_id, generation=1, instance_id="one", assignments={member_id: b""}),
+        lambda _: None,
+    )
+    assert group.commit(member_id, None, 1) == Error.NONE
+    assert group.commit(member_id, None, 0) == Error.ILLEGAL_GENERATION
+    assert group.commit("another", None, 1) == Error.UNKNOWN_MEMBER_ID
+    assert group.commit("", None, -1) == Error.UNKNOWN_MEMBER_ID
+    clock.run(5000)
+    assert group.commit(member_id, None, 1) == Error.NONE  # which renews its session
+    clock.run(10_000)
+    assert [*group.member_ids] == [member_id]
+    clock.run(12_000)
+    assert [*group.member_ids] == []
