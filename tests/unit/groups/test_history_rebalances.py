@@ -19,6 +19,7 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors.coordinator._simulator.member import SimulatedMember
 from kafka_assignors.history._pieces import HistoryPart, measure_part
 from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, read_snapshots
 from tests.support.group_histories import (
@@ -394,9 +395,15 @@ def triggers(group: RecordedGroup) -> list[str]:
     return [cause.trigger for cause in group.simulation.group.causes]
 
 
+def join_again(group: RecordedGroup, name: str) -> None:
+    member = group.simulation.members[name]
+    assert isinstance(member, SimulatedMember)
+    member.request_rejoin()
+
+
 def test_a_leader_that_joins_again_leaves_no_trace() -> None:
     group = two_members(StickyAssignor)
-    group.simulation.members["a"].request_rejoin()
+    join_again(group, "a")
     group.settle()
     (found,) = lived(group)[-1:]
     assert (triggers(group), kinds(found)) == (["leader joined again"], ["unknown"])
@@ -404,7 +411,7 @@ def test_a_leader_that_joins_again_leaves_no_trace() -> None:
 
 def test_a_coordinator_that_moves_within_a_rebalance_makes_another() -> None:
     group = two_members(RangeAssignor)
-    group.simulation.members["a"].request_rejoin()
+    join_again(group, "a")
     group.run_until("CompletingRebalance")
     group.move_coordinator()
     group.settle()
