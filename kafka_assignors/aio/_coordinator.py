@@ -100,7 +100,11 @@ class EagerCoordinator(GroupCoordinator):
         # aiokafka asks once for each strategy, with one more each time (PR 1168). Only the last counts.
         if isinstance(request, JoinGroupRequest) and len(request._group_protocols) < len(self._assignors):  # noqa: SLF001
             return SimpleNamespace(error_code=0)
-        answer = await self._unless_closing(asyncio.ensure_future(self._send_join(request)))
+        # A leader that stops while it plans has no plan: sent without one, the others would get nothing.
+        stopped = self._closing.done()
+        answer = (
+            None if stopped else await self._unless_closing(asyncio.ensure_future(self._send_join(request)))
+        )
         if answer is None:
             raise errors.KafkaError(f"{type(request).__name__} is not waited for: the consumer is stopped")
         self._fenced = answer.error_code == FENCED_INSTANCE_ID

@@ -25,7 +25,7 @@ from aiokafka.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-from aiokafka.protocol.group import LeaveGroupRequest
+from aiokafka.protocol.group import LeaveGroupRequest, SyncGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
@@ -414,6 +414,18 @@ def test_a_join_is_not_waited_for_when_the_consumer_is_stopped(eager: bool, gene
         assert joining.done()
         (left,) = [one for one in coordinator._client.sent if isinstance(one, LeaveGroupRequest)]
         assert left._member_id == "m"
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_leader_that_stops_while_it_plans_sends_no_plan(eager: bool) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        coordinator._client.answers["SyncGroupRequest"] = lambda _: asyncio.sleep(3600)
+        coordinator._closing.set_result(None)
+        with pytest.raises(KafkaError, match="SyncGroupRequest is not waited for: the consumer is stopped"):
+            await coordinator._send_req(SyncGroupRequest("g", 5, "m", None, []))
+        assert coordinator._client.sent == []
 
     in_generation_5(test, eager=eager)
 
