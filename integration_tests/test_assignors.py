@@ -404,7 +404,7 @@ def test_a_plan_that_takes_too_long_is_replaced_by_a_quicker_one_and_the_group_s
     group.join("b", topics=topics[:1])
     stable = group.wait_stable()
     assert sum(sizes(stable).values()) == 6
-    assert any("taking a quicker one" in member.log() for member in group.members.values())
+    assert any("Taking a quicker one" in member.log() for member in group.members.values())
     assert never_two_owners(group)
 
 

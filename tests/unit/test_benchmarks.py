@@ -322,8 +322,8 @@ def test_the_page_of_schedules_says_what_was_run_and_what_broke() -> None:
     planted = dict.fromkeys([fault.__name__ for fault in FAULTS], 0) | {"forgets_joins": 12}
     page = schedules.page(rows, planted, {"cores": "2"})
     assert "**214 schedules, 6 of them drawn for cooperative groups: 1 broken.**" in page
-    assert "| cooperative-sticky | ours java | 6 | 1,200 | 1 | 0 | 4.5 | 2 | 2.0 |\n" in page
-    assert "| cooperative-sticky | ours | all 208 of up to 2 steps | 0 | 0 | 0 | 0 | 0 | 0.1 |\n" in page
+    assert "| cooperative-sticky | ours java | 6 | 1,200 | 1 | 0 | 0 | 4.5 | 2 | 2.0 |\n" in page
+    assert "| cooperative-sticky | ours | all 208 of up to 2 steps | 0 | 0 | 0 | 0 | 0 | 0 | 0.1 |\n" in page
     assert "| forgets joins | ours | 12 |\n" in page
     assert "| throws joins away | ours | not in 20,000 |\n" in page
     assert (
@@ -385,4 +385,5 @@ def test_a_stored_search_runs_the_schedules_that_it_names() -> None:
     assert len([*schedules.Search(depth=2).schedules()]) == 242
     drawn = [*schedules.Search(count=3, strategy="range").schedules()]
     assert [(one.seed, one.strategy) for one in drawn] == [(1_000_000 + n, "range") for n in range(3)]
-    assert sum(one.count for one in schedules.searches(1.0) if one.strategy == "cooperative-sticky") == 10**6
+    cooperative = [one for one in schedules.searches(1.0) if one.strategy == "cooperative-sticky"]
+    assert sum(one.count for one in cooperative if not {"aio", "aiokafka"} & {*one.clients}) == 10**6

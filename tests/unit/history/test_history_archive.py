@@ -58,7 +58,7 @@ def test_a_folder_with_something_else_is_no_archive(tmp_path: Path) -> None:
         ('{"format": 3}', f"of format 3, and this version reads {FORMAT}"),
         (
             '{"format": 1}',
-            "of format 1, of an older version: kafka-assignors history maintain ARCHIVE --exec",
+            "of format 1, of an older version. `kafka-assignors history maintain ARCHIVE --execute`",
         ),
         ('{"format": 2}', "an archive without its tables: there is no table at"),
         ("[]", "of format None"),
