@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_assignors._cli.errors import Errors, exit_status
 from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import Answer, coloured, escaped, filled, joined, screen_width, table
 from kafka_assignors._cli.placement_text import health_lines
@@ -128,3 +129,17 @@ def test_a_terminal_gets_as_many_partitions_as_its_line_has_room_for(
     assert offline() == "orders-0, orders-1, orders-2 and 7 more"
     monkeypatch.setenv("COLUMNS", "200")
     assert offline() == ", ".join(f"orders-{number}" for number in range(10))
+
+
+def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> int:
+        raise ValueError(f"{'a' * 40} {'b' * 40}")
+
+    errors = Errors(wrong=(ValueError,))
+    assert exit_status("group list", fail, errors) == 2
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert exit_status("group list", fail, errors) == 2
+    whole = f"kafka-assignors group list: {'a' * 40}"
+    assert capsys.readouterr().err == f"{whole} {'b' * 40}\n{whole}\n  {'b' * 40}\n"
