@@ -47,7 +47,8 @@ SOON: Final = 5.0
 
 NARROW, WIDE = 80, 200
 BATCH: Final = 900_000
-BATCHES: Final = 4
+BATCHES: Final = 40
+"""However low the throttle, a broker lets a batch pass about every 11 s, its quota's window."""
 BILLING: Final = {"session_timeout_ms": 120_000, "max_poll_interval_ms": 150_000}
 EPOCHS: Final = {"group.consumer.session.timeout.ms": 20_000}
 """As long as a loaded machine needs; nobody else is to be lost."""
@@ -105,20 +106,27 @@ class Night:
         more = ("--bootstrap-servers", servers, "--command-config", str(config or self.config))
         return [COMMAND, *arguments, *more]
 
-    def ask(self, *arguments: str, status: int = 0, screen: str = "", **how: Any) -> str:
-        """What a command says on a terminal of 80 columns."""
+    def ask(self, *arguments: str, status: int = 0, screen: str = "", once: bool = False, **how: Any) -> str:
+        """What a command says on a terminal of 80 columns; the only time if it must be run once."""
         found = self._on_terminal(NARROW, arguments, **how)
         assert found.status == status, found.text
         self.asked.add(self._prompt(arguments))
         if screen:
-            self.keep(screen, *arguments, narrow=found, **how)
+            self.keep(screen, *arguments, narrow=found, once=once, **how)
         return found.text
 
-    def keep(self, screen: str, *arguments: str, narrow: Screen | None = None, **how: Any) -> None:
+    def keep(
+        self,
+        screen: str,
+        *arguments: str,
+        narrow: Screen | None = None,
+        once: bool = False,
+        **how: Any,
+    ) -> None:
         """Keep what a command shows as pictures, if that is wished; on 80 columns it may have been seen."""
         if self._screens is None:
             return
-        for columns, seen in ((NARROW, narrow), (WIDE, None)):
+        for columns, seen in ((NARROW, narrow), *([] if once else [(WIDE, None)])):
             shown = seen or self._on_terminal(columns, arguments, **how)
             path = self._screens / f"{screen}-{columns}.svg"
             path.write_text(picture(f"kafka-assignors {self._prompt(arguments)}", shown), encoding="utf-8")
@@ -251,7 +259,8 @@ def test_each_question_of_a_bad_night_is_answered_with_what_happened(night: Nigh
             a_group_of_kip_848_loses_a_member(night, admin, search)
             lag_grows(night)
             the_cluster_cannot_be_asked(night)
-        cluster.wait_complete()
+        # Not for all replicas to be in sync: at the throttle that is left this one takes minutes.
+        wait_for("the broker", lambda: not read_brokers(admin).down, PATIENCE)
         the_broker_is_back(night, admin)
         the_night_is_looked_back_on(night, billing)
         the_page_asks_no_other(night)
@@ -485,9 +494,9 @@ def the_cluster_cannot_be_asked(night: Night) -> None:
 
 def the_broker_is_back(night: Night, admin: Admin) -> None:
     moves = ("placement", "reassign", "--file", str(night.folder / "plan.json"), "--throttle", "20MiB")
-    text = night.ask(*moves, "--execute", screen="move-done")
-    ids = ", ".join(str(one) for one in (1, 2, 3))
-    assert f"removed what an earlier run left: its throttle on brokers {ids}\n" in text
+    text = night.ask(*moves, "--execute", screen="move-done", once=True)
+    assert text.startswith(f"invoices-0: to {night.dead} in place of {night.other}, ")
+    assert text.endswith("\npartitions reassigned: 1\n")
     verified = night.ask("placement", "reassign", "invoices", "--verify", screen="move-verified")
     assert verified == "nothing is under way\n"
     wait_for(
@@ -495,6 +504,7 @@ def the_broker_is_back(night: Night, admin: Admin) -> None:
         lambda: not any(read_throttles(admin, [1, 2, 3], ["invoices"]).rates.values()),
         PATIENCE,
     )
+    night.cluster.wait_complete()
     described = night.read("placement", "describe", "invoices")
     assert described["health"]["brokers"] == {"1": "up", "2": "up", "3": "up"}
     assert described["placements"]["invoices"] == {"0": [night.lead, night.dead]}
@@ -528,4 +538,5 @@ def the_night_is_looked_back_on(night: Night, billing: ConsumerGroup) -> None:
 def the_page_asks_no_other(night: Night) -> None:
     shown = re.findall(r"^\$ kafka-assignors (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(shown) > 1
-    assert [command for command in shown if command not in night.asked] == []
+    plain = {re.sub(r" --bootstrap-servers \S+", "", command) for command in shown}
+    assert plain - night.asked == set()

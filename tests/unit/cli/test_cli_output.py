@@ -6,6 +6,7 @@ import pytest
 
 from kafka_assignors._cli.errors import Errors, exit_status
 from kafka_assignors._cli.group_parts import fitted
+from kafka_assignors._cli.history_text import metrics_lines
 from kafka_assignors._cli.output import Answer, coloured, escaped, filled, joined, screen_width, table
 from kafka_assignors._cli.placement_text import health_lines
 from kafka_assignors.placement._cluster.health import Health
@@ -143,3 +144,25 @@ def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
     assert exit_status("group list", fail, errors) == 2
     whole = f"kafka-assignors group list: {'a' * 40}"
     assert capsys.readouterr().err == f"{whole} {'b' * 40}\n{whole}\n  {'b' * 40}\n"
+
+
+def test_metrics_fit_80_columns_and_long_groups_are_cut_last() -> None:
+    row = {
+        "group": "a-group-with-a-name-of-40-letters-or-so-",
+        "rebalances": 5,
+        "per_day": 428.6,
+        "moved": 1900,
+        "least_moved": 15,
+        "unowned_seconds": 110.1,
+        "longest_seconds": 0.1,
+        "flapping": [],
+        "reasons": {"subscription changed": 5},
+    }
+    short = {**row, "group": "orders-range", "reasons": {"member joined": 5}}
+    long_one, short_one = [*metrics_lines([row])], [*metrics_lines([short])]
+    assert long_one[1] == "a-group-with...           5  428.6  1,900     15  110.1 s    0.1 s  subscript..."
+    assert short_one == [
+        "group         rebalances  a day  moved  least  unowned  longest  mostly",
+        "orders-range           5  428.6  1,900     15  110.1 s    0.1 s  member joined",
+    ]
+    assert max(map(len, long_one)) == 80
