@@ -53,6 +53,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
+        "--screens",
+        metavar="FOLDER",
+        help="where integration_tests/test_bad_night.py keeps what commands show on terminals, as pictures",
+    )
+    parser.addoption(
         "--within",
         type=float,
         metavar="SECONDS",

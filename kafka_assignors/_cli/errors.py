@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kafka_assignors._cli.output import joined
+from kafka_assignors._cli.output import filled, joined
 from kafka_assignors._cli.signals import terminations
 
 _EXTRAS: Final = {
@@ -52,8 +52,10 @@ def exit_status(command: str, work: Callable[[], int], errors: Errors) -> int:
     try:
         return work()
     except (*errors.wrong, *errors.failed) as error:
-        words = joined(errors.words(error).split("\n"))
-        print(f"kafka-assignors {command}: {words}", file=sys.stderr)
+        lines = f"kafka-assignors {command}: {errors.words(error)}".split("\n")
+        if sys.stderr.isatty():
+            lines = [line for long in lines for line in filled(long, "", "  ")]
+        print(joined(lines), file=sys.stderr)
         return 2 if isinstance(error, errors.wrong) else 1
 
 

@@ -55,6 +55,7 @@ def epochs_lines(
         if group.kind == "consumer":
             yield balance_line(account)
             yield from _moving(account, names)
+            yield ""
     if lag is None:
         yield from wrapped("lag: a share group commits no offsets as other groups do; its lag is not read")
     else:

@@ -101,10 +101,9 @@ def _status(problems: tuple[Problem, ...], *, check: bool) -> int:
 
 
 def _say_how_far(read: int, there_are: int) -> None:
-    end = "\n" if read == there_are else ""
-    print(
-        f"\r{GROUPS_TOPIC}: looked at {read:,} of {there_are:,} records", end=end, file=sys.stderr, flush=True
-    )
+    """One line, written again and again, and erased when all is read."""
+    line = "\x1b[K" if read == there_are else f"{GROUPS_TOPIC}: looked at {read:,} of {there_are:,} records"
+    print(f"\r{line}", end="", file=sys.stderr, flush=True)
 
 
 def _to_json(

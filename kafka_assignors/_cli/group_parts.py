@@ -1,12 +1,14 @@
-"""What all texts of groups are made of; they fit a terminal of 80 columns, as far as names are not longer."""
+"""What all texts of groups are made of.
+
+They fit a terminal of 80 columns, as far as names are not longer; tables take what a wider one has.
+"""
 
 from __future__ import annotations
 
-import textwrap
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._cli.output import count, escaped, table
+from kafka_assignors._cli.output import count, escaped, filled, screen_width, table
 from kafka_assignors.assignors._membership import by_topic
 
 if TYPE_CHECKING:
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.problems import Problem
     from kafka_assignors._groups.snapshots import Partitions
     from kafka_assignors.coordinator._live import GroupCoordinator
-
-WIDTH: Final = 80
 
 MOVES_SHOWN: Final = 20
 """How many partitions that would move are listed; all of them are in the JSON."""
@@ -32,13 +32,14 @@ _LEAST: Final = 12  # letters of a column that is cut
 def wrapped(text: str, indent: int = 0) -> list[str]:
     """Text in lines; the second and later ones are indented by two more."""
     space = " " * indent
-    return textwrap.wrap(escaped(text), WIDTH, initial_indent=space, subsequent_indent=f"{space}  ")
+    return filled(text, space, f"{space}  ")
 
 
 def coordinator_lines(coordinator: GroupCoordinator) -> list[str]:
     """Which broker coordinates a group, and why."""
     return wrapped(
-        f"coordinator: {coordinator}: the hash of the group's id, of {coordinator.partitions} partitions"
+        f"coordinator: {coordinator}: the hash of the group's id, of"
+        f" {count(coordinator.partitions, 'partition')}"
     )
 
 
@@ -72,10 +73,11 @@ def fitted(columns: Mapping[str, Sequence[str]], *, left: set[str], cut: Sequenc
         cut: Those of which cells are shortened, the first ones first, until the table fits.
     """
     shown = {name: [escaped(cell) for cell in (name, *cells)] for name, cells in columns.items() if cells}
+    width = screen_width()
     for name in cut:
         if name not in shown:
             continue
-        over = sum(max(map(len, cells)) + 2 for cells in shown.values()) - 2 - WIDTH
+        over = sum(max(map(len, cells)) + 2 for cells in shown.values()) - 2 - width
         widest = max(map(len, shown[name]))
         if over > 0:
             room = max(_LEAST, widest - over)
@@ -92,7 +94,7 @@ def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
         yield ""
     for problem in problems:
         yield from wrapped(f"{problem.severity}: {problem.text}")
-        yield from textwrap.wrap(problem.advice, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        yield from filled(problem.advice, "  ", "  ")
 
 
 def moves_lines(moves: Sequence[PlannedMove], names: Mapping[str, str]) -> Iterator[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.group_parts import (
-    WIDTH,
     balance_line,
     coordinator_lines,
     fitted,
@@ -18,7 +16,7 @@ from kafka_assignors._cli.group_parts import (
     when,
     wrapped,
 )
-from kafka_assignors._cli.output import count
+from kafka_assignors._cli.output import count, filled
 from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.advice import reason_words
 from kafka_assignors._groups.explanation import STICKY
@@ -131,12 +129,7 @@ def _why(rebalances: Sequence[NotedChange]) -> Iterator[str]:
         yield from (f"  {change.text}" for change in last.changes)
         for kind in dict.fromkeys(change.kind for change in last.changes if change.kind != HAND_OVER):
             words = reason_words(kind)
-            yield from textwrap.wrap(
-                f"{words.title}: {words.meaning} {words.todo}",
-                WIDTH,
-                initial_indent="    ",
-                subsequent_indent="    ",
-            )
+            yield from filled(f"{words.title}: {words.meaning} {words.todo}", "    ", "    ")
         if last.begins:
             return
 

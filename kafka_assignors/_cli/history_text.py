@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_assignors._cli.group_parts import fitted
 from kafka_assignors._cli.output import count, table
 
 if TYPE_CHECKING:
@@ -112,22 +113,19 @@ def metrics_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield "no groups"
         return
     shown = groups[:GROUPS_SHOWN]
-    head = ("group", "rebalances", "a day", "moved", "least", "unowned s", "longest s", "members", "mostly")
-    rows = [
-        (
-            row["group"],
-            f"{row['rebalances']:,}",
-            f"{row['per_day']:.1f}",
-            f"{row['moved']:,}",
-            f"{row['least_moved']:,}",
-            f"{row['unowned_seconds']:,.1f}",
-            f"{row['longest_seconds']:.1f}",
-            f"{row['members']:,}",
-            max(row["reasons"], key=lambda kind: (row["reasons"][kind], kind), default="-"),
-        )
-        for row in shown
-    ]
-    yield from table([head, *rows], left=(0, len(head) - 1))
+    columns = {
+        "group": [row["group"] for row in shown],
+        "rebalances": [f"{row['rebalances']:,}" for row in shown],
+        "a day": [f"{row['per_day']:.1f}" for row in shown],
+        "moved": [f"{row['moved']:,}" for row in shown],
+        "least": [f"{row['least_moved']:,}" for row in shown],
+        "unowned": [f"{row['unowned_seconds']:,.1f} s" for row in shown],
+        "longest": [f"{row['longest_seconds']:.1f} s" for row in shown],
+        "mostly": [
+            max(row["reasons"], key=lambda kind: (row["reasons"][kind], kind), default="-") for row in shown
+        ],
+    }
+    yield from fitted(columns, left={"group", "mostly"}, cut=("mostly", "group"))
     if len(groups) > len(shown):
         yield f"and {count(len(groups) - len(shown), 'group')} more: see --json"
     for row in shown:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._cli.group_parts import WIDTH, lag_cell, lag_lines
-from kafka_assignors._cli.output import escaped
+from kafka_assignors._cli.group_parts import lag_cell, lag_lines
+from kafka_assignors._cli.output import filled
 from kafka_assignors._common.words import first_of
 
 if TYPE_CHECKING:
@@ -103,4 +102,4 @@ def _count(number: int, what: str) -> str:
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:
     space = " " * indent
-    return textwrap.wrap(escaped(text), WIDTH, initial_indent=space, subsequent_indent=f"{space}  ")
+    return filled(text, space, f"{space}  ")

@@ -2,13 +2,27 @@
 
 import json
 import os
+import re
+import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 _UNSHOWN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's categories of characters that a terminal obeys, hides or cannot print."""
+
+WIDTH: Final = 80
+"""How wide prose is, and tables where nothing says that there is more room."""
+
+_SEVERITY: Final = re.compile(r"(?m)(?:^|(?<=  ))(error|warning)(?: \(\+\d+\))?(?=: )")
+"""What is wrong, at the start of a line or of a table's cell."""
+
+_COLOURS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;35m"}
+"""Red and magenta: readable on black and on white, where yellow is not."""
+
+_PLAIN: Final = "\x1b[0m"
 
 
 class Answer(NamedTuple):
@@ -31,7 +45,24 @@ class Answer(NamedTuple):
         if as_json:
             show_json(self.value())
         else:
-            show(joined(self.lines))
+            text = joined(self.lines)
+            show(coloured(text) if is_coloured() else text)
+
+
+def screen_width() -> int:
+    """How many columns a table may have: as many as the terminal, and 80 if it has fewer or is none."""
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+    return max(columns, WIDTH)
+
+
+def is_coloured() -> bool:
+    """Whether the terminal wants colours: it is one, and `NO_COLOR` is not set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def coloured(text: str) -> str:
+    """Text whose errors and warnings stand out."""
+    return _SEVERITY.sub(lambda found: f"{_COLOURS[found[1]]}{found[0]}{_PLAIN}", text)
 
 
 def escaped(text: str) -> str:
@@ -64,6 +95,18 @@ def show(text: str) -> None:
 def show_json(value: Any) -> None:
     """Print plain types as JSON; what JSON does not have (times, sets) as text."""
     show(json.dumps(value, indent=2, default=str))
+
+
+def filled(text: str, first: str, rest: str) -> list[str]:
+    """Text in lines that begin with this; what is copied from a screen is whole, as names and options are."""
+    return textwrap.wrap(
+        escaped(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def table(rows: Iterable[Sequence[str]], *, left: Collection[int] = (0,)) -> Iterator[str]:

@@ -1,9 +1,10 @@
 """How placements, what is inferred of them, and moves look on a terminal."""
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._cli.output import count, table
+from kafka_assignors._cli.output import count, screen_width, table
 from kafka_assignors._common.words import first_of, size
 from kafka_assignors.placement._inference.infer import Fit, Inference, InferenceStep
 
@@ -43,11 +44,13 @@ def placement_lines(topics: Mapping[str, "Placement"]) -> Iterator[str]:
 
 def quality_lines(quality: "Quality", states: Mapping[int, str] = {}) -> Iterator[str]:
     """How good placements are; with the states of the brokers, where they are known."""
+    down = sum(not load.known for load in quality.brokers)
+    others = f", {down} of them not up" if down else ""
     yield (
         f"{count(quality.partitions, 'partition')}, {count(quality.replicas, 'replica')} on "
-        f"{count(sum(load.known for load in quality.brokers), 'broker')}: replicas differ by "
-        f"{quality.replica_spread}, preferred leaders by {quality.leader_spread}"
+        f"{count(len(quality.brokers), 'broker')}{others}"
     )
+    yield f"replicas differ by {quality.replica_spread}, preferred leaders by {quality.leader_spread}"
     yield ""
     racked, sized = bool(quality.racks), any(load.size for load in quality.brokers)
     head = [
@@ -72,7 +75,8 @@ def quality_lines(quality: "Quality", states: Mapping[int, str] = {}) -> Iterato
                 ]
                 for load in quality.brokers
             ),
-        ]
+        ],
+        left=[number for number, name in enumerate(head) if name in {"broker", "rack", "state"}],
     )
     for load in quality.brokers:
         if not load.known:
@@ -109,10 +113,10 @@ def health_lines(health: "Health") -> Iterator[str]:
         yield f"broker {broker} does not answer: {why}"
     for broker, why in health.untold.items():
         yield f"broker {broker} does not say all that its logs hold: {why}"
-    rows = [
-        [_KINDS[kind], str(len(partitions)), named(partitions)]
-        for kind, partitions in health.partitions.items()
-    ]
+    kinds = [(_KINDS[kind], str(len(partitions))) for kind, partitions in health.partitions.items()]
+    before = sum(max(map(len, cells)) + 2 for cells in zip(*kinds, strict=True))
+    listed = (_listed(partitions, before) for partitions in health.partitions.values())
+    rows = [[*kind, which] for kind, which in zip(kinds, listed, strict=True)]
     yield from table([["partitions", "", ""], *rows], left=(0, 2))
 
 
@@ -122,9 +126,18 @@ def are(brokers: Collection[int]) -> str:
     return f"broker {ids} is" if len(brokers) == 1 else f"brokers {ids} are"
 
 
-def named(partitions: Sequence[tuple[str, int]]) -> str:
+def named(partitions: Sequence[tuple[str, int]], most: int = _NAMED) -> str:
     """The first of some partitions, and how many more there are."""
-    return first_of([f"{topic}-{partition}" for topic, partition in partitions], _NAMED)
+    return first_of([f"{topic}-{partition}" for topic, partition in partitions], most)
+
+
+def _listed(partitions: Sequence[tuple[str, int]], before: int) -> str:
+    """The same with as many as the terminal has room for in a line, after so many letters."""
+    if not sys.stdout.isatty():
+        return named(partitions)
+    room = screen_width() - before
+    counts = range(min(len(partitions), SHOWN), 1, -1)
+    return named(partitions, next((most for most in counts if len(named(partitions, most)) <= room), 1))
 
 
 def inference_lines(topic: str, found: Inference) -> Iterator[str]:

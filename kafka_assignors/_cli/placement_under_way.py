@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from kafka import TopicPartition
 
 from kafka_assignors._cli.arguments import Where
-from kafka_assignors._cli.output import Answer, count, joined
+from kafka_assignors._cli.output import Answer, count, filled, joined
 from kafka_assignors._cli.placement_cluster import open_cluster
 from kafka_assignors._cli.placement_text import throttle_lines
 from kafka_assignors._cluster.admin import Admin
@@ -94,8 +94,8 @@ def verify(where: Where, topics: Sequence[str], *, remove_throttles: bool) -> An
 def reason_lines(why: Sequence[Reason]) -> Iterator[str]:
     """Why something does not get on, and below it what to do."""
     for one in why:
-        yield f"  {one.why}"
-        yield f"    {one.way_out}"
+        yield from filled(one.why, "  ", "    ")
+        yield from filled(one.way_out, "    ", "      ")
 
 
 def _under_way(situation: StallSituation) -> Iterator[str]:

@@ -1,19 +1,15 @@
 """The planner by itself: a group from a file, and the plan for it."""
 
-import shutil
-import sys
 from typing import Final
 
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.group_file import read_group
 from kafka_assignors._cli.outcome import PlanOutcome
-from kafka_assignors._cli.output import Answer
+from kafka_assignors._cli.output import Answer, screen_width
 from kafka_assignors._cli.plan_text import lines
 from kafka_assignors._cli.tree import FileError
 
 ERRORS: Final = Errors(wrong=(FileError,))
-
-_WIDTH: Final = 80
 
 
 def plan(
@@ -38,7 +34,6 @@ def plan(
     outcome = PlanOutcome.of(
         read.group, strategy=strategy, max_skew=max_skew, max_moves=max_moves, certify=certify
     )
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
     return Answer(
         lambda: outcome.to_json(notes=read.notes, cooperative=cooperative),
         lines(
@@ -46,7 +41,7 @@ def plan(
             notes=read.notes,
             assignments=assignments,
             cooperative=cooperative,
-            width=max(width, _WIDTH),
+            width=screen_width(),
         ),
         1 if check and not outcome.optimal else 0,
     )

@@ -106,6 +106,9 @@ CLAIMS = {
     "more than 1 GiB is not copied": Evidence(
         "kafka_assignors/_cli/placement_options.py", "to be said from 1 GiB on"
     ),
+    "from that test, on 80 columns": Evidence(
+        "integration_tests/test_bad_night.py", "NARROW, WIDE = 80, 200"
+    ),
     "after every 1,000 records": Evidence("docs/tutorials/first-test.md", "if billed % 1000 == 0:"),
 }
 """Part of a sentence -> its evidence."""

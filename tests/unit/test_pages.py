@@ -1,7 +1,9 @@
 """What the pages show is what the library does."""
 
 import configparser
+import re
 import shlex
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import get_args
 
@@ -17,6 +19,7 @@ from tests.support.pages import ROOT, listing, listings, pages, read
 from website.drawings import FOLDER, pictures
 
 COORDINATOR = "docs/coordinator.md"
+NIGHT = "docs/how-to/a-bad-night.md"
 IN_CI = "docs/how-to/test-a-rebalance-in-ci.md"
 MOVING = "docs/how-to/move-replicas-off-a-broker.md"
 PLANNING = "docs/how-to/plan-without-a-consumer.md"
@@ -150,3 +153,22 @@ def test_every_stored_picture_is_drawn_and_shown() -> None:
     assert {path.name for path in FOLDER.iterdir()} == DRAWN.keys()
     shown = read("docs/how-to/which-assignor.md")
     assert [name for name in DRAWN if f"../pictures/{name})" not in shown] == []
+
+
+def test_every_stored_screen_is_shown_or_is_a_wider_one_of_what_is_shown() -> None:
+    stored = {path.stem for path in (ROOT / "docs" / "screens").iterdir()}
+    shown = {*re.findall(r"\(\.\./screens/(.+)-80\.svg\)", read(NIGHT))}
+    assert {f"{name}-80" for name in shown} <= stored
+    assert stored <= {f"{name}-{columns}" for name in shown for columns in (80, 200)}
+    assert len(shown) > 1
+
+
+def test_a_screen_has_lines_of_its_columns_and_names_nobody_s_machine() -> None:
+    for path in (ROOT / "docs" / "screens").iterdir():
+        drawn = ET.parse(path).getroot()  # noqa: S314 - a test of ours wrote it
+        texts = drawn.findall("{http://www.w3.org/2000/svg}text")
+        columns = int(path.stem.rpartition("-")[2])
+        assert all(len("".join(one.itertext())) <= columns for one in texts), path
+        assert not [one.text for one in texts if one.text and re.search(r"/(tmp|home|root)\b", one.text)], (
+            path
+        )

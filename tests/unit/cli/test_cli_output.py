@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_assignors._cli.output import Answer, escaped, joined, table
+from kafka_assignors._cli.errors import Errors, exit_status
+from kafka_assignors._cli.group_parts import fitted
+from kafka_assignors._cli.history_text import metrics_lines
+from kafka_assignors._cli.output import Answer, coloured, escaped, filled, joined, screen_width, table
+from kafka_assignors._cli.placement_text import health_lines
+from kafka_assignors.placement._cluster.health import Health
 
 
 @pytest.mark.parametrize(
@@ -44,3 +49,120 @@ def test_json_is_left_whole(capsys: pytest.CaptureFixture[str]) -> None:
     answer.show(as_json=True)
     answer.show(as_json=False)
     assert capsys.readouterr().out == '{\n  "client_id": "\\u001b[2Jx"\n}\n\\x1b[2Jx\n'
+
+
+@pytest.mark.parametrize(("columns", "width"), [(200, 200), (80, 80), (40, 80)])
+def test_tables_take_the_terminal_s_columns_and_80_at_the_least(
+    columns: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert screen_width() == 80  # a pipe
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert screen_width() == width
+
+
+def test_errors_and_warnings_are_coloured_where_they_begin_a_line_or_a_cell() -> None:
+    text = "error: a\n  warning: b\ng  Stable  error (+2): c\nnote: d\nan error: e"
+    assert coloured(text) == (
+        "\x1b[1;31merror\x1b[0m: a\n  \x1b[1;35mwarning\x1b[0m: b\n"
+        "g  Stable  \x1b[1;31merror (+2)\x1b[0m: c\nnote: d\nan error: e"
+    )
+
+
+def test_colours_are_for_terminals_that_want_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = Answer(lambda: None, ["error: a"])
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    answer.show(as_json=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    answer.show(as_json=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    answer.show(as_json=False)
+    assert capsys.readouterr().out == "error: a\n\x1b[1;31merror\x1b[0m: a\nerror: a\n"
+
+
+def test_names_and_options_are_not_broken_at_their_hyphens() -> None:
+    text = f"{'x' * 70} billing-0000000001, then {'y' * 60} --remove-throttles"
+    assert filled(text, "", "  ") == [
+        "x" * 70,
+        "  billing-0000000001, then",
+        f"  {'y' * 60}",
+        "  --remove-throttles",
+    ]
+
+
+def test_a_table_is_cut_to_80_columns_or_to_what_the_terminal_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {"group": ["billing"], "problem": ["p" * 100]}
+
+    def longest() -> int:
+        return max(map(len, fitted(cells, left={"group", "problem"}, cut=("problem", "group"))))
+
+    monkeypatch.setenv("COLUMNS", "200")
+    assert longest() == 80
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert longest() == len("billing") + 2 + 100
+
+
+def test_a_terminal_gets_as_many_partitions_as_its_line_has_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Health(
+        brokers={1: "up"},
+        silent={},
+        untold={},
+        offline=tuple(("orders", number) for number in range(10)),
+        under_replicated=(),
+        under_min_isr=(),
+        led_by_others=(),
+        reassigned=(),
+    )
+
+    def offline() -> str:
+        line = next(line for line in health_lines(found) if line.startswith("offline"))
+        assert line.startswith("offline (no leader)              10  orders-0")
+        return line.partition("10  ")[2]
+
+    monkeypatch.setenv("COLUMNS", "80")
+    assert offline() == "orders-0, orders-1, orders-2 and 7 more"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert offline() == "orders-0, orders-1, orders-2 and 7 more"
+    monkeypatch.setenv("COLUMNS", "200")
+    assert offline() == ", ".join(f"orders-{number}" for number in range(10))
+
+
+def test_an_error_is_one_line_for_programs_and_whole_words_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> int:
+        raise ValueError(f"{'a' * 40} {'b' * 40}")
+
+    errors = Errors(wrong=(ValueError,))
+    assert exit_status("group list", fail, errors) == 2
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert exit_status("group list", fail, errors) == 2
+    whole = f"kafka-assignors group list: {'a' * 40}"
+    assert capsys.readouterr().err == f"{whole} {'b' * 40}\n{whole}\n  {'b' * 40}\n"
+
+
+def test_metrics_fit_80_columns_and_long_groups_are_cut_last() -> None:
+    row = {
+        "group": "a-group-with-a-name-of-40-letters-or-so-",
+        "rebalances": 5,
+        "per_day": 428.6,
+        "moved": 1900,
+        "least_moved": 15,
+        "unowned_seconds": 110.1,
+        "longest_seconds": 0.1,
+        "flapping": [],
+        "reasons": {"subscription changed": 5},
+    }
+    short = {**row, "group": "orders-range", "reasons": {"member joined": 5}}
+    long_one, short_one = [*metrics_lines([row])], [*metrics_lines([short])]
+    assert long_one[1] == "a-group-with...           5  428.6  1,900     15  110.1 s    0.1 s  subscript..."
+    assert short_one == [
+        "group         rebalances  a day  moved  least  unowned  longest  mostly",
+        "orders-range           5  428.6  1,900     15  110.1 s    0.1 s  member joined",
+    ]
+    assert max(map(len, long_one)) == 80

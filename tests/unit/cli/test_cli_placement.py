@@ -63,13 +63,14 @@ def test_a_described_topic_is_listed_and_judged(placements: str, capsys: pytest.
         "uneven-2: 1, 2\n"
         "uneven-3: 1, 3\n"
         "\n"
-        "4 partitions, 8 replicas on 4 brokers: replicas differ by 4, preferred leaders by 4\n"
+        "4 partitions, 8 replicas on 4 brokers\n"
+        "replicas differ by 4, preferred leaders by 4\n"
         "\n"
         "broker  rack  replicas  leaders\n"
-        "1          a         4        4\n"
-        "2          b         3        0\n"
-        "3          b         1        0\n"
-        "4          c         0        0\n"
+        "1       a            4        4\n"
+        "2       b            3        0\n"
+        "3       b            1        0\n"
+        "4       c            0        0\n"
         "\n"
         "rack  brokers  replicas  leaders  offline without it  read-only\n"
         "a           1         4        4                   0          4\n"
@@ -83,6 +84,7 @@ def test_what_is_lost_with_a_rack_and_who_is_not_up_is_said(
     placements: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = shown(capsys, "describe", "uneven", "--placements", placements, "--brokers", "1=a,2=a")
+    assert "4 partitions, 8 replicas on 3 brokers, 1 of them not up\n" in out
     assert "broker 3 is not up\n" in out
     assert out.endswith("only on a: uneven-0, uneven-1, uneven-2\n")
 
