@@ -339,6 +339,7 @@ class Told:
 def test_an_application_works_between_its_poll_and_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     worker = Worker(config("kafka-python", poll_ms=50, work_ms=3000), lambda kind, **_: told.append(kind))
+    worker.take({"command": "release"})
 
     def work(seconds: float) -> None:
         told.append(f"work {seconds:g}")
