@@ -25,6 +25,7 @@ find_python() {
   done
 }
 
+tried=0
 for minor in 11 12 13 14; do
   python=$(find_python "$minor")
   if [[ ! $python ]]; then
@@ -45,4 +46,9 @@ for minor in 11 12 13 14; do
     fi
   )
   echo "CPython 3.$minor: leads a group${tests:+; tests passed}"
+  tried=$((tried + 1))
 done
+if ((tried == 0)); then
+  echo "no CPython to try it with: install one of 3.11 to 3.14" >&2
+  exit 1
+fi
