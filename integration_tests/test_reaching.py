@@ -63,14 +63,16 @@ def test_a_port_of_plain_text_is_named_to_who_speaks_tls_or_sasl(
     )
 
 
-def test_addresses_that_brokers_advertise_in_vain_are_named(proxied_broker: Cluster) -> None:
+@pytest.mark.parametrize("named", [False, True], ids=["not named", "named beside another"])
+def test_addresses_that_brokers_advertise_in_vain_are_named(proxied_broker: Cluster, named: bool) -> None:
     (broker,) = proxied_broker.brokers
     direct, (advertised,) = broker.addresses[PROXIED], proxied_broker.network.access.servers
     Admin([direct]).close()
+    servers = [direct, advertised] if named else [direct]
     with proxied_broker.network.half_open():
         began = time.monotonic()
         with pytest.raises(ClusterError) as caught:
-            Admin([direct])
+            Admin(servers)
         assert time.monotonic() - began < SOON
     assert str(caught.value) == (
         f"{direct} can be reached, and none of the addresses that its brokers advertise: broker 1 as"

@@ -118,20 +118,23 @@ def _check_reachable(servers: Sequence[str], settings: Mapping[str, Any]) -> Non
     """
     end = time.monotonic() + REACHED_SECONDS
     hosts = [(host, port) for host, port, _ in collect_hosts(servers, randomize=False)]
-    found = look(hosts, settings, end)
-    if all(one.wrong for one in found):
-        told = "; ".join(f"{server}: {one.wrong}" for server, one in zip(servers, found, strict=True))
+    named = dict(zip(servers, hosts, strict=True))
+    found = dict(zip(hosts, look(hosts, settings, end), strict=True))
+    if all(one.wrong for one in found.values()):
+        told = "; ".join(f"{server}: {found[host].wrong}" for server, host in named.items())
         raise ClusterError(f"no broker answers at {told or 'no address'}")
-    advertised = {node: address for one in found for node, address in one.advertised.items()}
-    if not advertised or {*advertised.values()} & {*hosts}:
+    advertised = {node: address for one in found.values() for node, address in one.advertised.items()}
+    if not advertised or any(not found[one].wrong for one in advertised.values() if one in found):
         return
-    beyond = look([*advertised.values()], settings, end)
-    if all(one.wrong for one in beyond):
+    others = [one for one in advertised.values() if one not in found]
+    found |= zip(others, look(others, settings, end), strict=True)
+    if all(found[one].wrong for one in advertised.values()):
         told = "; ".join(
-            f"broker {node} as {host}:{port}: {one.wrong}"
-            for (node, (host, port)), one in zip(advertised.items(), beyond, strict=True)
+            f"broker {node} as {host}:{port}: {found[host, port].wrong}"
+            for node, (host, port) in advertised.items()
         )
+        reached = [server for server, host in named.items() if not found[host].wrong]
         raise ClusterError(
-            f"{', '.join(servers)} can be reached, and none of the addresses that its brokers advertise:"
+            f"{', '.join(reached)} can be reached, and none of the addresses that its brokers advertise:"
             f" {told}; let advertised.listeners name addresses that clients can reach"
         )
