@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from kafka_assignors._cli.arguments import gather
+from kafka_assignors._cli.arguments import gather, positive
 from kafka_assignors._cli.errors import ended, exit_status
 from kafka_assignors._cli.output import Answer
 
@@ -242,6 +242,18 @@ def refuse(message: str) -> NoReturn:
 def flag(name: str, text: str, **settings: Any) -> Option:
     """An option without a value."""
     return Option([name], is_flag=True, help=text, **settings)
+
+
+def number(
+    name: str,
+    text: str | None = None,
+    *,
+    read: Callable[[str], int] = positive,
+    metavar: str = "N",
+    **settings: Any,
+) -> Option:
+    """An option that is a whole number, by default from 1 on."""
+    return Option([name], type=Read(read), metavar=metavar, help=text, **settings)
 
 
 def as_json(text: str = "print the result as JSON", *, itself: bool = False) -> Option:

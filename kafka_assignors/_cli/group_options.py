@@ -5,16 +5,16 @@ from typing import Final
 
 import click
 
-from kafka_assignors._cli.arguments import positive, whole
+from kafka_assignors._cli.arguments import whole
 from kafka_assignors._cli.commands import (
     FILE_NAME,
     Command,
     Group,
     Option,
-    Read,
     as_json,
     client,
     flag,
+    number,
     refuse,
 )
 
@@ -55,7 +55,7 @@ def _groups(*, observe: float) -> list[click.Parameter]:
             nargs=-1,
             help="an id, or a pattern such as 'billing-*' (default: all)",
         ),
-        Option(["--max-lag"], type=Read(whole), metavar="N", help="more records behind are an error"),
+        number("--max-lag", "more records behind are an error", read=whole),
         _observe("groups that are", observe),
     ]
 
@@ -115,12 +115,7 @@ _EXPORT: Final = Command(
             metavar="FILE",
             help="write a file in place of stdout, all at once",
         ),
-        Option(
-            ["--listen"],
-            type=Read(whole),
-            metavar="PORT",
-            help="serve them until Ctrl-C; 0 for any free port",
-        ),
+        number("--listen", "serve them until Ctrl-C; 0 for any free port", read=whole, metavar="PORT"),
         Option(
             ["--address"],
             default="127.0.0.1",
@@ -140,7 +135,7 @@ _WHAT_IF: Final = Command(
         click.Argument(["group"], required=False),
         *client(required=False),
         as_json(),
-        Option(["--members"], type=Read(positive), metavar="N", help="how many members"),
+        number("--members", "how many members"),
         Option(["--topic"], multiple=True, metavar="NAME=PARTITIONS", help="a topic; may be repeated"),
         Option(
             ["--assignor"],
@@ -157,19 +152,8 @@ _WHAT_IF: Final = Command(
             help="how long each is away (default: 10)",
         ),
         flag("--crash", "members are killed instead of closed"),
-        Option(
-            ["--session-timeout-ms"],
-            type=Read(positive),
-            metavar="N",
-            help="the members' (default: the running group's, or 45000)",
-        ),
-        Option(
-            ["--heartbeat-interval-ms"],
-            type=Read(positive),
-            default=3000,
-            metavar="N",
-            help="(default: 3000)",
-        ),
+        number("--session-timeout-ms", "the members' (default: the running group's, or 45000)"),
+        number("--heartbeat-interval-ms", "(default: 3000)", default=3000),
     ],
     text="say what a rolling restart would cost with each assignor, from a simulation",
     more=": of a running group (GROUP and --bootstrap-server), or of one that is described (--members"
@@ -184,12 +168,10 @@ _FIND: Final = Command(
         click.Argument(["group"]),
         *client(required=False),
         as_json(),
-        Option(
-            ["--partitions"],
-            type=Read(positive),
+        number(
+            "--partitions",
+            "how many that topic has, where there is no cluster to ask (default: 50)",
             default=50,
-            metavar="N",
-            help="how many that topic has, where there is no cluster to ask (default: 50)",
         ),
     ],
     text="find the partition of __consumer_offsets that a group belongs to",

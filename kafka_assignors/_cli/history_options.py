@@ -8,7 +8,6 @@ from typing import Final
 
 import click
 
-from kafka_assignors._cli.arguments import positive
 from kafka_assignors._cli.commands import (
     FILE,
     FILE_NAME,
@@ -20,6 +19,7 @@ from kafka_assignors._cli.commands import (
     as_json,
     client,
     flag,
+    number,
     refuse,
 )
 
@@ -145,18 +145,11 @@ _CAPTURE: Final = _on_archive(
     [
         *client(required=True),
         flag("--continuous", "go on until Ctrl-C"),
-        Option(
-            ["--interval"],
-            type=Read(positive),
-            metavar="SECONDS",
-            help="how often, with --continuous (default: 60)",
-        ),
-        Option(
-            ["--max-records"],
-            type=Read(positive),
+        number("--interval", "how often, with --continuous (default: 60)", metavar="SECONDS"),
+        number(
+            "--max-records",
+            "how many offsets to read at a time, each time a batch of files (default: 2000000)",
             default=2_000_000,
-            metavar="N",
-            help="how many offsets to read at a time, each time a batch of files (default: 2000000)",
         ),
     ],
     check=_check_capture,

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from kafka_assignors._cli.arguments import data_size, positive, whole
+from kafka_assignors._cli.arguments import data_size, whole
 from kafka_assignors._cli.commands import (
     FILE,
     Check,
@@ -17,6 +17,7 @@ from kafka_assignors._cli.commands import (
     as_json,
     client,
     flag,
+    number,
     refuse,
 )
 
@@ -137,11 +138,6 @@ def _on_cluster(
     return Command(name, run, everything, text=text, check=check or _check_where)
 
 
-def _number(name: str, text: str | None = None, *, metavar: str = "N", **settings: Any) -> Option:
-    """An option that is a whole number from 1 on."""
-    return Option([name], type=Read(positive), metavar=metavar, help=text, **settings)
-
-
 _TOPIC: Final = click.Argument(["topic"])
 _TOPICS: Final = click.Argument(
     ["topics"], nargs=-1, metavar="[TOPIC]...", help="all but internal topics if none is named"
@@ -154,20 +150,15 @@ _CREATE: Final = Command(
         *client(required=False, section=_CLUSTER),
         as_json(),
         _TOPIC,
-        _number("--partitions"),
-        _number("--replication-factor"),
+        number("--partitions"),
+        number("--replication-factor"),
         Option(
             ["--generator"],
             type=click.Choice(GENERATORS),
             help="what places them (default: rack-aware if brokers have racks, else rack-unaware)",
         ),
-        Option(["--start-index"], type=Read(whole), metavar="N", help="where leaders begin (default: drawn)"),
-        Option(
-            ["--shift"],
-            type=Read(whole),
-            metavar="N",
-            help="how far followers are (default: the start index, else drawn)",
-        ),
+        number("--start-index", "where leaders begin (default: drawn)", read=whole),
+        number("--shift", "how far followers are (default: the start index, else drawn)", read=whole),
         Option(["--seed"], type=int, metavar="N", help="what is drawn is drawn from this"),
         Option(
             ["--replica-assignment"],
@@ -197,7 +188,7 @@ _DESCRIBE: Final = _on_cluster(
     "placement:describe",
     [
         _TOPICS,
-        _number(
+        number(
             "--min-insync",
             "count partitions with fewer replicas left as read-only when a rack is lost (default: 1)",
             default=1,
@@ -225,7 +216,7 @@ _EXPAND: Final = _on_cluster(
     "placement:expand_topic",
     [
         _TOPIC,
-        _number("--partitions", "how many there are to be in all", required=True),
+        number("--partitions", "how many there are to be in all", required=True),
         flag("--balanced", "balance the brokers, whatever the topic's pattern"),
         flag("--execute", "do it; else it is only shown"),
     ],
@@ -244,7 +235,7 @@ _REASSIGN: Final = _on_cluster(
             section=_TARGET,
             help="the brokers that may have replicas (default: all)",
         ),
-        _number("--replication-factor", "another than now", section=_TARGET),
+        number("--replication-factor", "another than now", section=_TARGET),
         flag("--per-topic", "balance each topic by itself (default: all together)", section=_TARGET),
         flag("--count-replicas", "move the fewest replicas; else the fewest bytes if known", section=_TARGET),
         Option(
@@ -274,8 +265,8 @@ _REASSIGN: Final = _on_cluster(
             help="per second, what each broker may send and may get for it: 10MiB; removed in the end",
         ),
         flag("--no-throttle", "as fast as brokers can; to be said from 1 GiB on", section=_PACE),
-        _number("--at-once", "partitions to move at once (default: 10)", default=10, section=_PACE),
-        _number(
+        number("--at-once", "partitions to move at once (default: 10)", default=10, section=_PACE),
+        number(
             "--stalled-after",
             "say why, if there was no progress for so long (default: 30)",
             metavar="SECONDS",

@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from kafka_assignors._cli.arguments import whole
-from kafka_assignors._cli.commands import FILE_NAME, Command, Option, Read, as_json, flag, refuse
+from kafka_assignors._cli.commands import FILE_NAME, Command, Option, as_json, flag, number, refuse
 
 STRATEGIES: Final = ("exact", "kip54", "range", "roundrobin")
 """The planners, the default one first."""
@@ -59,19 +59,12 @@ PLAN: Final = Command(
             help=f"the planner: {', '.join(STRATEGIES)} (default: {STRATEGIES[0]})",
             metavar="NAME",
         ),
-        Option(
-            ["--max-skew"],
-            type=Read(whole),
-            metavar="N",
-            help="loads may be N partitions off the best balance, if fewer partitions move that way (exact"
-            " only)",
+        number(
+            "--max-skew",
+            "loads may be N partitions off the best balance, if fewer partitions move that way (exact only)",
+            read=whole,
         ),
-        Option(
-            ["--max-moves"],
-            type=Read(whole),
-            metavar="N",
-            help="at most N partitions may move (exact only)",
-        ),
+        number("--max-moves", "at most N partitions may move (exact only)", read=whole),
         flag("--cooperative", "show the two rounds in which a cooperative group does it"),
         Option(
             ["--certify/--no-certify"],

@@ -53,8 +53,6 @@ from kafka_assignors._timelines.events import (
     Failed,
     Joining,
     Led,
-    Resumed,
-    Subscribed,
 )
 from kafka_assignors.aio._consumer import is_cooperative
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
@@ -175,26 +173,12 @@ class AiokafkaMember(ClassicConsumer):
         super().reconnect()
         self._loop.do(self._client.reconnect)
 
-    def pause_polling(self) -> None:
-        """Let the application hang; the consumer's tasks continue."""
-        super().pause_polling()
-        if self._poll is not None:
-            self._poll.cancel()
-            self._poll = None
-
     def _polled_too_late(self) -> None:
         """Its heartbeat task notices it."""
 
-    def resume_polling(self) -> None:
-        """Let the application poll again."""
-        self._paused_at = None
-        self._report(Resumed(*self._now))
-        self._look()
-
     def subscribe(self, topics: Collection[str]) -> None:
         """Change the subscription, and join again with it."""
-        self.topics = frozenset(topics)
-        self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
+        super().subscribe(topics)
         self._loop.do(lambda: self._subscribe(topics))
 
     def _subscribe(self, topics: Collection[str]) -> None:

@@ -16,8 +16,10 @@ from kafka_assignors._timelines.events import (
     Lost,
     Paused,
     Reconnected,
+    Resumed,
     Revoked,
     Started,
+    Subscribed,
     Thawed,
 )
 
@@ -128,9 +130,15 @@ class SimulatedConsumer(ABC):
         paused_at = self._paused_at
         self._clock.after(self.settings.max_poll_interval_ms, lambda: self._look_at_polls(paused_at))
 
-    @abstractmethod
     def resume_polling(self) -> None:
         """Let the application poll again."""
+        self._paused_at = None
+        self._report(Resumed(*self._now))
+
+    def subscribe(self, topics: Collection[str]) -> None:
+        """Change the subscription."""
+        self.topics = frozenset(topics)
+        self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
 
     def _look_at_polls(self, paused_at: int) -> None:
         if self.running and self._paused_at == paused_at:
@@ -223,9 +231,21 @@ class ClassicConsumer(SimulatedConsumer):
 
     generation: int = NO_GENERATION
 
+    def pause_polling(self) -> None:
+        """Let the application hang; it joins no more."""
+        super().pause_polling()
+        if self._poll is not None:
+            self._poll.cancel()
+            self._poll = None
+
+    def resume_polling(self) -> None:
+        """Let the application poll again."""
+        super().resume_polling()
+        self._look()
+
     @abstractmethod
-    def subscribe(self, topics: Collection[str]) -> None:
-        """Change the subscription, and join again with it, unless it is the same."""
+    def _look(self) -> None:
+        """Note its state, and what its next poll is to do."""
 
     @abstractmethod
     def look_at_topics(self) -> None:

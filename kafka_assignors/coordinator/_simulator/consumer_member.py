@@ -20,8 +20,6 @@ from kafka_assignors._timelines.events import (
     Closed,
     Failed,
     Joining,
-    Resumed,
-    Subscribed,
 )
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
 from kafka_assignors.coordinator._simulator.messages import (
@@ -118,15 +116,13 @@ class ConsumerMember(SimulatedConsumer):
 
     def resume_polling(self) -> None:
         """Let the application poll again."""
-        self._paused_at = None
-        self._report(Resumed(*self._now))
+        super().resume_polling()
         self._at_next_poll(self._join if self.epoch == NO_GENERATION else self._reconcile)
 
     def subscribe(self, topics: Collection[str]) -> None:
         """Change the subscription; the next heartbeat says it."""
-        self.topics = frozenset(topics)
         self.stable = False
-        self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
+        super().subscribe(topics)
 
     # Heartbeats
 

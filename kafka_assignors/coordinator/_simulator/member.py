@@ -31,8 +31,6 @@ from kafka_assignors._timelines.events import (
     Joining,
     Led,
     Rejected,
-    Resumed,
-    Subscribed,
 )
 from kafka_assignors.assignors import Assignor
 from kafka_assignors.assignors._host import Cancel, Host, calls
@@ -170,20 +168,10 @@ class SimulatedMember(ClassicConsumer):
         """Let the application hang; heartbeats continue until `max_poll_interval_ms` is over."""
         super().pause_polling()
         self._stop_waiting()
-        if self._poll is not None:
-            self._poll.cancel()
-            self._poll = None
-
-    def resume_polling(self) -> None:
-        """Let the application poll again."""
-        self._paused_at = None
-        self._report(Resumed(*self._now))
-        self._look()
 
     def subscribe(self, topics: Collection[str]) -> None:
         """Change the subscription, and join again with it, unless it is the same."""
-        self.topics = frozenset(topics)
-        self._report(Subscribed(*self._now, topics=tuple(sorted(topics))))
+        super().subscribe(topics)
         self._look()
 
     def look_at_topics(self) -> None:
