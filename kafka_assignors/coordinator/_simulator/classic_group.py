@@ -502,7 +502,8 @@ class HostedClassicGroup:
         self._not_synced.discard(member_id)
         self._sessions.end(member)
         self._held.answer_join(member_id, Joined(error=Error.UNKNOWN_MEMBER_ID, member_id=member_id))
-        self._held.answer_sync(member_id, Synced(error=Error.UNKNOWN_MEMBER_ID))
+        # Kafka (4.3) never answers the SyncGroup of a member that is removed: its client times out.
+        self._held.drop_sync(member_id)
         if self.leader == member_id:
             self.leader = elect_leader(self._members.order)
 

@@ -37,6 +37,10 @@ class HeldAnswers:
         if reply is not None:
             reply(answer)
 
+    def drop_sync(self, member_id: str) -> None:
+        """Never answer a member's SyncGroup."""
+        self.syncs.pop(member_id, None)
+
     def refuse_all(self, error: Error) -> None:
         """Answer all with an error."""
         for join in self.joins.values():

@@ -358,12 +358,22 @@ class SimulatedMember(ClassicConsumer):
         if self.cut_off:
             self._fail(attempt)
             return
-        if self._losing:
-            self._losing -= 1
-            self._ask(request, lambda _: None)
-            self._after(timeout_ms, lambda: self._join_ended(attempt, "NETWORK"))
-            return
-        self._ask(request, lambda answer: None if attempt.done else hear(attempt, answer))
+        is_lost, self._losing = self._losing > 0, max(self._losing - 1, 0)
+        answered = False
+
+        def arrived(answer: Any) -> None:
+            nonlocal answered
+            answered = not is_lost
+            if answered and not attempt.done:
+                hear(attempt, answer)
+
+        def timed_out() -> None:
+            # Who thaws reads what has come before it looks for what has not.
+            if not answered:
+                self._join_ended(attempt, "NETWORK")
+
+        self._ask(request, arrived)
+        self._after(timeout_ms, timed_out)
 
     def _joined(self, attempt: _Attempt, answer: Joined) -> None:
         if answer.error == Error.MEMBER_ID_REQUIRED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
+from kafka_assignors.coordinator._simulator.classic_group import State
+from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import NotStableError, Simulation
 from kafka_assignors.coordinator._simulator.what_if import rolling_restart
@@ -71,6 +74,28 @@ def test_a_group_lives_as_on_a_broker(assignor: type[Assignor]) -> None:
     group.timeline.assert_never_owned_twice()
     if assignor in {StickyAssignor, CooperativeStickyAssignor}:
         group.timeline.assert_sticky()
+
+
+def test_a_member_that_is_removed_as_it_waits_for_its_assignment_gets_no_answer() -> None:
+    group = simulated(member=replace(QUICK, max_poll_interval_ms=300_000))
+    for name in "ab":
+        group.join(name)
+    group.run_until_stable()
+    leader, other = sorted(group.members.values(), key=lambda member: member.member_id != group.group.leader)
+    group.join("c")
+    while group.group.state != State.COMPLETING:
+        group.run(0.001)
+    leader.freeze()
+    group.run(0.01)
+    removed, held, removed_at = other.member_id, other.held, group.now
+    assert group.group.leave(removed) == Error.NONE
+    group.run(29)
+    assert (other.member_id, other.held) == (removed, held)
+    group.run(1.5)
+    assert other.member_id not in {removed, ""}
+    leader.thaw()
+    assert loads(group.run_until_stable()) == {"a": 4, "b": 4, "c": 4}
+    assert removed_at + 30 < group.now
 
 
 def test_a_static_member_that_comes_back_in_time_is_not_noticed() -> None:
