@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +30,7 @@ from tests.support.archives import random_records as random_pairs
 from tests.support.delta_tables import rows_of
 from tests.support.group_histories import random_records
 from tests.support.kip848_log import TOPIC_IDS, Log
+from tests.support.object_store import Fault
 from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
@@ -275,6 +278,51 @@ def test_workers_that_share_no_folder_do_all_that_one_process_does(
     rows = [ordered(records_of(one)) for one in (archive, stored)]
     assert len(rows[0]) == len(all_rows())
     assert rows[1] == rows[0]
+
+
+def test_a_capture_goes_on_when_a_worker_is_killed_amid_its_data(
+    here: Made, brokers: str, object_store: ObjectStore, tmp_path: Path
+) -> None:
+    bucket = place(f"s3://{object_store.bucket()}", object_store.options)
+    to = bucket / "captured"
+    with killed_amid_its_data(object_store, tmp_path, to) as driver:
+        (told,) = run(driver, ["capture", to.uri, "--bootstrap-server", brokers])
+    captured = records_of(Archive(to.uri, to.options))
+    places = [(row["partition"], row["offset"]) for row in captured if row["offset"] is not None]
+    assert len(places) == len({*places})
+    assert told["read"] == sum(row["count"] for row in captured)
+    kept = ordered(row for row in captured if row["key"] is not None)
+    assert [row for row in kept if row in here.captured] == here.captured
+
+
+def test_tables_are_made_whole_when_a_worker_is_killed_amid_its_data(
+    here: Made, object_store: ObjectStore, tmp_path: Path
+) -> None:
+    bucket = place(f"s3://{object_store.bucket()}", object_store.options)
+    stored = make_archive((bucket / "archive").uri, object_store.options)
+    to = bucket / "tables"
+    with killed_amid_its_data(object_store, tmp_path, to) as driver:
+        (counts,) = run(driver, ["tables", stored.where.uri, to.uri])
+    assert counts == here.counts
+    for name, schema in TABLES.items():
+        assert ordered(rows_of((to / name).uri, schema, to.options)) == here.tables[name], name
+
+
+@contextmanager
+def killed_amid_its_data(store: ObjectStore, folder: Path, to: Place) -> Iterator[Driver]:
+    """A driver whose cluster loses one of two workers when both of them write data to a place."""
+    key = to.uri.removeprefix("s3:/")
+    data = Fault(method="PUT|POST", path=rf"{key}/.*\.parquet", hold=True)
+    with spark_cluster(folder / "cluster") as cluster, ThreadPoolExecutor(1) as pool:
+
+        def kill() -> None:
+            with store.failing(data) as struck:
+                struck.wait(2)
+                cluster.kill("worker-0")
+
+        killed = pool.submit(kill)
+        yield Driver(cluster.url, {**cluster.environment, **store.options})
+        killed.result(timeout=0)
 
 
 def test_what_is_submitted_runs_on_the_cluster(

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -70,12 +70,18 @@ class SparkCluster(NamedTuple):
         folder: Where its logs are.
         workers: The names of its workers.
         environment: What a driver needs in its environment.
+        processes: The process groups, by the name of the worker, or "master".
     """
 
     url: str
     folder: Path
     workers: tuple[str, ...]
     environment: Mapping[str, str]
+    processes: Mapping[str, int]
+
+    def kill(self, worker: str) -> None:
+        """Kill a worker with its executors and their tasks, as if its machine lost its power."""
+        os.killpg(self.processes[worker], signal.SIGKILL)
 
     def applications(self) -> list[str]:
         """The applications that the master had, by their ids."""
@@ -98,6 +104,7 @@ def spark_cluster(folder: Path, workers: int = 2, *, hidden: Path | None = None)
             the driver's files, nor another worker's. That needs Linux, and the right to mount.
     """
     environment = _environment(folder)
+    processes: dict[str, int] = {}
     with ExitStack() as stack:
 
         def start(name: str, *command: str) -> None:
@@ -107,7 +114,7 @@ def spark_cluster(folder: Path, workers: int = 2, *, hidden: Path | None = None)
                 (folder / name).mkdir()
                 program = [*_ALONE, str(hidden), str(folder), name, *program]
                 own = {**environment, "SPARK_LOCAL_DIRS": str(folder / name), "TMPDIR": str(folder / name)}
-            stack.enter_context(_process(folder, name, program, own))
+            processes[name] = stack.enter_context(_process(folder, name, program, own))
 
         start("master", f"{_DEPLOY}.master.Master", *_HERE, "--port", "0")
         url = _wait_for(folder, "master", r"Starting Spark master at (spark://\S+)")
@@ -118,7 +125,7 @@ def spark_cluster(folder: Path, workers: int = 2, *, hidden: Path | None = None)
             start(name, f"{_DEPLOY}.worker.Worker", url, *_HERE, *size, "--work-dir", str(folder / name))
         for name in names:
             _wait_for(folder, name, r"(Successfully registered with master)")
-        yield SparkCluster(url, folder, names, environment)
+        yield SparkCluster(url, folder, names, environment, processes)
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -140,8 +147,8 @@ def _environment(folder: Path) -> dict[str, str]:
 @contextmanager
 def _process(
     folder: Path, name: str, command: Sequence[str], environment: Mapping[str, str]
-) -> Iterator[None]:
-    """A process of Spark's, and with it those that it starts."""
+) -> Iterator[int]:
+    """The process group of a process of Spark's, which those that it starts belong to."""
     with (folder / f"{name}.log").open("wb") as log:
         running: subprocess.Popen[Any] = subprocess.Popen(
             command,
@@ -152,10 +159,11 @@ def _process(
             start_new_session=True,
         )
     try:
-        yield
+        yield running.pid
     finally:
         # Its executors are in its process group, and outlive a worker that is killed alone.
-        os.killpg(running.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it was killed
+            os.killpg(running.pid, signal.SIGKILL)
         running.wait()
 
 
