@@ -14,10 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,8 +26,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 
-from benchmarks import machine, processes
+from benchmarks import machine
 from benchmarks.processes import cpu_seconds
+from benchmarks.trees import ROOT, check_out, in_turn, run_in
 from kafka_assignors._common.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RESULT: Final = Path(__file__).parent / "results" / "history_log.md"
-ROOT: Final = Path(__file__).parents[1]
 WORK: Final = Path(tempfile.gettempdir()) / "kafka-assignors-history-log"
 BEGAN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS: Final = 30
@@ -162,7 +160,9 @@ def beside(before: str, records: int, times: int, state: State) -> tuple[list[st
         Lines of a table, and the ratio of the tables' CPU.
     """
     trees = {"before": state.folder / "tree", "now": ROOT}
-    state.once("checked out", lambda: _check_out(before, trees["before"]))
+    state.once(
+        "checked out", lambda: check_out(before, trees["before"], ["history_log", "processes", "trees"])
+    )
     archives = {tree: state.folder / tree / "archive" for tree in trees}
     found: dict[tuple[str, str], list[dict[str, float]]] = {}
     with progress_bar() as bar:
@@ -172,8 +172,8 @@ def beside(before: str, records: int, times: int, state: State) -> tuple[list[st
             bar.advance(task)
         for number in range(times):
             for name in JOBS:
-                for tree, root in sorted(trees.items(), reverse=number % 2 == 1):
-                    run = partial(_run_apart, root, name, archives[tree], records)
+                for tree in in_turn([*trees], number):
+                    run = partial(_run_apart, trees[tree], name, archives[tree], records)
                     found.setdefault((name, tree), []).append(state.once(f"{name} {tree} {number}", run))
                     bar.advance(task)
     lines = [
@@ -205,31 +205,11 @@ def _make(root: Path, folder: Path, records: int) -> None:
     _run_apart(root, "make", folder, records)
 
 
-def _check_out(revision: str, folder: Path) -> None:
-    """Put the sources of a revision into a folder, with what is compiled of them."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    packed = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
-    subprocess.run(["tar", "-x", "-C", str(folder)], input=packed, check=True)
-    subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=folder, check=True)
-    for module in (Path(__file__), Path(processes.__file__)):
-        shutil.copy(module, folder / "benchmarks" / module.name)
-
-
 def _run_apart(root: Path, name: str, folder: Path, records: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.history_log", "--job", name, "--folder", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    done = subprocess.run(
-        [*command, "--records", str(records)],
-        cwd=root,
-        env=environment,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = ("-m", "benchmarks.history_log", "--job", name, "--folder", str(folder))
+    told: dict[str, float] = run_in(root, *command, "--records", str(records))
     for other in ("other", "tables"):
         shutil.rmtree(folder.with_name(other), ignore_errors=True)
-    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return told
 
 

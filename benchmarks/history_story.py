@@ -1,128 +1,135 @@
-"""What a record costs on its way from an archive to metrics, what-if and a report; without Spark.
+"""What a record costs on its way from an archive to metrics, what-if and a report, now and before; no Spark.
 
     python -m benchmarks.history_story
-    python -m benchmarks.history_story --groups 1 --generations 500
 
 The groups are those of `history_archive`: sticky, 20 members, 200 partitions, one member replaced and one
 partition elsewhere in each generation. A report measures them, replays them with its assignors and scenarios,
 and keeps what is to be drawn. Spark only hands the records over; its part is not in these times.
+
+*Before* each command decoded records one by one, once for each step. Those sources and these run the same
+steps in turn, each round in a process of its own, and who is first changes.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-
-from benchmarks.history_archive import records_of_groups
-from kafka_assignors._groups.topics import TopicsSeen
-from kafka_assignors.history._decoded import COLUMNS, read_batches
-from kafka_assignors.history._pieces import PIECES, HistoryPart, measure_part, piece_row
-from kafka_assignors.history._stories import read_states, tell_group
-from kafka_assignors.history._what_if.job import (
-    ASSIGNORS,
-    SCENARIOS,
-    check_wanted,
-    read_course,
-    replay_parts,
-    tell_course,
-)
+from benchmarks import machine
+from benchmarks.history_story_job import BEST_OF
+from benchmarks.trees import ROOT, check_out, in_turn, run_in
+from kafka_assignors._common.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from kafka_assignors._groups.snapshots import ArchivedRecord
+RESULT: Final = Path(__file__).parent / "results" / "history_story.md"
+BEFORE: Final = "ae7debf"
+LARGEST_US: Final = 150
+"""CPU microseconds of a record that metrics may take."""
+LARGEST_PART: Final = 1 / 3
+"""Of the CPU of before that a report may take."""
 
-_BEGAN_US: Final = 1_767_225_600_000_000
-_MINUTE_US: Final = 60_000_000
-_TYPES: Final = (pa.binary(), pa.binary(), pa.int32(), pa.int64(), pa.int64(), pa.int32())
-_TOPICS: Final = TopicsSeen.always({})
-_REPLAYS: Final = tuple(chain.from_iterable(check_wanted(ASSIGNORS, SCENARIOS)))
+_TITLES: Final = {
+    "decoded": "records to snapshots",
+    "metrics": "metrics",
+    "what-if": "what-if (4 assignors, 2 scenarios)",
+    "report": "report: metrics, what-if, states to draw",
+}
+
+_PAGE: Final = """# The way of a record, from an archive to metrics, what-if and a report
+
+Records of sticky groups with 20 members and 200 partitions, 7.2 kB each; {groups} groups of {generations}
+generations. One process, without Spark; CPU microseconds a record, the least of {rounds} rounds of {best}
+runs each. Before ({before}) and now ran in turn.
+
+| step | before | now | of before |
+|---|---|---|---|
+{rows}
+
+- Metrics may take {largest} microseconds a record: {metrics}.
+- A report may take a third of the CPU of before: {report}.
+
+Made by `python -m benchmarks.history_story`.
+
+{machine}
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and print a table.
+    """Measure, print and write down.
 
     Args:
         arguments: The command line without the program's name; that of the process if None.
 
     Returns:
-        The exit status.
+        1 if metrics or a report take too much, else 0.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.history_story", description="Measure the way of a record."
     )
     parser.add_argument("--groups", type=int, default=4)
     parser.add_argument("--generations", type=int, default=150, help="of each group")
-    parser.add_argument("--times", type=int, default=3, help="the best of so many runs is told")
+    parser.add_argument("--rounds", type=int, default=5, help="of both trees (%(default)s)")
+    parser.add_argument("--before", default=BEFORE, help="the revision of before (%(default)s)")
+    parser.add_argument("--output", type=Path, default=RESULT, help="the page (%(default)s)")
     options = parser.parse_args(arguments)
-    batches = batches_of(options.groups, options.generations)
-    records = options.groups * options.generations
-    sys.stdout.write("| step | CPU us a record |\n|---|---|\n")
-    for name, step in (("decoded", decode), ("metrics", metrics), ("what-if", what_if), ("report", report)):
-        took = min(_cpu_seconds(step, batches) for _ in range(options.times))
-        sys.stdout.write(f"| {name} | {took / records * 1e6:,.0f} |\n")
-        sys.stdout.flush()
-    return 0
+    about = machine.describe()
+    with tempfile.TemporaryDirectory() as folder:
+        trees = {"before": Path(folder) / "tree", "now": ROOT}
+        check_out(options.before, trees["before"], ["history_story_job"])
+        found: dict[str, list[dict[str, float]]] = {tree: [] for tree in trees}
+        with progress_bar() as bar:
+            task = bar.add_task("the way of a record", total=len(trees) * options.rounds)
+            for number in range(options.rounds):
+                for tree in in_turn([*trees], number):
+                    job = ("-m", "benchmarks.history_story_job", tree)
+                    size = (str(options.groups), str(options.generations))
+                    found[tree].append(run_in(trees[tree], *job, *size))
+                    bar.advance(task)
+    least = {
+        tree: {name: min(one[name] for one in rounds) for name in _TITLES} for tree, rounds in found.items()
+    }
+    text, held = page(least, options, about)
+    options.output.write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
+    return int(not held)
 
 
-def _cpu_seconds(step: Any, batches: Sequence[Any]) -> float:
-    began = time.process_time()
-    for batch in batches:
-        step(batch)
-    return time.process_time() - began
+def page(
+    least: Mapping[str, Mapping[str, float]], options: argparse.Namespace, about: Mapping[str, str]
+) -> tuple[str, bool]:
+    """The page, and whether the goals are held.
 
-
-def batches_of(groups: int, generations: int) -> list[Any]:
-    """The records of each group in one batch, as a Spark task gets them."""
-    pairs = list(records_of_groups("00", groups, groups * generations))
-    found = []
-    for group in range(groups):
-        rows = [
-            (key, value, 0, offset, _BEGAN_US + offset * _MINUTE_US, 0)
-            for offset, (key, value) in enumerate(pairs[group::groups])
-        ]
-        columns = zip(*rows, strict=True)
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, _TYPES, strict=True)]
-        found.append(pa.RecordBatch.from_arrays(arrays, names=COLUMNS))
-    return found
-
-
-def _records(batch: Any) -> Iterator[ArchivedRecord]:
-    return chain.from_iterable(records for _, records in read_batches([batch]))
-
-
-def decode(batch: Any) -> None:
-    """Decode a group's records."""
-    for _ in _records(batch):
-        pass
-
-
-def metrics(batch: Any) -> None:
-    """Measure a group, to rows of Arrow."""
-    for number, (activity, found) in enumerate(measure_part(_records(batch), HistoryPart(), topics=_TOPICS)):
-        pa.RecordBatch.from_pylist([piece_row("g", 0, number, activity, found)], schema=PIECES)
-
-
-def what_if(batch: Any) -> None:
-    """Replay a group with all assignors and scenarios that are tried unless told otherwise."""
-    course, broken = read_course(tell_course("g", _records(batch), _TOPICS, {}))
-    replay_parts("g", course, _REPLAYS, broken)
-
-
-def report(batch: Any) -> None:
-    """All that a report needs of a group, but for the page itself."""
-    told = tell_group("g", HistoryPart(), _records(batch), topics=_TOPICS, topic_names={}, replayed=True)
-    rows = list(told)
-    for row in rows:
-        if "states" in row:
-            read_states(row["states"])
-    course, broken = read_course(row for row in rows if "course" in row)
-    replay_parts("g", course, _REPLAYS, broken)
+    Args:
+        least: CPU microseconds a record, by the tree and the step.
+        options: Those of the command.
+        about: The machine.
+    """
+    before, now = least["before"], least["now"]
+    rows = [
+        f"| {title} | {before[name]:,.0f} | {now[name]:,.0f} | {now[name] / before[name]:.2f} |"
+        for name, title in _TITLES.items()
+    ]
+    quick = now["metrics"] <= LARGEST_US
+    small = now["report"] <= before["report"] * LARGEST_PART
+    words = {True: "held", False: "NOT held"}
+    text = _PAGE.format(
+        groups=options.groups,
+        generations=options.generations,
+        rounds=options.rounds,
+        best=BEST_OF,
+        before=options.before,
+        rows="\n".join(rows),
+        largest=LARGEST_US,
+        metrics=words[quick],
+        report=words[small],
+        machine="\n".join(f"- {name}: {value}" for name, value in about.items()),
+    )
+    return text, quick and small
 
 
 if __name__ == "__main__":
