@@ -50,11 +50,11 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """The first round of a cooperative hand-over; the second one gives away what is let go of in it.
+    """The first round of a cooperative hand-over; the second one gives away what is revoked in it.
 
     Attributes:
         loads: The partitions of each member in it.
-        let_go: By member and topic, what it lets go of.
+        let_go: By member and topic, what it revokes.
         awaited: By member and topic, what it gets only in the second round.
     """
 

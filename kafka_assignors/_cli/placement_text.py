@@ -196,7 +196,7 @@ def move_lines(plan: "Moves", proved: "MovePlan | None") -> Iterator[str]:
         yield ""
     volume = "" if plan.bytes_moved is None else f" ({size(plan.bytes_moved)})"
     changed = plan.leaders_changed
-    forced = "" if proved is None else f", {proved.replicas_forced} of them whatever the balance"
+    forced = "" if proved is None else f", {proved.replicas_forced} of them needed for any balance"
     yield (
         f"{count(plan.replicas_moved, 'replica')} to copy{volume}{forced};"
         f" {count(changed, 'preferred leader')} {'changes' if changed == 1 else 'change'}"
