@@ -226,6 +226,10 @@ def test_a_killed_run_is_gone_on_with_at_another_rate(
     killed.communicate(timeout=PATIENCE)
     ended = run(three_brokers, "--file", wanted, "--throttle", "10MiB", "--execute")
     assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.splitlines()[0] == (
+        "replaces the throttle that an earlier run left on brokers 1, 2, 3:"
+        " it was 1.0 KiB/s and is now 10.0 MiB/s"
+    )
     expect_as_before(admin, topic)
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3]}}
 

@@ -14,6 +14,7 @@ from kafka_assignors.placement._cluster.throttle import (
     LEADER_RATE,
     LEADER_REPLICAS,
     Copies,
+    taken_over,
 )
 from kafka_assignors.placement._cluster.throttle_journal import (
     Replaced,
@@ -47,6 +48,21 @@ def test_what_runs_have_set_does_not_count_as_there_before() -> None:
     assert replaced.brokers == {1: {LEADER_RATE: (100, [5, 7])}, 2: {LEADER_RATE: (None, [5])}}
     replaced.add_rate(1, LEADER_RATE, before=200, ours=9)
     assert replaced.brokers[1][LEADER_RATE] == (200, [5, 7, 9])
+
+
+def test_a_rate_that_an_earlier_run_left_is_said_with_the_one_that_replaces_it() -> None:
+    replaced = Replaced({}, {})
+    for broker, before in ((1, 100), (2, None), (3, None)):
+        for name in (LEADER_RATE, FOLLOWER_RATE):
+            replaced.add_rate(broker, name, before=before, ours=1024)
+    others = {LEADER_RATE: 77, FOLLOWER_RATE: 77}
+    ours = {LEADER_RATE: 1024, FOLLOWER_RATE: 1024}
+    assert taken_over(replaced, {3: ours, 1: {**others, LEADER_RATE: 1024}, 2: others}, 10 << 20) == (
+        "replaces the throttle that an earlier run left on brokers 1, 3:"
+        " it was 1.0 KiB/s and is now 10.0 MiB/s"
+    )
+    assert taken_over(replaced, {1: others, 2: {}}, 10 << 20) == ""
+    assert taken_over(Replaced({}, {}), {1: ours}, 10 << 20) == ""
 
 
 def test_entries_that_a_list_has_are_not_ours() -> None:
