@@ -4,9 +4,10 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._cli.output import count, screen_width, table
+from kafka_assignors._cli.output import count, filled, screen_width, table
 from kafka_assignors._common.words import first_of, size
 from kafka_assignors.placement._inference.infer import Fit, Inference, InferenceStep
+from kafka_assignors.placement._planning.volume import WINDOW_SECONDS
 
 if TYPE_CHECKING:
     from kafka_assignors.placement._cluster.health import Health
@@ -248,6 +249,13 @@ def volume_lines(volume: "Volume", rate: int | None, too_much: str) -> Iterator[
             f"at {size(rate)}/s about {duration(volume.seconds(rate))}:"
             f" broker {broker} {does} {size(most)}, the most"
         )
+        if passes := volume.passes(rate):
+            yield from filled(
+                f"so low a throttle does not hold: Kafka looks at it before a fetch, so {size(passes)} pass"
+                f" at once, and as much every {WINDOW_SECONDS} s",
+                "  ",
+                "    ",
+            )
     elif too_much:
         yield f"--execute wants --throttle or --no-throttle: {too_much} would be copied"
 
