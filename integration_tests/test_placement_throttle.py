@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,7 @@ from kafka_assignors.placement._cluster.throttle import (
     read_throttles,
 )
 from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
+from kafka_assignors.placement._planning.volume import WINDOW_SECONDS
 from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._brokers.waiting import wait_until
 
@@ -44,7 +47,7 @@ COMMAND = str(Path(sys.executable).with_name("kafka-assignors"))
 PATIENCE = 60.0  # seconds
 ROUNDS = 4
 BATCH = 900_000
-FOR_EVER = "1KiB"  # at which a batch takes a quarter of an hour
+SLOW = "1KiB"  # at which one fetch, here a batch, passes every 11 s, so that all take half a minute
 OTHERS = {LEADER_RATE: "77000000"}
 """What somebody else has set on broker 1."""
 LISTED = {FOLLOWER_REPLICAS: "0:2"}
@@ -72,18 +75,25 @@ def admin(three_brokers: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             alter(admin, ConfigResourceType.BROKER, broker, dict.fromkeys((LEADER_RATE, FOLLOWER_RATE)))
 
 
-@pytest.fixture
-def topic(three_brokers: Cluster, admin: Admin) -> Iterator[str]:
-    """One partition of some megabytes on brokers 1 and 2."""
+@contextmanager
+def topic_of(cluster: Cluster, admin: Admin, batches: int) -> Iterator[str]:
+    """One partition of so many batches on brokers 1 and 2."""
     name = f"throttled-{uuid.uuid4().hex[:8]}"
     live.create_topic(admin, name, {0: [1, 2]}, LISTED)
-    producer = Producer({**Access.to(three_brokers).librdkafka(), "message.max.bytes": BATCH + 1000})
-    for _ in range(ROUNDS):
+    producer = Producer({**Access.to(cluster).librdkafka(), "message.max.bytes": BATCH + 1000})
+    for _ in range(batches):
         producer.produce(name, os.urandom(BATCH), partition=0)
     assert producer.flush(PATIENCE) == 0
     yield name
     moving.cancel(admin, live.read_topics(admin, [name]))
     admin.ask(lambda client: client.delete_topics([name]))
+
+
+@pytest.fixture
+def topic(three_brokers: Cluster, admin: Admin) -> Iterator[str]:
+    """Some megabytes."""
+    with topic_of(three_brokers, admin, ROUNDS) as name:
+        yield name
 
 
 @pytest.fixture
@@ -167,6 +177,20 @@ def test_a_throttle_holds_until_the_end_and_what_was_there_comes_back(
     assert (warned, journal.exists) == ([], False)
 
 
+def test_a_batch_passes_at_once_and_another_each_window_at_a_rate_for_half_an_hour(
+    three_brokers: Cluster, admin: Admin, tmp_path: Path
+) -> None:
+    rate, batches = 1024, 2
+    assert batches * BATCH / rate > 25 * 60
+    with topic_of(three_brokers, admin, batches) as name:
+        throttle = Throttle(rate, ThrottleJournal("a", tmp_path), print)
+        began = time.monotonic()
+        assert moving.reassign(admin, {name: {0: [1, 3]}}, throttle=throttle) == 1
+        seconds = time.monotonic() - began
+    # The second batch waits until the first is forgotten, 10 to 11 s after it.
+    assert WINDOW_SECONDS - 1 < seconds < PATIENCE
+
+
 def test_an_error_leaves_neither_a_throttle_nor_copying(admin: Admin, topic: str, tmp_path: Path) -> None:
     def watch(_: moving.Progress) -> None:
         expect_throttled(admin, topic, 1024)
@@ -184,7 +208,7 @@ def test_an_error_leaves_neither_a_throttle_nor_copying(admin: Admin, topic: str
 def test_a_signal_leaves_neither_a_throttle_nor_copying(
     three_brokers: Cluster, admin: Admin, topic: str, wanted: str, sent: signal.Signals
 ) -> None:
-    moved = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER)
+    moved = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
     expect_throttled(admin, topic, 1024)
     moved.send_signal(sent)
     _, said = moved.communicate(timeout=PATIENCE)
@@ -199,7 +223,7 @@ def test_a_signal_leaves_neither_a_throttle_nor_copying(
 def test_what_a_killed_run_leaves_is_removed_by_the_next(
     three_brokers: Cluster, admin: Admin, topic: str, wanted: str, then: str
 ) -> None:
-    killed = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER)
+    killed = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
     killed.kill()
     killed.communicate(timeout=PATIENCE)
     expect_throttled(admin, topic, 1024)
@@ -221,11 +245,15 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(
 def test_a_killed_run_is_gone_on_with_at_another_rate(
     three_brokers: Cluster, admin: Admin, topic: str, wanted: str
 ) -> None:
-    killed = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER)
+    killed = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
     killed.kill()
     killed.communicate(timeout=PATIENCE)
     ended = run(three_brokers, "--file", wanted, "--throttle", "10MiB", "--execute")
     assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.splitlines()[0] == (
+        "replaces the throttle that an earlier run left on brokers 1, 2, 3:"
+        " it was 1.0 KiB/s and is now 10.0 MiB/s"
+    )
     expect_as_before(admin, topic)
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3]}}
 
@@ -255,7 +283,7 @@ def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
 def test_a_throttle_that_is_too_low_is_named_as_the_reason(
     three_brokers: Cluster, admin: Admin, topic: str, wanted: str
 ) -> None:
-    moved = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER, "--stalled-after", "2")
+    moved = begun(three_brokers, "--file", wanted, "--throttle", SLOW, "--stalled-after", "2")
     assert moved.stderr is not None
     said = [moved.stderr.readline() for _ in range(3)]
     moved.send_signal(signal.SIGINT)
@@ -280,7 +308,7 @@ def test_much_is_not_copied_before_a_word_on_its_rate(
     assert under_way(admin) == set()
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 2]}}
     assert main([*moves, "--throttle", "1MiB"]) == 0
-    assert "at 1.0 MiB/s about 3 s: broker 1 sends 3.4 MiB, the most\n" in capsys.readouterr().out
+    assert "at 1.0 MiB/s about 2 s: broker 1 sends 3.4 MiB, the most\n" in capsys.readouterr().out
     assert main([*moves, "--execute", "--no-throttle", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["reassigned"] == 1
     monkeypatch.setattr(placement_moves, "UNTHROTTLED_BYTES", ROUNDS * (BATCH + 1000))
@@ -291,7 +319,7 @@ def test_much_is_not_copied_before_a_word_on_its_rate(
 def test_a_rollback_written_amid_a_reassignment_is_what_was_there_before(
     three_brokers: Cluster, topic: str, wanted: str, tmp_path: Path
 ) -> None:
-    moved = begun(three_brokers, "--file", wanted, "--throttle", FOR_EVER)
+    moved = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
     rollback = tmp_path / "rollback.json"
     shown = run(three_brokers, topic, "--rollback", str(rollback), "--json")
     moved.send_signal(signal.SIGINT)

@@ -59,7 +59,7 @@ DEMO: Final = Command(
             help=f"what members are made of: {' or '.join(CLIENTS)} (default: {CLIENTS[0]})",
         ),
         servers(
-            help="a running Kafka to use; its topics of the demo are deleted afterwards "
+            help="a running Kafka to use. The topics of the demo are deleted afterwards "
             "(default: $KAFKA_BOOTSTRAP, else one brought by pip for the time of the demo)",
         ),
         Option(
@@ -74,7 +74,7 @@ DEMO: Final = Command(
     ],
     check=_check,
     description=(
-        "Runs a group of real consumers on a real Kafka, under load: three members join, a fourth joins, "
+        "Runs a group of real consumers on a real Kafka, under load. Three members join, a fourth joins, "
         "one is killed, one leaves, a topic gets more partitions. Shows each rebalance as it happens. "
         "Exits with 0 only if no message was lost and no partition had two owners at once."
     ),

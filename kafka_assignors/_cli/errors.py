@@ -25,7 +25,7 @@ _EXTRAS: Final = {
 
 _AFTER_INTERRUPT: Final = {
     "demo": "; nothing is left running",
-    "history capture": "; the same command goes on with the rest",
+    "history capture": "; the same command continues with the rest",
 }
 
 

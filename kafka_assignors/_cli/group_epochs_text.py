@@ -100,7 +100,7 @@ def _subscription(topics: Sequence[str], expression: str | None) -> str:
 def _behind(one: Behind, epoch: int) -> str:
     words = [f"is at epoch {one.epoch} of {epoch}"] if one.epoch < epoch else []
     if one.lets_go:
-        words.append(f"has yet to let go of {partitions_of(one.lets_go)}")
+        words.append(f"has yet to revoke {partitions_of(one.lets_go)}")
     if one.takes:
         words.append(f"has yet to get {partitions_of(one.takes)}")
     if one.waits_for:

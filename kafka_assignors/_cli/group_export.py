@@ -45,7 +45,7 @@ def export(
     address: str,
     output: str | None,
 ) -> int:
-    """Print or write the metrics once; or serve them until Ctrl-C, read anew at each request.
+    """Print or write the metrics once; or serve them until Ctrl-C, read again at each request.
 
     Args:
         client: The cluster.

@@ -33,7 +33,7 @@ LEADERS: Final = ("java", "librdkafka", "kafka-python", "aiokafka")
 
 _EPILOG: Final = """\
 exit status: 0 done; 1 the cluster did not say, or --check and something is wrong; 2 a wrong command line, or
-no such group; 130 after Ctrl-C, 143 after SIGTERM. More: docs/coordinator.md"""
+no such group. After Ctrl-C it is 130, after SIGTERM 143. More: docs/coordinator.md"""
 
 
 def _observe(what: str, default: float = 5.0) -> Option:
@@ -191,7 +191,7 @@ _ELECT: Final = Command(
         as_json(),
     ],
     text="elect the strategy of a group from what its members know, with the votes",
-    more=". The coordinator of a running group does not tell what its members know beside the strategy"
+    more=". The coordinator of a running group does not say what its members know beside the strategy"
     " that was taken.",
 )
 

@@ -62,7 +62,7 @@ def explained_lines(
     if group.strategy:
         yield from wrapped(
             f"strategy: {group.strategy}, which all members know and most preferred; what else they know,"
-            " the coordinator does not tell"
+            " the coordinator does not say"
         )
     yield f"record: {group.record_bytes:,} bytes of {group.record_limit:,} that it may have"
     if live.joining is not None:
@@ -98,7 +98,7 @@ def _joining(found: OngoingRebalance) -> Iterator[str]:
         yield from wrapped(
             f"has not joined: {found.missing}"
             if found.missing is not None
-            else f"one or more have not joined, and the coordinator does not tell who, of:"
+            else f"one or more have not joined, and the coordinator does not say who, of:"
             f" {first_of(found.unsure, _NAMED)}",
             2,
         )
@@ -107,7 +107,7 @@ def _joining(found: OngoingRebalance) -> Iterator[str]:
     if found.state == "CompletingRebalance":
         yield from wrapped(f"the leader ({found.leader or 'not known'}) has yet to send the assignment", 2)
     if found.until_ms is None or found.patience_ms is None:
-        yield from wrapped("until when they are waited for is not known: no record tells their timeouts", 2)
+        yield from wrapped("until when they are waited for is not known: no record has their timeouts", 2)
     else:
         yield from wrapped(
             f"waited for until {when(found.until_ms)} at the latest, unless a new member allows longer: the"

@@ -112,7 +112,7 @@ def _described(named: Sequence[str], members: int) -> _RestartedGroup:
 
 def _running(live: LiveGroup) -> _RestartedGroup:
     if not live.records:
-        raise ValueError(f"of group {live.group_id!r} no record is left that tells its members' settings")
+        raise ValueError(f"of group {live.group_id!r} no record is left that has its members' settings")
     found = explain(live.group_id, live.value, live.partition_ids).account
     if not found.members:
         raise ValueError(f"group {live.group_id!r} has no members to restart")

@@ -144,7 +144,7 @@ _CAPTURE: Final = _on_archive(
     "history:capture",
     [
         *client(required=True),
-        flag("--continuous", "go on until Ctrl-C"),
+        flag("--continuous", "capture again and again until Ctrl-C"),
         number("--interval", "how often, with --continuous (default: 60)", metavar="SECONDS"),
         number(
             "--max-records",

@@ -1,4 +1,4 @@
-"""What archives tell, from the command line: without Spark if they are small."""
+"""What is in archives, from the command line: without Spark if they are small."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def watched_lines(rebalance: Rebalance) -> Iterator[str]:
     ended = rebalance.ended.strftime("%Y-%m-%d %H:%M:%S UTC")
     if rebalance.quiet:
         why = "; ".join(reason.text for reason in rebalance.reasons)
-        yield f"{ended}  generation {rebalance.generation} goes on: {why}"
+        yield f"{ended}  generation {rebalance.generation} continues: {why}"
         return
     generations = (
         f"generation {rebalance.generation}"

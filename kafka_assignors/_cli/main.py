@@ -1,5 +1,6 @@
 """Where `kafka-assignors` begins."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: With 2, for a wrong command line.
     """
+    # To multiply matrices, which no command does, numpy would start a thread for each processor.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from kafka_assignors._cli.command_line import run  # noqa: PLC0415 - click is an extra
     except ModuleNotFoundError as error:

@@ -9,20 +9,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from kafka_assignors import proofs
+from kafka_assignors import planners, proofs
 from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import Plan, check
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._exact.exact import plan_exact
-from kafka_assignors.planners._kip54 import plan_kip54
-from kafka_assignors.planners._range import plan_range
-from kafka_assignors.planners._round_robin import plan_round_robin
 
 EXACT: Final = "exact"
 """The strategy that takes options."""
 
-_PLANNERS: Final = {"kip54": plan_kip54, "range": plan_range, "roundrobin": plan_round_robin}
+_PLANNERS: Final = {"kip54": "plan_kip54", "range": "plan_range", "roundrobin": "plan_round_robin"}
+"""Names in `planners`, which imports a planner when it is first used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +48,11 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """The first round of a cooperative hand-over; the second one gives away what is let go of in it.
+    """The first round of a cooperative hand-over; the second one gives away what is revoked in it.
 
     Attributes:
         loads: The partitions of each member in it.
-        let_go: By member and topic, what it lets go of.
+        let_go: By member and topic, what it revokes.
         awaited: By member and topic, what it gets only in the second round.
     """
 
@@ -92,7 +90,7 @@ class PlanOutcome:
         if strategy == EXACT:
             plan = plan_exact(group, max_skew=max_skew, max_moves=max_moves)
         else:
-            plan = _PLANNERS[strategy](group)
+            plan = getattr(planners, _PLANNERS[strategy])(group)
         check(plan, group)
         planned = time.perf_counter()
         certificate = proofs.certify(plan) if certify else None

@@ -29,8 +29,9 @@ the cluster is a running one, --bootstrap-server, or what files say: --placement
 JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute.
 
 exit status: 0 done; 1 the cluster did not do it, no generator fits, something is not in order
-(`describe --check`), or is under way (`reassign --verify`); 2 a wrong command line, a file that cannot be
-used, or a placement that cannot be; 130 after Ctrl-C, 143 after SIGTERM. More: docs/placement.md"""
+(`describe --check`), or is under way (`reassign --verify`). It is 2 for a wrong command line, a
+file that cannot be used, or a placement that cannot be. After Ctrl-C it is 130, after SIGTERM 143.
+More: docs/placement.md"""
 
 _CLUSTER: Final = "The cluster"
 _TARGET: Final = "Where they should be"
@@ -217,7 +218,7 @@ _EXPAND: Final = _on_cluster(
     [
         _TOPIC,
         number("--partitions", "how many there are to be in all", required=True),
-        flag("--balanced", "balance the brokers, whatever the topic's pattern"),
+        flag("--balanced", "balance the brokers, and do not continue the topic's pattern"),
         flag("--execute", "do it; else it is only shown"),
     ],
 )
@@ -281,7 +282,7 @@ _REASSIGN: Final = _on_cluster(
         flag("--cancel", "break it off; also a killed run's throttle", section=_BEGUN),
         flag(
             "--remove-throttles",
-            "with --verify or --cancel: remove replication throttles, whoever set them",
+            "with --verify or --cancel: remove replication throttles, also those of others",
             section=_BEGUN,
         ),
     ],

@@ -4,9 +4,10 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors._cli.output import count, screen_width, table
+from kafka_assignors._cli.output import count, filled, screen_width, table
 from kafka_assignors._common.words import first_of, size
 from kafka_assignors.placement._inference.infer import Fit, Inference, InferenceStep
+from kafka_assignors.placement._planning.volume import WINDOW_SECONDS
 
 if TYPE_CHECKING:
     from kafka_assignors.placement._cluster.health import Health
@@ -196,7 +197,7 @@ def move_lines(plan: "Moves", proved: "MovePlan | None") -> Iterator[str]:
         yield ""
     volume = "" if plan.bytes_moved is None else f" ({size(plan.bytes_moved)})"
     changed = plan.leaders_changed
-    forced = "" if proved is None else f", {proved.replicas_forced} of them whatever the balance"
+    forced = "" if proved is None else f", {proved.replicas_forced} of them needed for any balance"
     yield (
         f"{count(plan.replicas_moved, 'replica')} to copy{volume}{forced};"
         f" {count(changed, 'preferred leader')} {'changes' if changed == 1 else 'change'}"
@@ -248,6 +249,13 @@ def volume_lines(volume: "Volume", rate: int | None, too_much: str) -> Iterator[
             f"at {size(rate)}/s about {duration(volume.seconds(rate))}:"
             f" broker {broker} {does} {size(most)}, the most"
         )
+        if passes := volume.passes(rate):
+            yield from filled(
+                f"so low a throttle does not hold: Kafka looks at it before a fetch, so {size(passes)} pass"
+                f" at once, and as much every {WINDOW_SECONDS} s",
+                "  ",
+                "    ",
+            )
     elif too_much:
         yield f"--execute wants --throttle or --no-throttle: {too_much} would be copied"
 

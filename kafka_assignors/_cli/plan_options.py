@@ -12,8 +12,8 @@ STRATEGIES: Final = ("exact", "kip54", "range", "roundrobin")
 """The planners, the default one first."""
 
 _DESCRIPTION: Final = """\
-Plans a consumer group that a file describes, without a consumer and without Kafka: who gets what, what
-moves, and a certificate that proves the plan optimal or shows a better one."""
+Plans a consumer group that a file describes, without a consumer and without Kafka. Shows who gets what,
+what moves, and a certificate that proves the plan optimal or shows a better one."""
 
 _EPILOG: Final = """\
 the file, in YAML (needs: pip install 'kafka-assignors[cli]') or the same in JSON:
@@ -33,7 +33,7 @@ the file, in YAML (needs: pip install 'kafka-assignors[cli]') or the same in JSO
       instance_id: host-2          # a static member
       owns: {payments: [0, 1]}
       generation: 7                # when it owned that; of two claims the newer counts
-      holds: false                 # lets go before it joins; true with --cooperative
+      holds: false                 # revokes before it joins; true with --cooperative
     c3:                            # a new member
 
 exit status: 0 planned; 1 --check, and not proved to be optimal; 2 a wrong command line, or a file that

@@ -130,17 +130,17 @@ def _rounds(outcome: PlanOutcome, width: int, *, in_full: bool) -> Iterator[str]
     """The two rounds of a cooperative hand-over."""
     one, plan = outcome.first_round, outcome.plan
     if not one.let_go:
-        yield "cooperative: one round is enough, as nothing has to be let go of"
+        yield "cooperative: one round is enough, as nothing has to be revoked"
         return
     late = sum(len(ids) for topics in one.awaited.values() for ids in topics.values())
     names = _names(outcome)
     longest = max(len(names[member]) for member in (*one.let_go, *one.awaited))
     yield (
-        f"cooperative, round 1: {count(late, 'partition')} let go of; "
+        f"cooperative, round 1: {count(late, 'partition')} revoked; "
         f"loads {min(one.loads.values())} to {max(one.loads.values())}"
     )
     for member, topics in one.let_go.items():
-        yield from _entry(names[member], f"lets go of {_listed(topics, in_full=in_full)}", longest, width)
+        yield from _entry(names[member], f"revokes {_listed(topics, in_full=in_full)}", longest, width)
     yield f"cooperative, round 2: given away; loads {plan.loads.min()} to {plan.loads.max()}"
     for member, topics in one.awaited.items():
         yield from _entry(names[member], f"gets {_listed(topics, in_full=in_full)}", longest, width)

@@ -36,7 +36,7 @@ class Pairs(list[tuple[str, Any]]):
 class Plain:
     """What YAML without quotes takes for something else than text: `no`, `12`, `2024-01-01`.
 
-    Only whoever reads the value knows whether it should be text, so it is kept as it is written.
+    Only the reader of the value knows whether it should be text, so it is kept as it is written.
     """
 
     text: str
@@ -250,5 +250,5 @@ class _Yaml:
             here = at.child(key.value, None)
             if key.tag == f"{self._PREFIX}merge":
                 here.fail("YAML's merging of mappings is not allowed")
-            # A name is text whatever YAML takes it for: a topic may be called 2024, or no.
+            # A name is text, also if YAML takes it for something else: a topic may be called 2024, or no.
             yield key.value, self.value(value, here)

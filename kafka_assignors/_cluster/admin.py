@@ -13,7 +13,7 @@ from kafka_assignors._cluster.reaching import REACHED_SECONDS, look
 from kafka_assignors._common.waiting import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 LOOK_SECONDS: Final = 0.2
 """How long to wait between two looks at a cluster that is at work."""
@@ -109,32 +109,41 @@ class Admin:
 
 
 def _check_reachable(servers: Sequence[str], settings: Mapping[str, Any]) -> None:
-    """Refuse servers of which none can be used: kafka-python tries for 30 s, and does not say why in vain.
+    """Refuse servers of which none can be used: kafka-python tries for 30 s, and does not say what failed.
 
     Nor can they if none of the addresses that their brokers advertise can.
 
     Raises:
-        ClusterError: None can; the message says of each what is wrong.
+        ClusterError: None can. The message says what is wrong with each, and names those with the same
+            reason together.
     """
     end = time.monotonic() + REACHED_SECONDS
     hosts = [(host, port) for host, port, _ in collect_hosts(servers, randomize=False)]
     named = dict(zip(servers, hosts, strict=True))
     found = dict(zip(hosts, look(hosts, settings, end), strict=True))
     if all(one.wrong for one in found.values()):
-        told = "; ".join(f"{server}: {found[host].wrong}" for server, host in named.items())
-        raise ClusterError(f"no broker answers at {told or 'no address'}")
+        reasons = _reasons((server, found[host].wrong) for server, host in named.items())
+        raise ClusterError(f"no broker answers at {reasons or 'no address'}")
     advertised = {node: address for one in found.values() for node, address in one.advertised.items()}
     if not advertised or any(not found[one].wrong for one in advertised.values() if one in found):
         return
     others = [one for one in advertised.values() if one not in found]
     found |= zip(others, look(others, settings, end), strict=True)
     if all(found[one].wrong for one in advertised.values()):
-        told = "; ".join(
-            f"broker {node} as {host}:{port}: {found[host, port].wrong}"
+        reasons = _reasons(
+            (f"broker {node} as {host}:{port}", found[host, port].wrong)
             for node, (host, port) in advertised.items()
         )
         reached = [server for server, host in named.items() if not found[host].wrong]
         raise ClusterError(
             f"{', '.join(reached)} can be reached, and none of the addresses that its brokers advertise:"
-            f" {told}; let advertised.listeners name addresses that clients can reach"
+            f" {reasons}; let advertised.listeners name addresses that clients can reach"
         )
+
+
+def _reasons(found: Iterable[tuple[str, str]]) -> str:
+    """What is wrong with each server, by name; a reason of several is said once, after their names."""
+    names: dict[str, list[str]] = {}
+    for name, wrong in found:
+        names.setdefault(wrong, []).append(name)
+    return "; ".join(f"{', '.join(those)}: {wrong}" for wrong, those in names.items())

@@ -29,6 +29,16 @@ def test_each_server_is_named_with_what_is_wrong() -> None:
     )
 
 
+def test_what_is_wrong_with_several_servers_is_said_once() -> None:
+    first, second = nobody(), nobody()
+    with pytest.raises(ClusterError) as caught:
+        Admin([first, "no-such-host.invalid:9092", second])
+    assert str(caught.value) == (
+        f"no broker answers at {first}, {second}: nothing listens there (a wrong port, or no broker is up);"
+        " no-such-host.invalid:9092: no host has the name no-such-host.invalid"
+    )
+
+
 def test_nothing_is_tried_without_a_server() -> None:
     with pytest.raises(ClusterError, match="no broker answers at no address"):
         Admin([])

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -25,16 +26,26 @@ sys.stdout = sys.__stdout__
 ours = sorted(name for name in sys.modules if name.startswith("kafka_assignors._cli."))
 print(*(name.removeprefix("kafka_assignors._cli.") for name in ours))
 print(*(name for name in {slow!r} if name in sys.modules))
+planners = sorted(name for name in sys.modules if name.startswith("kafka_assignors.planners._"))
+print(*(name.removeprefix("kafka_assignors.planners.") for name in planners if name.count(".") == 2))
 sys.exit(status)
 """
 
 
-def imported(*arguments: str) -> tuple[set[str], set[str]]:
-    """The modules of the command that a command line imports, and the slow ones of others."""
+class Imported(NamedTuple):
+    """The modules of the command that a command line imports, the slow ones of others, and the planners."""
+
+    ours: set[str]
+    slow: set[str]
+    planners: set[str]
+
+
+def imported(*arguments: str) -> Imported:
+    """What a command line imports."""
     code = IMPORTED.format(null=os.devnull, arguments=list(arguments), slow=SLOW)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    ours, slow = done.stdout.splitlines()
-    return {*ours.split()}, {*slow.split()}
+    ours, slow, planners = done.stdout.splitlines()
+    return Imported({*ours.split()}, {*slow.split()}, {*planners.split()})
 
 
 BASE = {"arguments", "command_line", "commands", "errors", "main", "output", "signals"}
@@ -53,15 +64,26 @@ BASE = {"arguments", "command_line", "commands", "errors", "main", "output", "si
     ids=" ".join,
 )
 def test_help_imports_the_options_of_its_command_only(arguments: list[str], more: set[str]) -> None:
-    assert imported(*arguments) == (BASE | more, set())
+    assert imported(*arguments) == (BASE | more, set(), set())
 
 
 def test_a_command_imports_what_it_needs_and_no_other_command(tmp_path: Path) -> None:
     (tmp_path / "group.yaml").write_text(GROUP_AS_YAML, encoding="utf-8")
-    ours, slow = imported("plan", str(tmp_path / "group.yaml"))
+    ours, slow, planners = imported("plan", str(tmp_path / "group.yaml"))
     assert {"plan", "plan_options"} <= ours
     assert not {name for name in ours if name.startswith(("demo", "group_options", "history", "placement"))}
     assert slow == {"numpy", "yaml"}
+    assert planners == {"_cooperative", "_exact"}
+
+
+def test_numpy_starts_no_threads_for_a_command() -> None:
+    code = (
+        "import os; os.environ.pop('OPENBLAS_NUM_THREADS', None)\n"
+        "from kafka_assignors._cli.main import main; main(['--version'])\n"
+        "import numpy, sys; print(len(os.listdir('/proc/self/task')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "1"
 
 
 def test_without_click_it_says_what_to_install() -> None:
@@ -74,31 +96,63 @@ def test_without_click_it_says_what_to_install() -> None:
     assert done.stderr == "kafka-assignors needs click: pip install 'kafka-assignors[cli]'\n"
 
 
-def test_bash_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
-    command = tmp_path / "kafka-assignors"
+def run_in_shell(shell: str, arguments: list[str], script: str, folder: Path) -> list[str]:
+    """The lines that a shell prints, in which the command is found; skips where the shell is missing."""
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not installed")
+    command = folder / "kafka-assignors"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m kafka_assignors "$@"\n', encoding="utf-8")
     command.chmod(0o755)
-    line = listing("docs/how-to/complete-commands.md", "eval", "bash")
-    script = f"""{line}
+    done = subprocess.run(
+        [path, *arguments, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+PAGE = "docs/how-to/complete-commands.md"
+
+
+def test_bash_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
+    script = f"""{listing(PAGE, "eval", "bash")}
 complete -p kafka-assignors
 COMP_WORDS=(kafka-assignors plan --strategy r)
 COMP_CWORD=3
 _kafka_assignors_completion kafka-assignors
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    bash = shutil.which("bash")
-    assert bash is not None
-    done = subprocess.run(
-        [bash, "--norc", "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-    )
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == [
+    assert run_in_shell("bash", ["--norc"], script, tmp_path) == [
         "complete -o nosort -F _kafka_assignors_completion kafka-assignors",
+        "range",
+        "roundrobin",
+    ]
+
+
+def test_fish_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
+    script = f"""{listing(PAGE, "fish_source", "fish")}
+complete -C "kafka-assignors plan --strategy r"
+"""
+    assert run_in_shell("fish", ["--no-config"], script, tmp_path) == ["range", "roundrobin"]
+
+
+def test_zsh_completes_by_the_line_of_the_page(tmp_path: Path) -> None:
+    # `compadd` works on a terminal only; its last argument is the name of the array to offer.
+    script = f"""autoload -U compinit && compinit -u -D
+{listing(PAGE, "zsh_source", "zsh")}
+print -r -- "${{_comps[kafka-assignors]}}"
+compadd() {{ print -rl -- "${{(@P)@[-1]}}" }}
+words=(kafka-assignors plan --strategy r)
+CURRENT=4
+_kafka_assignors_completion
+"""
+    assert run_in_shell("zsh", ["-f"], script, tmp_path) == [
+        "_kafka_assignors_completion",
         "range",
         "roundrobin",
     ]

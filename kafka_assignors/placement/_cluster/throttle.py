@@ -14,6 +14,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._common.words import size
 from kafka_assignors.placement._cluster.throttle_journal import Replaced, RunsTogetherError
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Throttle(NamedTuple):
     Attributes:
         rate: Bytes per second that a broker may send, and as many that it may get.
         journal: Where what is replaced is kept.
-        warn: Gets what could not be put back.
+        warn: Gets what is taken over from an earlier run, and what could not be put back.
     """
 
     rate: int
@@ -200,10 +201,36 @@ def remove_all(admin: Admin, journal: ThrottleJournal, throttles: Throttles) -> 
         journal.store(Replaced({}, {}))
 
 
+def taken_over(replaced: Replaced, own: Mapping[int, Mapping[str, int]], rate: int) -> str:
+    """Which throttle of an earlier run a new rate takes the place of, in words; empty if there is none.
+
+    Args:
+        replaced: What runs have set, and what was there before.
+        own: Broker -> name -> the rate that it has now.
+        rate: The new rate.
+    """
+    left = [
+        (broker, own[broker][name])
+        for broker, names in replaced.brokers.items()
+        for name, (_, ours) in names.items()
+        if own.get(broker, {}).get(name) in ours
+    ]
+    if not left:
+        return ""
+    brokers = ", ".join(map(str, sorted({broker for broker, _ in left})))
+    before = ", ".join(f"{size(one)}/s" for one in sorted({one for _, one in left}))
+    return (
+        f"replaces the throttle that an earlier run left on brokers {brokers}:"
+        f" it was {before} and is now {size(rate)}/s"
+    )
+
+
 def _set(admin: Admin, throttle: Throttle, copies: Copies) -> None:
     rate, journal = throttle.rate, throttle.journal
     now = read_throttles(admin, copies.brokers, copies.replicas)
     replaced = journal.load()
+    if over := taken_over(replaced, now.own, rate):
+        throttle.warn(over)
     for broker, own in now.own.items():
         for name in _RATES:
             replaced.add_rate(broker, name, before=own.get(name), ours=rate)

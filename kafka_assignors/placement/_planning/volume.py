@@ -1,14 +1,26 @@
-"""How many bytes brokers send and get in a reassignment, and how long that takes under a throttle."""
+"""How many bytes brokers send and get in a reassignment, and how long that takes under a throttle.
+
+A broker that replicates under a quota looks at the average rate before it fetches, and then fetches all that
+a request may bring. What was fetched is forgotten after the quota's window. So a fetch passes at once, and
+another one after each window, however low the quota is.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kafka_assignors.placement._planning.moves import ReplicaMove
+
+
+WINDOW_SECONDS: Final = 11
+"""After which a quota forgets: ``replica.quota.window.num`` of ``replica.quota.window.size.seconds``."""
+
+_FETCH_OF_PARTITION: Final = 1 << 20  # replica.fetch.max.bytes
+_FETCH: Final = 10 << 20  # replica.fetch.response.max.bytes
 
 
 class Volume(NamedTuple):
@@ -17,10 +29,14 @@ class Volume(NamedTuple):
     Attributes:
         sent: Broker -> bytes that it sends, as the leader of what is copied.
         got: Broker -> bytes that it gets.
+        sent_at_once: Broker -> bytes of these that pass with one fetch of each follower, by Kafka's defaults.
+        got_at_once: Broker -> bytes of these that pass with one fetch from each leader.
     """
 
     sent: dict[int, int]
     got: dict[int, int]
+    sent_at_once: dict[int, int]
+    got_at_once: dict[int, int]
 
     @classmethod
     def of(
@@ -36,14 +52,20 @@ class Volume(NamedTuple):
             leaders: (topic, partition) -> its leader, from which it is copied.
             sizes: (topic, partition) -> bytes of its log.
         """
-        sent: Counter[int] = Counter()
-        got: Counter[int] = Counter()
+        sent, got, sent_at_once, got_at_once = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
+        fetches: Counter[tuple[int | None, int]] = Counter()
         for move in moves:
             partition = move.topic, move.partition
-            got[move.target] += sizes.get(partition, 0)
-            if partition in leaders:
-                sent[leaders[partition]] += sizes.get(partition, 0)
-        return cls(dict(sorted(sent.items())), dict(sorted(got.items())))
+            leader, size = leaders.get(partition), sizes.get(partition, 0)
+            got[move.target] += size
+            if leader is not None:
+                sent[leader] += size
+            fetches[leader, move.target] += min(size, _FETCH_OF_PARTITION)
+        for (leader, target), size in fetches.items():
+            got_at_once[target] += min(size, _FETCH)
+            if leader is not None:
+                sent_at_once[leader] += min(size, _FETCH)
+        return cls(*(dict(sorted(one.items())) for one in (sent, got, sent_at_once, got_at_once)))
 
     @property
     def total(self) -> int:
@@ -62,5 +84,19 @@ class Volume(NamedTuple):
         return -broker, way, size
 
     def seconds(self, rate: int) -> float:
-        """How long it takes at the least, if each broker sends and gets so many bytes per second."""
-        return self.most[2] / rate
+        """How long it takes at the least, if each broker has a quota of so many bytes per second each way."""
+        both = ((self.sent, self.sent_at_once), (self.got, self.got_at_once))
+        return max(
+            (
+                (size - at_once[broker]) / max(rate, at_once[broker] / WINDOW_SECONDS)
+                for sizes, at_once in both
+                for broker, size in sizes.items()
+            ),
+            default=0.0,
+        )
+
+    def passes(self, rate: int) -> int:
+        """Bytes that pass in each window for the broker with the most to do; 0 if the rate allows as much."""
+        broker, way, _ = self.most
+        at_once = (self.sent_at_once if way == "sends" else self.got_at_once).get(broker, 0)
+        return at_once if at_once > rate * WINDOW_SECONDS else 0

@@ -32,7 +32,7 @@ COORDINATOR = [
 ]
 UNTOLD = [
     "strategy: range, which all members know and most preferred; what else they know,",
-    "  the coordinator does not tell",
+    "  the coordinator does not say",
 ]
 JOINED = [
     "    A consumer joined: A consumer started, or came back after it had been lost.",

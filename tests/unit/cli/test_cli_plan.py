@@ -443,9 +443,9 @@ def test_a_cooperative_group_hands_over_in_two_rounds(write: Write, run: Run) ->
     name = write(GROUP)
     shown = run(name, "--cooperative")[1]
     assert (
-        "\ncooperative, round 1: 3 partitions let go of; loads 0 to 3\n"
-        "  c1  lets go of orders 2; payments 1\n"
-        "  c2  lets go of payments 4\n"
+        "\ncooperative, round 1: 3 partitions revoked; loads 0 to 3\n"
+        "  c1  revokes orders 2; payments 1\n"
+        "  c2  revokes payments 4\n"
         "cooperative, round 2: given away; loads 2 to 3\n"
         "  c3  gets payments 1 4\n"
         "  c4  gets orders 2\n\n"
@@ -462,7 +462,7 @@ def test_members_that_hold_nothing_hand_over_in_one_round(write: Write, run: Run
     for name in ("c1", "c2"):
         group["members"][name]["holds"] = False
     shown = run(write(group), "--cooperative")[1]
-    assert "cooperative: one round is enough, as nothing has to be let go of" in shown
+    assert "cooperative: one round is enough, as nothing has to be revoked" in shown
 
 
 def test_racks_and_weights_get_their_columns(write: Write, run: Run) -> None:

@@ -368,7 +368,7 @@ def test_a_place_for_metrics_that_cannot_be_is_told_before_a_record_is_read() ->
 @pytest.mark.parametrize(
     ("verb", "arguments", "said"),
     [
-        ("capture", ["--bootstrap-server", "h:1"], "interrupted; the same command goes on with the rest\n"),
+        ("capture", ["--bootstrap-server", "h:1"], "interrupted; the same command continues with the rest\n"),
         ("metrics", [], "interrupted\n"),
     ],
 )
@@ -401,7 +401,7 @@ def test_a_capture_that_is_broken_off_says_what_it_has_captured(
     assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 130
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "captured 1,202 records in 1 batch, of 1,500 offsets of the log"
-    assert said[-1] == "interrupted; the same command goes on with the rest"
+    assert said[-1] == "interrupted; the same command continues with the rest"
 
 
 def test_what_an_archive_is_of_stands_in_its_table_s_properties(tmp_path: Path) -> None:

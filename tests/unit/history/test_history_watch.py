@@ -85,9 +85,8 @@ def test_the_return_of_a_static_member_is_told() -> None:
     (found,) = watch_records([group.records[len(before) :], []], before=before, now_us=lambda: 0)
     assert found.quiet
     (line,) = watched_lines(found)
-    assert (
-        line
-        == f"1970-01-01 00:00:0{found.ended.second} UTC  generation {found.generation} goes on: one came back"
+    assert line == (
+        f"1970-01-01 00:00:0{found.ended.second} UTC  generation {found.generation} continues: one came back"
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from kafka import TopicPartition
 
+from kafka_assignors._cli.placement_text import volume_lines
 from kafka_assignors.placement import PlacementError
 from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_RATE,
@@ -14,6 +15,7 @@ from kafka_assignors.placement._cluster.throttle import (
     LEADER_RATE,
     LEADER_REPLICAS,
     Copies,
+    taken_over,
 )
 from kafka_assignors.placement._cluster.throttle_journal import (
     Replaced,
@@ -47,6 +49,21 @@ def test_what_runs_have_set_does_not_count_as_there_before() -> None:
     assert replaced.brokers == {1: {LEADER_RATE: (100, [5, 7])}, 2: {LEADER_RATE: (None, [5])}}
     replaced.add_rate(1, LEADER_RATE, before=200, ours=9)
     assert replaced.brokers[1][LEADER_RATE] == (200, [5, 7, 9])
+
+
+def test_a_rate_that_an_earlier_run_left_is_said_with_the_one_that_replaces_it() -> None:
+    replaced = Replaced({}, {})
+    for broker, before in ((1, 100), (2, None), (3, None)):
+        for name in (LEADER_RATE, FOLLOWER_RATE):
+            replaced.add_rate(broker, name, before=before, ours=1024)
+    others = {LEADER_RATE: 77, FOLLOWER_RATE: 77}
+    ours = {LEADER_RATE: 1024, FOLLOWER_RATE: 1024}
+    assert taken_over(replaced, {3: ours, 1: {**others, LEADER_RATE: 1024}, 2: others}, 10 << 20) == (
+        "replaces the throttle that an earlier run left on brokers 1, 3:"
+        " it was 1.0 KiB/s and is now 10.0 MiB/s"
+    )
+    assert taken_over(replaced, {1: others, 2: {}}, 10 << 20) == ""
+    assert taken_over(Replaced({}, {}), {1: ours}, 10 << 20) == ""
 
 
 def test_entries_that_a_list_has_are_not_ours() -> None:
@@ -118,5 +135,51 @@ def test_the_broker_with_the_most_to_do_takes_the_longest() -> None:
     sizes = {("orders", 0): 100, ("orders", 1): 300}
     volume = Volume.of(moves, {("orders", 0): 1, ("orders", 1): 2}, sizes)
     assert (volume.sent, volume.got) == ({1: 100, 2: 600}, {3: 400, 4: 300})
-    assert (volume.total, volume.most, volume.seconds(60)) == (700, (2, "sends", 600), 10.0)
+    assert (volume.total, volume.most) == (700, (2, "sends", 600))
     assert (Volume.of([], {}, {}).total, Volume.of([], {}, {}).seconds(5)) == (0, 0.0)
+
+
+def volume_of(*partitions: tuple[int, int, int], mebibytes: int) -> Volume:
+    """Partitions of so many MiB each, by leader, target, and how many of them."""
+    moves: list[ReplicaMove] = []
+    leaders: dict[tuple[str, int], int] = {}
+    for leader, target, many in partitions:
+        for _ in range(many):
+            name = "orders", len(moves)
+            moves.append(ReplicaMove(topic=name[0], partition=name[1], target=target, source=None, size=None))
+            leaders[name] = leader
+    return Volume.of(moves, leaders, dict.fromkeys(leaders, mebibytes << 20))
+
+
+def test_a_fetch_passes_at_once_and_the_rest_at_the_rate() -> None:
+    one = volume_of((1, 3, 1), mebibytes=101)
+    assert (one.sent_at_once, one.got_at_once) == ({1: 1 << 20}, {3: 1 << 20})
+    assert (one.seconds(10 << 20), one.passes(10 << 20)) == (10.0, 0)
+    two = volume_of((1, 3, 2), (2, 3, 3), mebibytes=21)
+    assert (two.sent_at_once, two.got_at_once) == ({1: 2 << 20, 2: 3 << 20}, {3: 5 << 20})
+    assert two.seconds(1 << 20) == 100.0
+
+
+def test_a_fetch_brings_at_most_10_mib_whatever_the_partitions() -> None:
+    many = volume_of((1, 3, 12), (1, 2, 4), mebibytes=2)
+    assert (many.sent_at_once, many.got_at_once) == ({1: 14 << 20}, {2: 4 << 20, 3: 10 << 20})
+
+
+def test_under_a_low_throttle_a_fetch_passes_each_window() -> None:
+    low = volume_of((1, 3, 2), mebibytes=11)
+    assert (low.seconds(1024), low.passes(1024)) == (110.0, 2 << 20)
+    # A fetch of 2 MiB in 11 s is as much as this rate allows.
+    allowed = -(-(2 << 20) // 11)
+    assert (low.passes(allowed - 1), low.passes(allowed)) == (2 << 20, 0)
+    small = volume_of((1, 3, 2), mebibytes=1)
+    assert (small.seconds(1024), small.passes(1024)) == (0.0, 2 << 20)
+
+
+def test_a_throttle_that_does_not_hold_is_named_with_what_passes() -> None:
+    low = volume_of((1, 3, 1), mebibytes=4)
+    assert [*volume_lines(low, 1024, "")] == [
+        "at 1.0 KiB/s about 33 s: broker 1 sends 4.0 MiB, the most",
+        "  so low a throttle does not hold: Kafka looks at it before a fetch, so 1.0 MiB",
+        "    pass at once, and as much every 11 s",
+    ]
+    assert [*volume_lines(low, 1 << 20, "")] == ["at 1.0 MiB/s about 3 s: broker 1 sends 4.0 MiB, the most"]
