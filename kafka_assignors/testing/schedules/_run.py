@@ -146,7 +146,7 @@ class _ScheduleRun:
         self._raised_at = -math.inf  # when another client's assignor raised last; one of ours ends the run
         self._left_behind: set[str] = set()  # members whose last assignment a later generation gave away
         self._told = Told()
-        self._superseded: set[str] = set()  # members whose instance ids others have taken over
+        self._contended: set[str] = set()  # members that had an instance id at the same time
         self._broken = ""
 
     def all(self) -> Told:
@@ -214,11 +214,11 @@ class _ScheduleRun:
     def _replace(self, member: ClassicConsumer, step: Step) -> None:
         """Start another in a member's place, after its end or beside it."""
         client, assignors = make_client(self._client_of(member.name), self._schedule.strategy)
-        start = self._group.restart
-        if step.kind == "take over":
-            start = self._group.take_over
-            self._superseded.add(member.name)
-        start(member.name, topics=step.topics or member.topics, assignors=assignors, client=client)
+        take_over = step.kind == "take over"
+        start = self._group.take_over if take_over else self._group.restart
+        new = start(member.name, topics=step.topics or member.topics, assignors=assignors, client=client)
+        if take_over:  # one of both is fenced: the first one may have joined last
+            self._contended |= {member.name, new.name}
 
     def _current(self, name: str) -> ClassicConsumer | None:
         """The member that runs under this name, restarted or not."""
@@ -406,7 +406,7 @@ class _ScheduleRun:
             member.reconnect()
         # kafka-python by itself may never settle if it polls for moments only, and may forget a join. With
         # our help it may still miss that it is fenced.
-        if isinstance(member, UnaidedMember) or member.name in self._superseded:
+        if isinstance(member, UnaidedMember) or member.name in self._contended:
             member.settings = replace(member.settings, poll_ms=100, work_ms=0)
         if isinstance(member, UnaidedMember):
             member.request_rejoin()
