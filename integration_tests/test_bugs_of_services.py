@@ -489,8 +489,13 @@ def test_a_wait_in_vain_says_what_took_the_time(
 
 @pytest.mark.parametrize(
     "service",
-    [services.commits_last, services.commits_last_with_librdkafka],
-    ids=["kafka-python", "librdkafka"],
+    [
+        services.commits_last,
+        services.commits_last_with_librdkafka,
+        services.commits_last_with_aiokafka,
+        services.commits_last_with_our_aiokafka,
+    ],
+    ids=["kafka-python", "librdkafka", "aiokafka", "our aiokafka"],
 )
 def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
     service: Service, kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
@@ -519,6 +524,34 @@ def test_a_commit_that_the_coordinator_refuses_is_named_with_its_generation(
         r" processed them",
         said,
     )
+
+
+@pytest.mark.parametrize(
+    "service",
+    [services.is_left_behind_with_aiokafka, services.is_left_behind_with_our_aiokafka],
+    ids=["aiokafka", "our aiokafka"],
+)
+def test_a_commit_of_an_old_generation_is_an_event_with_the_brokers_error(
+    service: Service, kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, client=service)
+    m1 = group.join("m1", instance_id="one")
+    with Load(kafka_cluster, topic, rate=200) as load:
+        group.wait_for(lambda: is_amid_a_batch(group.timeline), what="m1 amid a batch")
+        m1.freeze()
+        before = group.timeline.of(Assigned, member="m1")[-1]
+        produced = load.stop()
+    # Its session lasts on: m1 stays a member, and a generation begins without it.
+    group.join("m2")
+    group.wait_for(lambda: group.timeline.of(Assigned, member="m2"), what="m2 to be assigned partitions")
+    m1.thaw()
+    group.wait_for(lambda: group.timeline.of(CommitFailed, member="m1"), what="m1 to commit")
+    refused = group.timeline.of(CommitFailed, member="m1")[0]
+    assert re.match(r"IllegalGenerationError: \[Error 22\] IllegalGenerationError: ", refused.text)
+    assert refused.positions.keys() == before.partitions
+    assert (refused.generation, refused.member_id) == (before.generation, before.member_id)
+    group.wait_for(lambda: committed(group.timeline) == produced, what="all to be committed")
+    assert committed_of(group) == produced
 
 
 # Commits ----------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ class Member(ConsumerRebalanceListener):
         commits: Whether it commits each batch.
         refused: The commits that failed.
         error: What ended its reading.
+        assigned_in: The generation in which its listener last heard what is assigned.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Member(ConsumerRebalanceListener):
     hooks: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
     refused: list[CommitFailedError] = field(default_factory=list)
     error: Exception | None = None
+    assigned_in: int = -1
     _reading: asyncio.Task[None] | None = None
 
     async def on_partitions_revoked(self, revoked: Any) -> None:
@@ -73,6 +75,8 @@ class Member(ConsumerRebalanceListener):
 
     async def _hear(self, kind: str, partitions: Any) -> None:
         self.told.append(Told(kind, frozenset(one.partition for one in partitions)))
+        if kind == "assigned":
+            self.assigned_in = self.generation
         if kind == "revoked":
             self.topics_told.append(frozenset(one.topic for one in partitions))
         if kind in self.hooks:
@@ -164,7 +168,10 @@ class Members:
         return member
 
     async def settled(self, sizes: dict[str, int]) -> None:
-        """Wait until these members, and nobody else, have so many partitions each, and nothing twice."""
+        """Wait until these members, and nobody else, have so many partitions each, and nothing twice.
+
+        A consumer has its partitions before its listener hears of them.
+        """
 
         def stable() -> bool:
             members = [self.made[name] for name in sizes]
@@ -173,6 +180,7 @@ class Members:
                 {member.name: len(member.has) for member in members} == sizes
                 and len(owned) == len({*owned})
                 and len({member.generation for member in members}) == 1
+                and all(member.assigned_in == member.generation for member in members)
                 and not any(member.joining for member in members)
             )
 

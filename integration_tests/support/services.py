@@ -18,7 +18,9 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
 
+from integration_tests.support.patience import QUICK_MS
 from kafka_assignors import RangeAssignor
+from kafka_assignors.aio import CooperativeConsumer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
@@ -94,6 +96,32 @@ def commits_last_with_librdkafka(seat: Seat) -> None:
             with contextlib.suppress(confluent_kafka.KafkaException):
                 consumer.commit(asynchronous=False)
     consumer.close()
+
+
+async def commits_last_with_aiokafka(seat: Seat) -> None:
+    """The same on an event loop that the work blocks: no heartbeat is answered before the commit is sent."""
+    async with _aiokafka_consumer(seat, enable_auto_commit=False) as consumer:
+        await _block_and_commit(seat, consumer)
+
+
+async def commits_last_with_our_aiokafka(seat: Seat) -> None:
+    """The same with `CooperativeConsumer`."""
+    async with _aiokafka_consumer(seat, of=CooperativeConsumer, enable_auto_commit=False) as consumer:
+        await _block_and_commit(seat, consumer)
+
+
+async def is_left_behind_with_aiokafka(seat: Seat) -> None:
+    """Commits when a batch is processed, in a group that soon goes on without a static member."""
+    settings = {"enable_auto_commit": False, "rebalance_timeout_ms": QUICK_MS}
+    async with _aiokafka_consumer(seat, **settings) as consumer:
+        await _block_and_commit(seat, consumer)
+
+
+async def is_left_behind_with_our_aiokafka(seat: Seat) -> None:
+    """The same with `CooperativeConsumer`."""
+    settings = {"enable_auto_commit": False, "rebalance_timeout_ms": QUICK_MS}
+    async with _aiokafka_consumer(seat, of=CooperativeConsumer, **settings) as consumer:
+        await _block_and_commit(seat, consumer)
 
 
 def _commit(consumer: Any) -> None:
@@ -205,9 +233,11 @@ async def commits_by_itself(seat: Seat) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _aiokafka_consumer(seat: Seat, listener: Any = None, **settings: Any) -> AsyncIterator[Any]:
+async def _aiokafka_consumer(
+    seat: Seat, listener: Any = None, of: Any = AIOKafkaConsumer, **settings: Any
+) -> AsyncIterator[Any]:
     own = {"max_poll_records": 50, **settings}
-    consumer = seat.observe(AIOKafkaConsumer(**{**seat.aiokafka(), **own}))
+    consumer = seat.observe(of(**{**seat.aiokafka(), **own}))
     await consumer.start()
     consumer.subscribe(seat.topics, listener=listener)
     try:
@@ -224,6 +254,17 @@ async def _consume_and_commit(seat: Seat, consumer: Any) -> None:
                 seat.processed(record)
         with contextlib.suppress(KafkaError):  # as in _commit
             await consumer.commit()
+
+
+async def _block_and_commit(seat: Seat, consumer: Any) -> None:
+    while not seat.leaving:
+        batch = await consumer.getmany(timeout_ms=_POLL_MS)
+        for record in chain.from_iterable(batch.values()):
+            time.sleep(_WORK)  # noqa: ASYNC251 - so that nothing else runs before the commit
+            seat.processed(record)
+        if batch:
+            with contextlib.suppress(KafkaError):  # as in _commit
+                await consumer.commit()
 
 
 # A listener that raises ---------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from tests.support.planted_faults import (
     PLAIN,
     claims_only_topics_that_are_subscribed,
     gives_away_what_is_held,
+    takes_its_instance_id_back_on_aiokafka,
 )
 from tests.support.scale import scaled
 
@@ -200,6 +202,42 @@ def test_the_same_seed_draws_the_same_schedule_and_the_same_life() -> None:
     first, again, other = (draw(seed, 40, clients=EVERY_CLIENT) for seed in (5, 5, 6))
     assert first == again != other
     assert run(first) == run(again)
+
+
+def test_what_each_seed_draws_stays_as_it_was() -> None:
+    """Stored results name schedules by their seeds."""
+    drawn = "".join(
+        draw(seed, 40, clients=clients).script()
+        for seed in range(20)
+        for clients in (("ours",), EVERY_CLIENT)
+    )
+    assert hashlib.sha256(drawn.encode()).hexdigest() == (
+        "921cff8788d4cbd4e6d3f4e79a52c79f449b61d50f48198d3cb5ba4d56b248c3"
+    )
+    assert "take over" not in drawn
+
+
+@pytest.mark.parametrize("client", ["ours", "aio"])
+def test_no_second_holder_of_an_instance_id_breaks_a_group(client: str) -> None:
+    count = scaled(500)
+    drawn = (draw(seed, 40, clients=[client], rare=["take over"]) for seed in range(count))
+    tally = search(drawn, processes=0)
+    assert tally.steps["take over"] > 0
+    assert tally.broken == []
+
+
+def test_a_consumer_that_takes_its_instance_id_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule = Schedule(
+        strategy="cooperative-sticky",
+        topics={"t": 2},
+        steps=(
+            Step(kind="join", target="m1", topics=("t",), client="aio", static=True),
+            Step(after_ms=2000, kind="take over", target="m1"),
+        ),
+    )
+    assert {*run(schedule).owners.values()} == {"m1.2"}
+    takes_its_instance_id_back_on_aiokafka(monkeypatch)
+    assert broken(schedule)
 
 
 def test_a_slow_static_leader_that_restarts_between_two_rounds_loses_nothing() -> None:

@@ -150,6 +150,18 @@ def forgets_what_a_listener_of_aiokafka_unsubscribed(patch: pytest.MonkeyPatch) 
     patch.setattr(CooperativeCoordinator, "_revoke", revoke_and_forget)
 
 
+def takes_its_instance_id_back_on_aiokafka(patch: pytest.MonkeyPatch) -> None:
+    """Only a schedule in which another consumer takes over an instance id shows it."""
+    reset = EagerCoordinator.reset_generation
+
+    def reset_generation(self: Any) -> None:
+        reset(self)
+        if self.generation < 0:
+            self.member_id = ""
+
+    patch.setattr(EagerCoordinator, "reset_generation", reset_generation)
+
+
 FAULTS: dict[Callable[[Any], None], tuple[str, ...]] = {
     gives_away_what_is_held: ("ours",),
     gives_away_what_is_claimed_without_a_subscription: PLAIN,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import warnings
 from typing import Any
 
 import pytest
@@ -128,3 +131,14 @@ def test_containers_know_each_other_and_have_a_rack_each() -> None:
     assert settings["controller.quorum.voters"] == "1@kafka1:9093,2@kafka2:9093,3@kafka3:9093"
     assert (settings["node.id"], settings["broker.rack"]) == (2, "rack-2")
     assert settings["listeners"] == "PLAIN://:9092,PROXIED://:9095,BROKER://:19092,CONTROLLER://:9093"
+
+
+def test_an_engine_that_does_not_answer_leaves_nothing_to_warn_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    found: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", found.append)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not containers.image_available()
+        gc.collect()
+    assert found == []

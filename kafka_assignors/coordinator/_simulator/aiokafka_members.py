@@ -55,7 +55,7 @@ from kafka_assignors._timelines.events import (
     Led,
 )
 from kafka_assignors.aio._consumer import is_cooperative
-from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
+from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator, FencedInstanceIdError
 from kafka_assignors.aio._partitions import ConsumerSubscriptionState, LastingState
 from kafka_assignors.aio._strategies import strategies
 from kafka_assignors.coordinator._simulator.aiokafka_client import SimulatedClient
@@ -241,7 +241,7 @@ class AiokafkaMember(ClassicConsumer):
             self.member_id, self.generation = self._coordinator.member_id, self._coordinator.generation
 
     def _poll_now(self) -> None:
-        """A poll raises what is wrong, and the next one follows, unless the coordination has ended."""
+        """A poll raises what is wrong. If it is fenced, or its coordination has ended, it is the last."""
         self._poll = None
         self._loop.do(self._check_errors)
 
@@ -250,7 +250,8 @@ class AiokafkaMember(ClassicConsumer):
             self._coordinator.check_errors()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever the application gets
             self._report(Failed(*self._now, text=repr(error)))
-            if self._coordinator._coordination_task.done():  # noqa: SLF001
+            ended = self._coordinator._coordination_task.done()  # noqa: SLF001
+            if ended or isinstance(error, FencedInstanceIdError):
                 self._clock.after(0, self._fails)
 
     def _fails(self) -> None:

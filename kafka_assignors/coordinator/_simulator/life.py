@@ -77,6 +77,11 @@ class SimulatedLife(ABC, Generic[ConsumerT]):
             old.crash()
         else:
             old.leave()
+        return self.take_over(name, **changes)
+
+    def take_over(self, name: str, **changes: Any) -> ConsumerT:
+        """Start another with a member's instance id while that may run; named as after a restart."""
+        old = self.members[name]
         base, _, count = name.partition(".")
         return self._start(
             f"{base}.{int(count or 1) + 1}",

@@ -146,6 +146,7 @@ class _ScheduleRun:
         self._raised_at = -math.inf  # when another client's assignor raised last; one of ours ends the run
         self._left_behind: set[str] = set()  # members whose last assignment a later generation gave away
         self._told = Told()
+        self._contended: set[str] = set()  # members that had an instance id at the same time
         self._broken = ""
 
     def all(self) -> Told:
@@ -185,8 +186,8 @@ class _ScheduleRun:
                 member.subscribe(step.topics)
             case "lose answer":
                 member.lose_answers(1)
-            case "restart":
-                self._restart(member, step)
+            case "restart" | "take over":
+                self._replace(member, step)
             case "leave" | "freeze" | "thaw" if member.frozen != (step.kind == "thaw"):
                 pass  # one that stands still does nothing of that, and one that runs cannot thaw
             case _:
@@ -210,10 +211,14 @@ class _ScheduleRun:
             ),
         )
 
-    def _restart(self, member: ClassicConsumer, step: Step) -> None:
+    def _replace(self, member: ClassicConsumer, step: Step) -> None:
+        """Start another in a member's place, after its end or beside it."""
         client, assignors = make_client(self._client_of(member.name), self._schedule.strategy)
-        topics = step.topics or member.topics
-        self._group.restart(member.name, topics=topics, assignors=assignors, client=client)
+        take_over = step.kind == "take over"
+        start = self._group.take_over if take_over else self._group.restart
+        new = start(member.name, topics=step.topics or member.topics, assignors=assignors, client=client)
+        if take_over:  # one of both is fenced: the first one may have joined last
+            self._contended |= {member.name, new.name}
 
     def _current(self, name: str) -> ClassicConsumer | None:
         """The member that runs under this name, restarted or not."""
@@ -382,7 +387,7 @@ class _ScheduleRun:
         changed = {
             step.target
             for step in self._schedule.steps
-            if step.kind in {"subscribe", "restart"} and step.topics
+            if step.kind in {"subscribe", "restart", "take over"} and step.topics
         }
         return all(
             member.instance_id is not None and member.name.partition(".")[0] in changed
@@ -390,8 +395,7 @@ class _ScheduleRun:
             if topic in member.topics
         )
 
-    @staticmethod
-    def _heal(member: ClassicConsumer) -> None:
+    def _heal(self, member: ClassicConsumer) -> None:
         """Let a member run, and hear."""
         member.lose_answers(0)
         if member.frozen:
@@ -400,9 +404,11 @@ class _ScheduleRun:
             member.resume_polling()
         if member.cut_off:
             member.reconnect()
-        if isinstance(member, UnaidedMember):
-            # kafka-python by itself may never settle if it polls for moments only, and may forget a join.
+        # kafka-python by itself may never settle if it polls for moments only, and may forget a join. With
+        # our help it may still miss that it is fenced.
+        if isinstance(member, UnaidedMember) or member.name in self._contended:
             member.settings = replace(member.settings, poll_ms=100, work_ms=0)
+        if isinstance(member, UnaidedMember):
             member.request_rejoin()
 
     def _missing(self) -> str:

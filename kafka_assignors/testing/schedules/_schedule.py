@@ -36,8 +36,9 @@ Kind = Literal[
     "create",
     "move coordinator",
     "lose answer",
+    "take over",
 ]
-"""What can happen: to a member; to a topic; to the coordinator."""
+"""What can happen: to a member; to a topic; to the coordinator; another consumer takes an instance id."""
 
 WEIGHTS: Final[Mapping[Kind, int]] = {
     "join": 8,
@@ -58,6 +59,12 @@ WEIGHTS: Final[Mapping[Kind, int]] = {
     "lose answer": 2,
 }
 """How often each kind is drawn, beside the others."""
+
+RARE: Final[Mapping[Kind, int]] = {"take over": 6}
+"""The same for kinds that are drawn if asked for. Without them each seed draws what it always drew."""
+
+FENCED: Final = ("ours", "unaided", "java", "librdkafka", "aio")
+"""Clients that end when another consumer has their instance id. aiokafka's own throw each other out."""
 
 GAPS_MS: Final = (0, 0, 1, 2, 3, 10, 50, 100, 200, 300, 300, 700, 1000, 1000, 1500, 2000, 4000, 8000)
 """Milliseconds between two steps: some fall into one exchange of requests, most into one rebalance."""
@@ -233,6 +240,7 @@ def draw(
     strategy: str = "cooperative-sticky",
     clients: Sequence[str] = ("ours",),
     most_members: int = 8,
+    rare: Sequence[Kind] = (),
 ) -> Schedule:
     """Draw a schedule; the same for the same arguments.
 
@@ -242,14 +250,17 @@ def draw(
         strategy: The strategy of all members.
         clients: What members may be; see `kafka_assignors.testing.schedules._clients`.
         most_members: How many members there may be at once.
+        rare: Kinds of `RARE` that are drawn, too.
     """
-    return _Draw(Random(seed), clients, most_members).schedule(seed, length, strategy)
+    return _Draw(Random(seed), clients, most_members, rare).schedule(seed, length, strategy)
 
 
 class _Draw:
     """A schedule that is being drawn, and who is what in it."""
 
-    def __init__(self, random: Random, clients: Sequence[str], most_members: int) -> None:
+    def __init__(
+        self, random: Random, clients: Sequence[str], most_members: int, rare: Sequence[Kind]
+    ) -> None:
         self._random = random
         self._clients = clients
         self._most_members = most_members
@@ -257,6 +268,7 @@ class _Draw:
         self._started = dict(self._topics)
         self._alive: dict[str, str] = {}  # member -> "" or what it is beside running
         self._static: set[str] = set()
+        self._fenced: set[str] = set()  # static ones whose client ends if it is fenced
         self._count = 0
         # Each schedule has its own mixture, so that some are of a few kinds of steps only.
         self._weights = {kind: weight * random.choice((0, 1, 1, 3)) for kind, weight in WEIGHTS.items()}
@@ -264,6 +276,7 @@ class _Draw:
         self._paces = random.choice((PACES_MS, PACES_MS, ((100, 0), (100, 1000)), ((100, 0),)))
         self._gaps = random.choice((GAPS_MS, GAPS_MS, BURSTS_MS, LONG_MS))
         self._share_static = random.choice(_STATIC)
+        self._weights |= {kind: RARE[kind] * random.choice((1, 1, 3)) for kind in rare}
 
     def schedule(self, seed: int, length: int, strategy: str) -> Schedule:
         random = self._random
@@ -290,6 +303,8 @@ class _Draw:
             return self._topic_step(kind)
         if kind == "move coordinator":
             return Step(kind=kind)
+        if kind == "take over":
+            return self._takes_over()
         state = _ENDS.get(kind, "")
         those = [name for name, now in self._alive.items() if now == state]
         if kind == "restart":
@@ -303,6 +318,16 @@ class _Draw:
             self._alive[target] = _BECOMES[kind]
         changes = kind == "subscribe" or (kind == "restart" and self._random.random() < _RESTARTS_OTHERWISE)
         return Step(kind=kind, target=target, topics=self._wanted() if changes else ())
+
+    def _takes_over(self) -> Step | None:
+        """Another consumer with a member's instance id, which may stand still."""
+        those = [name for name in self._alive if name in self._fenced]
+        if not those:
+            return None
+        target = self._random.choice(those)
+        self._alive[target] = ""
+        changes = self._random.random() < _RESTARTS_OTHERWISE
+        return Step(kind="take over", target=target, topics=self._wanted() if changes else ())
 
     def _topic_step(self, kind: Kind) -> Step | None:
         target = self._random.choice(list(self._started))
@@ -326,12 +351,15 @@ class _Draw:
         static = random.random() < self._share_static
         if static:
             self._static.add(name)
+        after_ms, topics, client = random.choice(self._gaps), self._wanted(), random.choice(self._clients)
+        if static and client in FENCED:
+            self._fenced.add(name)
         return Step(
             kind="join",
             target=name,
-            after_ms=random.choice(self._gaps),
-            topics=self._wanted(),
-            client=random.choice(self._clients),
+            after_ms=after_ms,
+            topics=topics,
+            client=client,
             poll_ms=poll_ms,
             work_ms=work_ms,
             latency_ms=random.choice(LATENCIES_MS),

@@ -31,8 +31,16 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors import StickyAssignor
 from kafka_assignors.aio import _coordinator, _partitions, strategies
-from kafka_assignors.aio._coordinator import _SENT_IN, CooperativeCoordinator, EagerCoordinator, sooner_than
+from kafka_assignors.aio._coordinator import (
+    _SENT_IN,
+    CooperativeCoordinator,
+    EagerCoordinator,
+    revoked_meanwhile,
+    sooner_than,
+)
 from kafka_assignors.aio._partitions import LastingState
+from kafka_assignors.testing._groups.clients import described
+from kafka_assignors.testing._groups.clients.aio import ObservedAiokafkaConsumer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -350,6 +358,50 @@ def test_a_commit_that_is_tried_again_is_of_what_stayed_only(comes_back: bool) -
         with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1"):
             await coordinator.commit_offsets(coordinator._lasting, offsets)
         assert asked == [{A: 7, B: 9}, {A: 7}]
+
+    in_generation_5(test)
+
+
+def test_a_commit_that_leaves_out_what_is_gone_is_an_event_for_each_part() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        events: list[tuple[str, Any]] = []
+        consumer = SimpleNamespace(
+            getmany=None,
+            getone=None,
+            subscribe=None,
+            _session_timeout_ms=10_000,
+            _max_poll_interval_ms=10_000,
+            _auto_offset_reset="earliest",
+            _group_instance_id=None,
+            _partition_assignment_strategy=[],
+            _coordinator=coordinator,
+        )
+        ObservedAiokafkaConsumer(consumer, lambda kind, **fields: events.append((kind, fields)))
+        events.clear()
+
+        async def commit(request: Any) -> Any:
+            if len(coordinator._client.sent) > 1:
+                return answered(request)
+            coordinator._subscription.assign_from_subscribed({A})
+            return answered(request, GroupLoadInProgressError.errno)
+
+        coordinator._client.answers["OffsetCommitRequest"] = commit
+        coordinator._retry_backoff_ms = 1
+        offsets = {A: OffsetAndMetadata(7, ""), B: OffsetAndMetadata(9, "")}
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(coordinator._lasting, offsets)
+        said = {"generation": 5, "member_id": "m"}
+        assert events[-2:] == [
+            ("committed", {**said, "positions": [("t", 0, 7)]}),
+            (
+                "commit_failed",
+                {
+                    **said,
+                    "positions": [("t", 1, 9)],
+                    "text": described(revoked_meanwhile([B])),
+                },
+            ),
+        ]
 
     in_generation_5(test)
 

@@ -247,10 +247,16 @@ class Commits:
         self.done(positions)
         return result
 
-    def failed(self, positions: Mapping[Pair, int], error: BaseException | str) -> None:
-        """The coordinator does not, or not all."""
+    def failed(self, positions: Mapping[Pair, int], error: BaseException | str, **sent_as: Any) -> None:
+        """The coordinator does not, or not all.
+
+        Args:
+            positions: What was to be committed.
+            error: Why it was not.
+            **sent_as: The generation and member id of the commit, if the client may have others by now.
+        """
         text = error if isinstance(error, str) else described(error)
-        self._report("commit_failed", positions=_triples(positions), text=text)
+        self._report("commit_failed", positions=_triples(positions), text=text, **sent_as)
 
 
 class Absences:

@@ -19,7 +19,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.errors import KafkaError
 
 from kafka_assignors.aio import CooperativeConsumer, strategies
-from kafka_assignors.aio._coordinator import CooperativeCoordinator
+from kafka_assignors.aio._coordinator import CooperativeCoordinator, revoked_meanwhile
 from kafka_assignors.aio._strategies import Strategy
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 from kafka_assignors.testing._groups.clients import (
@@ -184,7 +184,7 @@ class ObservedAiokafkaConsumer:
 
     def _report(self, kind: str, **fields: Any) -> None:
         generation, member_id, _ = self.membership()
-        self._write(kind, generation=generation, member_id=member_id, **fields)
+        self._write(kind, **{"generation": generation, "member_id": member_id, **fields})
 
     def _observe_commits(self) -> None:
         """Have all commits reported, the timer's too. Before `start` a consumer has no coordinator."""
@@ -201,14 +201,19 @@ class ObservedAiokafkaConsumer:
         send = coordinator._do_commit_offsets  # noqa: SLF001
 
         async def observed(assignment: Any, offsets: Any) -> Any:
-            positions = {(one.topic, one.partition): at.offset for one, at in offsets.items()}
+            # A commit that is refused may throw the consumer out of its group, which then has no generation.
+            generation, member_id, _ = self.membership()
+            sent_as = {"generation": generation, "member_id": member_id}
             try:
                 result = await send(assignment, offsets)
             except KafkaError as error:
                 if not isinstance(coordinator, CooperativeCoordinator) or not coordinator.sends_again(error):
-                    self._commits.failed(positions, error)
+                    self._commits.failed(_positions(offsets, offsets), error, **sent_as)
                 raise
-            self._commits.done(positions)
+            sent = getattr(offsets, "sent", offsets.keys())  # a cooperative consumer leaves out what is gone
+            self._commits.done(_positions(offsets, sent))
+            if gone := offsets.keys() - sent:
+                self._commits.failed(_positions(offsets, gone), revoked_meanwhile(gone), **sent_as)
             return result
 
         coordinator._do_commit_offsets = observed  # noqa: SLF001
@@ -278,6 +283,10 @@ class _AiokafkaListener(ConsumerRebalanceListener):
         with self._absences.listener(method):
             if inspect.isawaitable(done := getattr(self._inner, method)(partitions)):
                 await done
+
+
+def _positions(offsets: Mapping[Any, Any], partitions: Iterable[Any]) -> dict[Pair, int]:
+    return {(one.topic, one.partition): offsets[one].offset for one in partitions}
 
 
 def _pairs(partitions: Iterable[Any]) -> list[Pair]:
