@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors.testing.schedules import Schedule
+    from kafka_assignors.testing.schedules._schedule import Kind
 
 RESULT: Final = Path(__file__).parent / "results" / "schedules.md"
 LENGTH: Final = 40
@@ -37,6 +38,7 @@ MOST: Final = 20_000
 MIXED: Final = ("ours", "unaided", "kafka-python", "java", "librdkafka")
 AIO: Final = ("aio",)
 EVERY_CLIENT: Final = tuple(CLIENTS)
+TAKEN_OVER: Final[tuple[Kind, ...]] = ("take over",)
 FIRST_SEED: Final = 1_000_000
 PART: Final = 25_000
 """Drawn schedules after which what was done is kept."""
@@ -57,6 +59,7 @@ class Search:
         first: The seed of the first one drawn; of all there are, the number of the first one.
         whole: Of a part of all there are: how many all are.
         most: Of a part of all there are: how many at most are run.
+        rare: Kinds of steps that are drawn, too.
     """
 
     strategy: str = "cooperative-sticky"
@@ -66,6 +69,7 @@ class Search:
     first: int = FIRST_SEED
     whole: int = 0
     most: int = 0
+    rare: tuple[Kind, ...] = ()
 
     def schedules(self) -> Iterator[Schedule]:
         """The schedules."""
@@ -74,7 +78,7 @@ class Search:
         else:
             yield from self._all()
         for seed in range(self.first, self.first + self.count):
-            yield draw(seed, LENGTH, strategy=self.strategy, clients=self.clients)
+            yield draw(seed, LENGTH, strategy=self.strategy, clients=self.clients, rare=self.rare)
 
     def _all(self) -> Iterator[Schedule]:
         for depth in range(1, self.depth + 1):
@@ -176,6 +180,8 @@ def searches(scale: float) -> list[Search]:
         drawn(50_000, AIO),
         drawn(25_000, EVERY_CLIENT),
         *(drawn(5000, ("aiokafka",), strategy) for strategy in ("range", "roundrobin", "sticky", "random")),
+        replace(drawn(10_000), rare=TAKEN_OVER),
+        replace(drawn(5000, AIO), rare=TAKEN_OVER),
         *([Search(depth=5)] if scale >= 1 else []),
     ]
 
@@ -203,7 +209,12 @@ def read(file: Path) -> tuple[dict[str, int], list[Row]]:
         Row(
             **{
                 **row,
-                "search": Search(**{**row["search"], "clients": tuple(row["search"]["clients"])}),
+                "search": Search(
+                    **{
+                        **row["search"],
+                        **{name: tuple(row["search"].get(name, ())) for name in ("clients", "rare")},
+                    }
+                ),
                 "broken": tuple((seed, fault) for seed, fault in row["broken"]),
                 "revisions": tuple(row["revisions"]),
             }
@@ -216,7 +227,7 @@ def joined(rows: Sequence[Row]) -> list[Row]:
     """One row for each strategy and clients, in the order of the first parts."""
     found: dict[tuple[object, ...], Row] = {}
     for row in rows:
-        key = row.search.strategy, row.search.clients, row.search.depth
+        key = row.search.strategy, row.search.clients, row.search.depth, row.search.rare
         found[key] = found[key].joined(row) if key in found else row
     return [*found.values()]
 
@@ -260,7 +271,8 @@ coordinator has removed or left behind; after the last step the group comes to r
 partition. *By others*: how often a leader of another client gave a partition a second owner. *No plan*:
 groups that never come to rest because the assignor of another client's leader raises. *unaided* is
 kafka-python's consumer whose joins our assignors cannot complete; *aio* is `CooperativeConsumer`, *aiokafka*
-aiokafka's own consumer with our assignors. *Most*: to settle.
+aiokafka's own consumer with our assignors. *Take over*: a second consumer starts with an instance id that is
+in use. *Most*: to settle.
 
 | strategy | members | schedules | generations | broken | by others | no plan | most s | rounds | minutes |
 |---|---|---|---|---|---|---|---|---|---|"""
@@ -312,6 +324,7 @@ def _line(row: Row) -> str:
         kind = f"{part} of {one.depth} steps"
     else:
         kind = f"all {row.schedules:,} of up to {one.depth} steps"
+    kind = ", ".join([kind, *one.rare])
     return (
         f"| {one.strategy} | {' '.join(one.clients)} | {kind} | {row.generations:,} | {len(row.broken)}"
         f" | {row.by_others} | {row.unplanned} | {row.longest_ms / 1000:g} | {row.most_rounds}"

@@ -12,6 +12,7 @@ import re
 import shlex
 import socket
 import subprocess
+import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -323,15 +324,18 @@ def a_broker_is_missing(night: Night) -> None:
 
 
 def the_reassignment_stalls(night: Night, moving: subprocess.Popen[str]) -> None:
-    why = f"broker {night.dead} is fenced: invoices-0 cannot go on"
+    why = f"broker {night.dead} is fenced: invoices-0 cannot continue"
     way_out = "start it, or break off with --cancel"
     assert moving.stderr is not None
-    said = moving.stderr.readline()
-    while said and why not in said:
-        said = moving.stderr.readline()
-    assert said == f"  {why}\n"
-    assert moving.stderr.readline() == f"    {way_out}\n"
-    # The connection of who began it breaks.
+    # The connection of who began it breaks: when it has said why the move waits, or has long not said it.
+    breaks = threading.Timer(PATIENCE, moving.kill)
+    breaks.start()
+    said = [moving.stderr.readline()]
+    while said[-1] and why not in said[-1]:
+        said.append(moving.stderr.readline())
+    said.append(moving.stderr.readline())
+    breaks.cancel()
+    assert said[-2:] == [f"  {why}\n", f"    {way_out}\n"], said
     moving.kill()
     moving.communicate(timeout=PATIENCE)
     found = night.read("placement", "reassign", "invoices", "--verify", status=1)

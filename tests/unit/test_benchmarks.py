@@ -385,5 +385,7 @@ def test_a_stored_search_runs_the_schedules_that_it_names() -> None:
     assert len([*schedules.Search(depth=2).schedules()]) == 242
     drawn = [*schedules.Search(count=3, strategy="range").schedules()]
     assert [(one.seed, one.strategy) for one in drawn] == [(1_000_000 + n, "range") for n in range(3)]
-    cooperative = [one for one in schedules.searches(1.0) if one.strategy == "cooperative-sticky"]
+    cooperative = [
+        one for one in schedules.searches(1.0) if one.strategy == "cooperative-sticky" and not one.rare
+    ]
     assert sum(one.count for one in cooperative if not {"aio", "aiokafka"} & {*one.clients}) == 10**6
