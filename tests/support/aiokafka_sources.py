@@ -33,8 +33,23 @@ def hashes(packages: Path) -> dict[str, str]:
         for name in names:
             kind, _, method = name.partition(".")
             function = _method(kinds[kind], method.removeprefix(f"_{kind}"))
-            found[name] = hashlib.sha256(ast.dump(function).encode()).hexdigest()[:16]
+            found[name] = hashlib.sha256(_text(function).encode()).hexdigest()[:16]
     return found
+
+
+def _text(part: object) -> str:
+    """A part of a syntax tree, the same by all versions of Python: what is empty is left out.
+
+    `ast.dump` has fields that only some versions know, and not all leave out the same.
+    """
+    if isinstance(part, ast.AST):
+        fields = (
+            f"{name}={_text(value)}" for name, value in ast.iter_fields(part) if value not in ([], None)
+        )
+        return f"{type(part).__name__}({', '.join(fields)})"
+    if isinstance(part, list):
+        return f"[{', '.join(map(_text, part))}]"
+    return repr(part)
 
 
 def _method(kind: ast.ClassDef, name: str) -> ast.AST:
