@@ -226,6 +226,17 @@ def test_no_second_holder_of_an_instance_id_breaks_a_group(client: str) -> None:
     assert tally.broken == []
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(1_001_495, id="one is fenced as it thaws"),
+        pytest.param(1_001_549, id="the second restarts while the first runs"),
+    ],
+)
+def test_a_group_whose_instance_ids_were_contended_comes_to_rest(seed: int) -> None:
+    assert not broken(draw(seed, 40, rare=["take over"]))
+
+
 def test_a_consumer_that_takes_its_instance_id_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     schedule = Schedule(
         strategy="cooperative-sticky",

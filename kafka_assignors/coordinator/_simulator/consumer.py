@@ -77,7 +77,7 @@ class SimulatedConsumer(ABC):
         self._report_to = report
         self._began = clock.now
         self._paused_at: int | None = None
-        self._unheard: list[Callable[[], None]] = []
+        self._unheard: list[tuple[int, Callable[[], None]]] = []
         self._poll: Timer | None = None
         self._beat: Timer | None = None
         self._attempt = 0
@@ -105,8 +105,8 @@ class SimulatedConsumer(ABC):
         self.frozen = False
         self._report(Thawed(*self._now))
         unheard, self._unheard = self._unheard, []
-        for hear in unheard:
-            hear()
+        for attempt, hear in unheard:
+            self._deliver(attempt, hear)  # what it hears first may end it
 
     def cut(self) -> None:
         """Let nothing pass between it and the coordinator; what is on its way is lost."""
@@ -208,7 +208,7 @@ class SimulatedConsumer(ABC):
         if attempt != self._attempt:
             return
         if self.frozen:
-            self._unheard.append(action)
+            self._unheard.append((attempt, action))
         else:
             action()
 

@@ -217,7 +217,8 @@ class _ScheduleRun:
         take_over = step.kind == "take over"
         start = self._group.take_over if take_over else self._group.restart
         new = start(member.name, topics=step.topics or member.topics, assignors=assignors, client=client)
-        if take_over:  # one of both is fenced: the first one may have joined last
+        # One of both is fenced: the first one may have joined last. It may yet run when the second restarts.
+        if take_over or member.name in self._contended:
             self._contended |= {member.name, new.name}
 
     def _current(self, name: str) -> ClassicConsumer | None:
