@@ -166,7 +166,8 @@ def _unheard(
     text = f"{how} at {_at(timeline, start)}"
     limit = settings.session_timeout_ms
     last = timeline.end if end is None else end
-    without = _without(timeline, settings.member, start + limit / 1000)
+    # Its session began with its last heartbeat: it may be over before this has lasted for as long.
+    without = _without(timeline, settings.member, start)
     if limit and 1000 * (last - start) > limit:
         text += f", longer than session_timeout_ms={limit}{without}"
     elif _by_broker(settings) and without:

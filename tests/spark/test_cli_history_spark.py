@@ -290,7 +290,7 @@ def test_maintenance_is_shown_and_done_if_that_is_wanted(
     assert [[path.split("/")[1] for path in day] for day in shown.pop("compacted")] == [
         [f"day=2026-01-0{number}"] * 2 for number in (1, 2, 3)
     ]
-    assert shown == {"executed": False, "removed": [], "deleted": []}
+    assert shown == {"executed": False, "removed": [], "deleted": [], "bad": []}
     assert run(capsys, "info", archive) == before
     assert main(["history", "maintain", archive]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -308,7 +308,7 @@ def test_maintenance_is_shown_and_done_if_that_is_wanted(
     assert after["version"] > before["version"]
     assert after | {name: before[name] for name in ("files", "bytes", "version")} == before
     again = run(capsys, "maintain", archive, "--execute")
-    assert again == {"executed": True, "compacted": [], "removed": [], "deleted": []}
+    assert again == {"executed": True, "compacted": [], "removed": [], "deleted": [], "bad": []}
     assert run(capsys, "info", archive)["version"] == after["version"]
 
 
@@ -371,8 +371,8 @@ def test_an_archive_of_format_1_is_taken_over_by_maintenance(
     for verb in ("info", "maintain"):
         assert main(["history", verb, str(tmp_path)]) == 2
         assert (
-            "is an archive of format 1, of an older version: kafka-assignors history maintain ARCHIVE"
-            " --execute takes it over"
+            "is an archive of format 1, of an older version. `kafka-assignors history maintain"
+            " ARCHIVE --execute` converts it in place"
         ) in capsys.readouterr().err
     run(capsys, "maintain", str(tmp_path), "--execute")
     found = run(capsys, "info", str(tmp_path))
@@ -411,7 +411,7 @@ def test_properties_of_a_store_come_from_a_file(
     assert run(capsys, "info", archive, "--store-config", str(config))["files"]
     config.write_text("AWS_REGION\n")
     assert main(["history", "info", archive, "--store-config", str(config)]) == 2
-    assert f"{config} is no file of options: line 1 is not name=value" in capsys.readouterr().err
+    assert f"{config}: AWS_REGION has no value" in capsys.readouterr().err
     assert main(["history", "info", archive, "--store-config", str(tmp_path / "no")]) == 2
     assert f"cannot read {tmp_path / 'no'}" in capsys.readouterr().err
 

@@ -85,6 +85,14 @@ def test_a_frozen_member_is_named_with_its_session_timeout_if_it_was_longer() ->
     )
 
 
+def test_a_session_that_began_before_a_member_was_cut_off_ends_sooner() -> None:
+    timeline = group(event(2, "a", "cut off"), told(6.5, 2, {"b": "01"}), event(9, "a", "reconnected"))
+    assert cause(timeline, 2, 6.5) == (
+        "a was cut off at 2.000 s, longer than session_timeout_ms=6000;"
+        " generation 2, without it, was there at 6.500 s"
+    )
+
+
 def test_a_member_that_ended_without_leaving_keeps_its_partitions_for_its_session_timeout() -> None:
     timeline = group(
         event(2, "a", "crashed"), event(2.1, "a", "exited", status=-9), told(8.2, 2, {"b": "01"})
