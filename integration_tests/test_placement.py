@@ -237,7 +237,7 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
         first.send_signal(signal.SIGINT)
         _, said = first.communicate(timeout=PATIENCE)
         assert first.returncode == 130
-        assert "the same command continues with the rest" in said
+        assert "the same command does the rest" in said
         with pytest.raises(PlacementError, match=r"is on its way to \[1, 3\] and is to be on \[2, 3\]"):
             moving.reassign(admin, {topic: {0: [2, 3]}})
         second = watched(three_brokers, tmp_path / "wanted.json")

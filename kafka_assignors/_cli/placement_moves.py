@@ -234,7 +234,7 @@ def _execute(admin: Admin, target: Topics, pacing: Pacing, *, allow_fenced: bool
             )
     except KeyboardInterrupt:
         bar.console.print(
-            "what is under way continues in the cluster; the same command continues with the rest"
+            "what is under way continues in the cluster; the same command does the rest"
             if throttle is None
             else "broken off, and the throttle removed; the same command begins again what was under way"
         )
