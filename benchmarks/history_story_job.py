@@ -143,8 +143,7 @@ def steps_before() -> Mapping[str, Callable[[Any], object]]:
     def report_all(batch: Any) -> None:
         measure(batch)
         replay(batch)
-        # What is to be drawn is read again.
-        list(chain(snapshots.read_snapshots(records(batch), {})))
+        list(snapshots.read_snapshots(records(batch), {}))  # what is to be drawn is read again, and kept
 
     return {"decoded": read, "metrics": measure, "what-if": replay, "report": report_all}
 
