@@ -285,7 +285,7 @@ def main() -> None:
         "",
         table(runs),
         "",
-        *(f"- {name}: {value}" for name, value in about.items()),
+        *machine.lines(about),
         "",
     ]
     options.output.write_text("\n".join(text), encoding="utf-8")

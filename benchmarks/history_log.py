@@ -423,7 +423,7 @@ def main() -> int:
     measured_on = state.once("machine", machine.describe)
     table, ratio = beside(options.before, options.records, options.times, state)
     parts = {
-        "machine": [f"- {name}: {value}" for name, value in measured_on.items()],
+        "machine": machine.lines(measured_on),
         "beside": table,
         "verdict": [verdict(ratio)],
     }

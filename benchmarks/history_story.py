@@ -127,7 +127,7 @@ def page(
         largest=LARGEST_US,
         metrics=words[quick],
         report=words[small],
-        machine="\n".join(f"- {name}: {value}" for name, value in about.items()),
+        machine="\n".join(machine.lines(about)),
     )
     return text, quick and small
 

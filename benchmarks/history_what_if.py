@@ -234,7 +234,7 @@ def report(results: Sequence[Result], facts: Mapping[str, Any], about: Mapping[s
         f" | {1e6 * one.cpu_seconds / max(1, one.replays):.0f} | {one.worker_mib:.0f} |"
         for one in results
     ]
-    lines = [f"- {name}: {value}" for name, value in about.items()]
+    lines = machine.lines(about)
     return _HEAD.format(**facts) + "\n".join([*rows, "", *lines, ""])
 
 

@@ -112,7 +112,7 @@ def report(found: Mapping[str, Sequence[Run]], about: Mapping[str, str]) -> str:
             for values in zip(*((one.whole, one.first, one.group) for one in runs), strict=True)
         ]
         lines.append(f"| {kind} | {' | '.join(cells)} |")
-    lines += ["", *(f"- {name}: {value}" for name, value in about.items()), ""]
+    lines += ["", *machine.lines(about), ""]
     return _PAGE.format(runs=len(next(iter(found.values())))) + "\n".join(lines)
 
 

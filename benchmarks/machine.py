@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +22,11 @@ def describe() -> dict[str, str]:
         "revision": _revision(),
         "load average at the start": " ".join(f"{load:.2f}" for load in os.getloadavg()),
     }
+
+
+def lines(told: Mapping[str, str]) -> list[str]:
+    """What `describe` says, as the lines of a page."""
+    return [f"- {name}: {value}" for name, value in told.items()]
 
 
 def _revision() -> str:

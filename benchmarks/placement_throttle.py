@@ -167,7 +167,7 @@ def report(found: Mapping[str, Sequence[Outcome]], mebibytes: int, about: Mappin
         took = f"{median(run.seconds for run in runs):.1f}" if CASES[name] != 0 else ""
         waits = [median(run.percentile(share) for run in runs) for share in (0.5, 0.99, 0.999, 1.0)]
         lines.append(f"| {name} | {took} | {' | '.join(f'{1000 * wait:,.1f}' for wait in waits)} |")
-    lines += ["", *(f"- {name}: {value}" for name, value in about.items()), ""]
+    lines += ["", *machine.lines(about), ""]
     times = len(next(iter(found.values())))
     return _PAGE.format(runs=times, mebibytes=mebibytes, rate=RATE, size=SIZE) + "\n".join(lines)
 

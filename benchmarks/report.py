@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks import machine
 from benchmarks.measure import Measurement, Times
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def markdown(report: Report) -> str:
 
 
 def _machine(report: Report) -> str:
-    lines = [f"- {name}: {value}" for name, value in report.machine.items()]
+    lines = machine.lines(report.machine)
     versions = {
         f"{package} {number}"
         for measurement in report.measurements

@@ -179,7 +179,7 @@ def report(results: Sequence[Result], members: int, partitions: int, about: Mapp
             f" | {one.planning:.2f} | {one.owned_twice} |"
         )
     failures = [f"- {one.strategy}, {one.whose}: {one.failure}" for one in results if one.failure]
-    machine_lines = [f"- {name}: {value}" for name, value in about.items()]
+    machine_lines = machine.lines(about)
     head = _HEAD.format(members=members, partitions=partitions, topics=TOPICS)
     return head + "\n".join([*rows, "", *failures, *([""] if failures else []), *machine_lines, ""])
 

@@ -303,7 +303,7 @@ def page(rows: Sequence[Row], planted: Mapping[str, int], told: Mapping[str, str
         ]
     revisions = dict.fromkeys(revision for row in rows for revision in row.revisions)
     told = {**told, "revision": ", ".join(revisions)}
-    lines += ["", *(f"- {name}: {value}" for name, value in told.items())]
+    lines += ["", *machine.lines(told)]
     for seed, fault in wrong[:3]:
         lines += ["", f"## Broken: seed {seed}", "", "```", fault, "```"]
     return "\n".join(lines) + "\n"

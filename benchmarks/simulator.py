@@ -93,7 +93,7 @@ def main() -> None:
             f"| {strategy} | {members:,} | {partitions:,} | {' | '.join(times)} | {seen['generations']:.0f}"
             f" | {seen['MB']:.0f} |"
         )
-    lines += ["", *(f"- {name}: {value}" for name, value in about.items())]
+    lines += ["", *machine.lines(about)]
     text = "\n".join(lines) + "\n"
     RESULT.write_text(text, encoding="utf-8")
     sys.stdout.write(text)

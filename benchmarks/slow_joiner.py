@@ -130,7 +130,7 @@ def report(found: Mapping[str, Sequence[Outcome]], about: Mapping[str, str]) -> 
         lines.append(
             f"| {name} | {sum(run.staying for run in runs)} | {waits} | {' | '.join(map(str, sums))} |"
         )
-    lines += ["", *(f"- {name}: {value}" for name, value in about.items()), ""]
+    lines += ["", *machine.lines(about), ""]
     times = len(next(iter(found.values())))
     head = _PAGE.format(runs=times, partitions=PARTITIONS, rate=RATE, slow=SLOW_SECONDS)
     return head + "\n".join(lines)

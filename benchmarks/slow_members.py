@@ -200,7 +200,7 @@ def report(scenario: Scenario, runs: Sequence[Run], command: str, about: Mapping
     lines = [
         f"| {name} | {statistics.median(found):.3g} | {max(found):.3g} |" for name, found in columns.items()
     ]
-    lines += ["", *(f"- {name}: {value}" for name, value in about.items()), ""]
+    lines += ["", *machine.lines(about), ""]
     for run in unsettled:
         lines += [f"## Not settled: seed {run.seed}", "", "```", run.failure, "```", ""]
     return head + "\n".join(lines)

@@ -156,7 +156,7 @@ def report(soaks: Sequence[Soak], minutes: float, about: Mapping[str, str]) -> s
             f" | {memory[1] / memory[0] - 1:+.1%} | {files[0]:g} | {files[1]:g} | {most} |"
         )
     rows += [f"- {one.strategy}: {one.failure}" for one in soaks if one.failure]
-    machine_lines = [f"- {name}: {value}" for name, value in about.items()]
+    machine_lines = machine.lines(about)
     head = _HEAD.format(minutes=minutes, partitions=PARTITIONS, rate=RATE)
     return head + "\n".join([*rows, "", "![memory of each leader](soak.svg)", "", *machine_lines, ""])
 

@@ -200,7 +200,7 @@ def report(runs: Sequence[Run], at_once: int, burners: int, seconds: float, abou
         if took:
             figures = statistics.median(took), took[int(len(took) * 0.95)], took[-1]
             lines.append(" | ".join([f"| {step}", *(f"{figure:.2f}" for figure in figures)]) + " |")
-    lines += ["", *(f"- {name}: {value}" for name, value in about.items()), ""]
+    lines += ["", *machine.lines(about), ""]
     for run in flakes:
         lines += [f"## Run {run.number}, {run.strategy}", "", "```", run.flake, "```", ""]
     return head + "\n".join(lines)

@@ -229,11 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"python -m benchmarks.worst_structures --seed {options.seed} --drawn {options.drawn} "
         f"--changed {options.changed}"
     )
-    text = (
-        report(found, again, command)
-        + "\n"
-        + "\n".join(f"- {name}: {value}" for name, value in about.items())
-    )
+    text = report(found, again, command) + "\n" + "\n".join(machine.lines(about))
     options.output.write_text(text + "\n", encoding="utf-8")
     sys.stdout.write(text + "\n")
 
