@@ -16,7 +16,7 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.testing.chaos import ChaosError, Limits, plan_events, unleash
+from kafka_assignors.testing.chaos import ChaosError, Limits, Outcome, Script, plan_events, unleash
 
 if TYPE_CHECKING:
     from kafka_assignors import Group
@@ -83,9 +83,21 @@ def test_a_group_gets_over_random_events_with_its_promises_kept(
     assignor: Any, seed: int, chaos_brokers: Cluster
 ) -> None:
     script = plan_events(seed, EVENTS)
-    outcome = unleash(script, assignor, chaos_brokers)
+    keeps_its_promises(script, assignor, unleash(script, assignor, chaos_brokers))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("assignor", "seed"), [(CooperativeStickyAssignor, 107), (StickyAssignor, 108)])
+def test_a_group_of_aiokafka_gets_over_random_events_with_its_promises_kept(
+    assignor: Any, seed: int, chaos_brokers: Cluster
+) -> None:
+    script = plan_events(seed, EVENTS)
+    keeps_its_promises(script, assignor, unleash(script, assignor, chaos_brokers, client="aiokafka"))
+
+
+def keeps_its_promises(script: Script, assignor: Any, outcome: Outcome) -> None:
     assert outcome.assignor == assignor.name
-    assert outcome.events.total() == EVENTS
+    assert outcome.events.total() == len(script.steps)
     assert outcome.consumed == outcome.produced > 0
     assert outcome.failure == ""
 

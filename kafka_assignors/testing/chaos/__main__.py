@@ -16,7 +16,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from rich.console import Console
 
@@ -26,7 +26,14 @@ from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing.chaos._model import Limits, ScriptStep
 from kafka_assignors.testing.chaos._report import page, this_machine
-from kafka_assignors.testing.chaos._run import BROKER_SETTINGS, ChaosError, Outcome, name_of_assignor, unleash
+from kafka_assignors.testing.chaos._run import (
+    BROKER_SETTINGS,
+    ChaosError,
+    Client,
+    Outcome,
+    name_of_assignor,
+    unleash,
+)
 from kafka_assignors.testing.chaos._script import Script, plan_events
 
 if TYPE_CHECKING:
@@ -58,10 +65,11 @@ _SEEDS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A script for a group of an assignor."""
+    """A script for a group of an assignor and a client."""
 
     assignor: str
     script: Script
+    client: Client = "kafka-python"
 
     @property
     def command(self) -> str:
@@ -70,16 +78,20 @@ class Job:
         if self.script.limits.slow != Limits().slow:
             words += ["--slow", self.script.limits.slow]
         words += ["--assignor", self.assignor]
+        if self.client != "kafka-python":
+            words += ["--client", self.client]
         return shlex.join(["python", "-m", MODULE, *map(str, words)])
 
 
-def jobs(assignors: Sequence[str], seed: int, events: int, limits: Limits) -> list[Job]:
+def jobs(
+    assignors: Sequence[str], seed: int, events: int, limits: Limits, client: Client = "kafka-python"
+) -> list[Job]:
     """Events for each assignor, in scripts of `_LONGEST_SCRIPT` at the most, with seeds counted up."""
     found = []
     for left in range(events, 0, -_LONGEST_SCRIPT):
         count = max(min(left, _LONGEST_SCRIPT), limits.fewest)
         found += [
-            Job(assignor=name, script=plan_events(seed + n, count, limits))
+            Job(assignor=name, script=plan_events(seed + n, count, limits), client=client)
             for n, name in enumerate(assignors)
         ]
         seed += len(assignors)
@@ -130,7 +142,7 @@ def work(
 
         try:
             spec = ASSIGNORS.get(job.assignor, job.assignor)
-            outcome = unleash(job.script, spec, cluster, watch=watch, repeat=job.command)
+            outcome = unleash(job.script, spec, cluster, client=job.client, watch=watch, repeat=job.command)
         except ChaosError as error:
             failures.append(error)
             outcome = error.outcome
@@ -180,18 +192,19 @@ def main(
     chosen = options.assignor or ["all"]
     names = [*ASSIGNORS] if "all" in chosen else chosen
     if options.replay is None:
-        todo = jobs(names, seed, options.events, limits)
+        todo = jobs(names, seed, options.events, limits, options.client)
         console.print(f"seed {seed}", highlight=False)
     else:
         script = Script.from_json(options.replay.read_text(encoding="utf-8"))
-        todo = [Job(assignor=name, script=script) for name in names]
+        todo = [Job(assignor=name, script=script, client=options.client) for name in names]
         console.print(f"a script of seed {script.seed}", highlight=False)
     if options.script:
         sys.stdout.writelines(f"{job.script.to_json() if options.json else job.script}\n" for job in todo)
         return 0
 
     def written(outcomes: Sequence[Outcome]) -> str:
-        return page(outcomes, shlex.join(["python", "-m", command, *arguments]), machine or this_machine())
+        again = shlex.join(["python", "-m", command, *arguments])
+        return page(outcomes, again, machine or this_machine(), client=options.client)
 
     def write(outcomes: Sequence[Outcome]) -> None:
         if (file := options.output or output) is not None:
@@ -229,6 +242,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help=f"all, {', '.join(ASSIGNORS)}, or a class of yours, package.module:Class; give it again for "
         "more (default: all)",
+    )
+    parser.add_argument(
+        "--client",
+        choices=get_args(Client),
+        default="kafka-python",
+        help="the members' library (default: %(default)s)",
     )
     parser.add_argument(
         "--slow",

@@ -31,8 +31,9 @@ _HEAD = """\
 Each script is drawn from its seed. Members join, leave, crash, freeze, hang and restart, and change what they
 subscribe to. Topics grow, brokers are killed and stopped, the coordinator moves. Steps come one at a time or
 in bursts: of any steps, of joins, of changed subscriptions a moment after another step. Three brokers, two
-topics with three replicas, {fewest} to {most} members, records produced all the time. Some members are slow:
-polls of 50 to 100 ms, and 0.5 to 3 s of work between them. Whenever the group was to settle:
+topics with three replicas, {fewest} to {most} members, records produced all the time. Members are consumers
+of {client}. Some are slow: polls of 50 to 100 ms, and 0.5 to 3 s of work between them. Whenever the group was
+to settle:
 
 - *stable*: it was, by the members' and the coordinator's word, within {bound:.0f} s, with slow members
   {slow_bound:.0f} s (the table says how long it took);
@@ -50,13 +51,16 @@ what crashes and hangs take.
 """
 
 
-def page(outcomes: Sequence[Outcome], command: str, machine: Mapping[str, str]) -> str:
+def page(
+    outcomes: Sequence[Outcome], command: str, machine: Mapping[str, str], *, client: str = "kafka-python"
+) -> str:
     """The page.
 
     Args:
         outcomes: Of the scripts.
         command: That gives the same again.
         machine: What it ran on.
+        client: The members' library.
     """
     failed = [outcome for outcome in outcomes if outcome.failure]
     settings = {**GROUP_SETTINGS, **SETTINGS}
@@ -67,6 +71,7 @@ def page(outcomes: Sequence[Outcome], command: str, machine: Mapping[str, str]) 
         first=min(outcome.seed for outcome in outcomes),
         last=max(outcome.seed for outcome in outcomes),
         command=command,
+        client=client,
         bound=bound(settings),
         slow_bound=bound(settings, SLOWEST_MS),
         fewest=Limits().fewest,

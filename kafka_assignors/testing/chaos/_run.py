@@ -7,7 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -47,6 +47,9 @@ RATE: Final = 40.0
 """Records a second that `unleash` produces to each topic."""
 
 REPLICAS: Final = 3
+
+Client = Literal["kafka-python", "aiokafka"]
+"""The libraries whose consumers take the assignors of this one."""
 
 _PLANNING: Final = 20.0  # seconds that a plan may take
 
@@ -182,6 +185,7 @@ def unleash(
     assignor: AssignorSpec,
     cluster: Cluster,
     *,
+    client: Client = "kafka-python",
     promise: Promise | None = None,
     settings: Mapping[str, Any] | None = None,
     watch: Callable[[int, ScriptStep], None] | None = None,
@@ -196,6 +200,7 @@ def unleash(
         script: What is to be done.
         assignor: The assignor of all members.
         cluster: The cluster, started with `BROKER_SETTINGS`.
+        client: The members' library; of aiokafka, members are `kafka_assignors.aio.CooperativeConsumer`.
         promise: As for `run`; by default what `PROMISES` says of the assignor's name.
         settings: Settings of the consumers on top of `SETTINGS`.
         watch: As for `run`.
@@ -227,6 +232,7 @@ def unleash(
                 cluster,
                 topics,
                 [assignor],
+                client=client,
                 settings={**SETTINGS, **(settings or {})},
                 recalls_joins=True,
             )

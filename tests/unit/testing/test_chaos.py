@@ -524,6 +524,14 @@ def test_the_command_that_does_it_again_names_another_share_of_slow_members() ->
     )
 
 
+def test_the_command_that_does_it_again_names_another_client() -> None:
+    (job,) = jobs(["cooperative-sticky"], 5, 20, Limits(), "aiokafka")
+    assert job.command == (
+        "python -m kafka_assignors.testing.chaos --seed 5 --events 20 --assignor cooperative-sticky"
+        " --client aiokafka"
+    )
+
+
 def test_the_command_prints_the_script_that_its_seed_gives(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -557,6 +565,7 @@ def test_the_command_takes_several_assignors_each_with_its_own_seed(
         (["--events", "0"], "'0' is no whole number from 1"),
         (["--slow", "most"], "'most' is no share from 0 to 1"),
         (["--slow", "2"], "'2' is no share from 0 to 1"),
+        (["--client", "java"], "invalid choice: 'java'"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(
@@ -580,7 +589,8 @@ def test_the_page_adds_up_what_was_measured() -> None:
     first.stable["burst"] += [0.5]
     first.produced, first.consumed, first.duplicates, first.overlaps, first.seconds = 100, 100, 7, 1, 120
     second = replace(first, seed=4, stable={"crash": [4.0]}, failure="step 3: it broke")
-    told_page = page([first, second], "python -m x", {"cores": "2"})
+    told_page = page([first, second], "python -m x", {"cores": "2"}, client="aiokafka")
+    assert "Members are consumers\nof aiokafka." in told_page
     assert "**6 events in 2 scripts, 1 failures.** Seeds 3 to 4." in told_page
     assert "| range | 6 | 8 | 200 | 200 | 14 | 2 | 4 |" in told_page
     assert "| crash | 2 | 4 | 2.5 | 4.0 | 4.0 |" in told_page
