@@ -230,6 +230,51 @@ def test_a_commit_while_the_leader_plans_succeeds_when_it_is_done(
         run(scenario())
 
 
+@pytest.mark.parametrize("second", [[RangeAssignor], []], ids=["eager", "cooperative"])
+def test_a_leader_that_stops_while_it_plans_takes_nothing_from_the_others(
+    second: list[Any], topic: str, kafka_cluster: Cluster
+) -> None:
+    gate = threading.Event()
+    gate.set()
+
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+
+        def made(name: str, planner: Any = plan_exact) -> Member:
+            listed = [CooperativeStickyAssignor(planner=planner), *second]
+            return members.member(name, partition_assignment_strategy=listed)
+
+        leader, other = made("leader", slow_planner(gate)), made("other")
+        async with leader:
+            leader.starts_to_read()
+            await members.settled({"leader": 6})
+            async with reading(other):
+                await members.settled({"leader": 3, "other": 3})
+                told = len(other.told)
+                gate.clear()
+                generation = leader.generation
+                late = made("late")
+                starting = asyncio.create_task(late.consumer.start())
+                await until(lambda: leader.generation > generation, "the leader to be asked for a plan")
+                await leader.stops_to_read()
+                await leader.consumer.stop()
+                await starting
+                await late.consumer.stop()
+                await members.settled({"other": 6})
+                gate.set()
+        heard = other.told[told:]
+        if second:  # eager: it gives up all before each join, and gets something by each
+            assert all(one.partitions for one in heard)
+        else:
+            assert {one.kind for one in heard} == {"assigned"}
+
+    with Load(kafka_cluster, topic):
+        try:
+            run(scenario())
+        finally:
+            gate.set()
+
+
 def test_commits_in_listeners_succeed_and_nothing_new_is_delivered_before_its_listener_is_done(
     topic: str, kafka_cluster: Cluster
 ) -> None:
