@@ -10,6 +10,7 @@ All integers are big-endian. The bytes come from other members, so reading trust
 checked against the bytes that are there before anything is made of it. `codec` reads many messages at once.
 """
 
+import reprlib
 import struct
 from collections.abc import Callable
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -29,6 +30,9 @@ RACK_SINCE: Final = 3
 
 LONGEST_TEXT: Final = 2**15 - 1
 """Bytes that a string of Kafka's has at most."""
+
+_SHOWN: Final = 60
+"""Characters of another member's text that an error has at most: it is logged."""
 
 
 def encode_string(text: str) -> bytes:
@@ -150,7 +154,7 @@ class Reader:
         try:
             return raw.decode()
         except UnicodeDecodeError as fault:
-            raise UnreadableError(f"{what} {raw!r} is not UTF-8") from fault
+            raise UnreadableError(f"{what} {reprlib.repr(raw)} is not UTF-8") from fault
 
     def text(self, what: str) -> str:
         """A string that cannot be null."""
@@ -169,8 +173,9 @@ class Reader:
         listed = []
         for _ in range(self.count(6, "topics")):
             name = self.text("a topic's name")
-            count = self.count(4, f"partitions of {name}")
-            ids = self.take(count * 4, f"the partitions of {name}")
+            shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"  # errors are logged
+            count = self.count(4, f"partitions of {shown}")
+            ids = self.take(count * 4, f"the partitions of {shown}")
             listed.append((name, np.frombuffer(ids, dtype=">i4").tolist()))
         return listed
 

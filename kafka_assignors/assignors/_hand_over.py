@@ -237,10 +237,11 @@ class HandOver:
         partition, member = awaited.T
         possible = group.subscribes(member, group.topic_of[partition])
         partition, member = partition[possible], member[possible]
-        rank = np.full(group.size * len(group.members), NO_GENERATION)
-        claims = group.claims
-        rank[claims.partition * len(group.members) + claims.member] = claims.generation
-        order = np.lexsort((-member, rank[partition * len(group.members) + member]))
+        claims, size = group.claims, len(group.members)
+        claimed = claims.partition * size + claims.member
+        by_pair = np.argsort(claimed)
+        found = by_pair[np.searchsorted(claimed, partition * size + member, sorter=by_pair)]
+        order = np.lexsort((-member, claims.generation[found]))
         owner[partition[order]] = member[order]  # the last one written stays
         names = sorted({group.members.ids[number] for number in awaited[:, 1].tolist()})
         log.error(

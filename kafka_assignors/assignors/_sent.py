@@ -7,7 +7,6 @@ kafka-python gets `AllMembers`. That is one member that subscribes to all of the
 `Assignor.assign` what was decoded.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -17,8 +16,7 @@ from weakref import WeakSet
 from kafka_assignors._wire.codec import Subscriptions, write_topics
 from kafka_assignors._wire.repair import read_repaired
 from kafka_assignors.assignors import _membership as membership
-
-log = logging.getLogger(__name__)
+from kafka_assignors.assignors._member_warnings import MemberWarnings
 
 _Assign = TypeVar("_Assign", bound=Callable[..., Any])
 
@@ -87,7 +85,7 @@ class MembersReader:
     """Reads what members sent, and puts right what kafka-python would fail on, with a warning for each."""
 
     def __init__(self) -> None:
-        self._faults: dict[str, str] = {}  # as last warned of, by member id
+        self._warnings = MemberWarnings("Member %s %s")
 
     def __call__(self, members: Sequence[Any]) -> Sent | None:
         """Read members whose `metadata` is still bytes; None if kafka-python has decoded them already."""
@@ -100,10 +98,7 @@ class MembersReader:
             member = members[number]
             member.metadata = repaired
             faults[member.member_id] = fault
-            # The coordinator may ask the leader more than once about the same subscriptions.
-            if self._faults.get(member.member_id) != fault:
-                log.warning("Member %s %s", member.member_id, fault)
-        self._faults = faults
+        self._warnings.warn(faults)
         return Sent.of(members, subscriptions, sum(map(len, blobs)))
 
 

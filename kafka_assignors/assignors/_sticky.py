@@ -13,6 +13,7 @@ from kafka_assignors._wire.claims_of import claims_of
 from kafka_assignors._wire.codec import Subscriptions
 from kafka_assignors._wire.user_data import encode_sticky
 from kafka_assignors.assignors._adapter import Assignor, Claim
+from kafka_assignors.assignors._member_warnings import MemberWarnings
 from kafka_assignors.planners import plan_exact, plan_kip54, plan_quickly
 
 log = logging.getLogger(__name__)
@@ -86,6 +87,7 @@ class StickyAssignor(Assignor):
         self._planner = planner
         self._max_skew, self._max_moves = max_skew, max_moves
         self._time_limit = time_limit
+        self._warnings = MemberWarnings("Ignoring what member %s says in its user data: %s")
 
     def plan(self, group: Group) -> Plan:
         """Plan by the planner chosen."""
@@ -128,8 +130,7 @@ class StickyAssignor(Assignor):
     def read_claims(self, ids: Sequence[str], subscriptions: Subscriptions) -> Claimed:
         """What counts with this strategy by `claims_of`; a warning where user data cannot be read."""
         claimed, faults = claims_of(self._claims_as, subscriptions)
-        for number, fault in faults.items():
-            log.warning("Ignoring what member %s says in its user data: %s", ids[number], fault)
+        self._warnings.warn({ids[number]: str(fault) for number, fault in faults.items()})
         return claimed
 
 

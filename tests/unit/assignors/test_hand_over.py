@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors._model.group import Group, Member
 from kafka_assignors._wire.user_data import UNFINISHED
-from kafka_assignors.assignors._hand_over import PATIENCE
+from kafka_assignors.assignors._hand_over import PATIENCE, HandOver
 from kafka_assignors.assignors._host import calls
 from kafka_assignors.assignors._membership import make_subscription
 from kafka_assignors.leader import lead
+from kafka_assignors.planners import plan_quickly
+from kafka_assignors.planners._cooperative import awaited_holders
 from tests.support.by_hand import HandHost
 
 if TYPE_CHECKING:
@@ -257,3 +261,30 @@ def test_told_partitions_are_found_again_when_topics_change() -> None:
     assert ("t", 0) in given["a"]
     assert ("t", 1) in given["a"]
     assert ("t", 3) in given["b"]
+
+
+def test_giving_up_on_a_false_claim_needs_memory_for_claims_not_for_all_pairs() -> None:
+    partitions, members = 20_000, 500  # 80 MB, if each pair of both took a number
+    everything = {"t": range(partitions)}
+    group = Group.of(
+        everything,
+        [
+            Member(
+                member_id=f"m{number:03}",
+                topics=frozenset({"t"}),
+                claims=everything if number == 0 else {"t": range(40 * number, 40 * number + 40)},
+                generation=5,
+                holds=True,
+            )
+            for number in range(members)
+        ],
+    )
+    plan = plan_quickly(group)
+    awaited, owner = awaited_holders(plan), plan.owner.copy()
+    tracemalloc.start()
+    try:
+        HandOver._leave(group, awaited, owner)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000

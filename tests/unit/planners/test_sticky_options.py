@@ -465,3 +465,19 @@ class TestUnreadableUserData:
         (message,) = [record.getMessage() for record in caplog.records]
         assert message.startswith("Ignoring what member bad says in its user data: ")
         assert f"{len(data)} bytes are no sticky user data" in message
+
+    @pytest.mark.parametrize("count", [0, 2**31 - 1])
+    def test_a_long_one_is_warned_of_once_and_briefly_however_often_it_comes(
+        self, count: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        name = (b"\xff" if count == 0 else b"n") * 32_767
+        data = struct.pack(f">ih{len(name)}sii", 1, len(name), name, count, 5)
+        assignor = StickyAssignor()
+        for _ in range(3):
+            members = [joined("bad", subscribed(user_data=data, generation=9)), joined("k", subscribed())]
+            assignor.assign(cluster_of({"t": range(6)}), members)
+        (message,) = [record.getMessage() for record in caplog.records]
+        assert len(message) < 1000
+        members = [joined("bad", subscribed(user_data=b"\0", generation=9))]
+        assignor.assign(cluster_of({"t": range(6)}), members)
+        assert [len(record.getMessage()) < 1000 for record in caplog.records] == [True, True]

@@ -1,0 +1,25 @@
+"""Warnings of what other members say, which the coordinator may pass on many times."""
+
+import logging
+from collections.abc import Mapping
+
+log = logging.getLogger(__name__)
+
+
+class MemberWarnings:
+    """Warns of a member once for as long as the same is wrong with it.
+
+    Args:
+        text: The warning, for the member id and what is wrong.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._known: Mapping[str, str] = {}  # what was wrong last, by member id
+
+    def warn(self, faults: Mapping[str, str]) -> None:
+        """Warn of what is wrong now, by member id, and was not before."""
+        for member, fault in faults.items():
+            if self._known.get(member) != fault:
+                log.warning(self._text, member, fault)
+        self._known = faults
