@@ -20,6 +20,8 @@ from kafka_assignors.testing import (
     create_topic,
     kafka_cluster as started,
 )
+from kafka_assignors.testing._brokers import coordinator
+from kafka_assignors.testing._brokers.metadata import fault_of_coordinator
 from kafka_assignors.testing._topics import admin_client
 
 if TYPE_CHECKING:
@@ -191,6 +193,37 @@ def test_a_coordinator_that_has_it_already_keeps_the_group(kafka_cluster: Cluste
     node = kafka_cluster.coordinator_of("somebody")
     assert kafka_cluster.move_coordinator("somebody", to=node) == node
     assert kafka_cluster.coordinator_of("somebody") == node
+
+
+def test_a_broker_says_why_it_does_not_answer_for_a_group(kafka_cluster: Cluster) -> None:
+    node = kafka_cluster.move_coordinator("somebody")
+
+    def said() -> dict[bool, set[str]]:
+        faults: dict[bool, set[str]] = {True: set(), False: set()}
+        for broker in kafka_cluster.brokers:
+            faults[broker.node_id == node].add(fault_of_coordinator(broker.bootstrap, "somebody"))
+        return faults
+
+    # Right after the move it may be loading its groups.
+    wait_for("the coordinator to answer", lambda: said() == {True: {""}, False: {"NotCoordinatorError"}}, 30)
+
+
+def test_a_coordinator_finishes_loading_before_it_moves(
+    kafka_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = kafka_cluster.coordinator_of("somebody")
+    where = []
+
+    def loads(_: str, group_id: str) -> str:
+        where.append(kafka_cluster.coordinator_of(group_id))
+        return "CoordinatorLoadInProgressError" if len(where) < 3 else ""
+
+    monkeypatch.setattr(coordinator, "fault_of_coordinator", loads)
+    assert kafka_cluster.move_coordinator("somebody") != first
+    assert where == [first] * 3
+    monkeypatch.setattr(coordinator, "fault_of_coordinator", lambda *_: "CoordinatorLoadInProgressError")
+    with pytest.raises(ClusterUnavailableError, match=r"to load its groups:\n.*LoadInProgress"):
+        kafka_cluster.move_coordinator("somebody", timeout=0.2)
 
 
 def test_the_coordinator_moves_on_a_given_cluster_too_but_its_brokers_are_left_alone(

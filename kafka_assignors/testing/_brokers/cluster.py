@@ -204,7 +204,8 @@ class Cluster:
         The partition of ``__consumer_offsets`` to which the group belongs gets another leader. Its replicas
         are reassigned so that the node is the preferred one, and the preferred one is elected. All groups of
         that partition move along; in a cluster started here there is only one partition, unless
-        ``offsets.topic.num.partitions`` says otherwise.
+        ``offsets.topic.num.partitions`` says otherwise. If the present coordinator is loading its groups, it
+        finishes first.
 
         Args:
             group_id: The group; need not exist.

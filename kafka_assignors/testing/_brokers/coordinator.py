@@ -10,7 +10,12 @@ from kafka.protocol.admin import ElectionType
 
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC, partition_for_group
 from kafka_assignors.testing._brokers.errors import ClusterUnavailableError
-from kafka_assignors.testing._brokers.metadata import SeenPartition, coordinator_by, first_answer
+from kafka_assignors.testing._brokers.metadata import (
+    SeenPartition,
+    coordinator_by,
+    fault_of_coordinator,
+    first_answer,
+)
 from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -42,6 +47,12 @@ def coordinator_of(servers: Sequence[str], group_id: str, timeout: float) -> int
 def move_coordinator(servers: Sequence[str], group_id: str, to: int | None, timeout: float) -> int:
     """Make another node the coordinator of a group; see `Cluster.move_coordinator`."""
     now = coordinator_of(servers, group_id, timeout)  # also has the topic made
+    # If groups move while Kafka 4.3.1 loads them, it may load them twice at once, and never answers for them.
+    wait_until(
+        lambda: _not_loaded(servers, group_id, now),
+        timeout,
+        f"node {now}, the coordinator of {group_id}, to load its groups",
+    )
     partition = _partition(servers, group_id)
     if to is None:
         others = sorted(partition.in_sync - {now})
@@ -80,6 +91,17 @@ def _partition(servers: Sequence[str], group_id: str) -> SeenPartition:
         raise ClusterUnavailableError(f"no broker answers at {', '.join(servers)}")
     partitions = {each.number: each for each in state.partitions if each.topic == GROUPS_TOPIC}
     return partitions[partition_for_group(group_id, len(partitions))]
+
+
+def _not_loaded(servers: Sequence[str], group_id: str, node: int) -> list[str]:
+    state = first_answer(servers)
+    if state is None or node not in state.brokers:
+        return ["no broker answers" if state is None else "it is away"]
+    try:
+        fault = fault_of_coordinator(state.brokers[node], group_id)
+    except OSError as error:
+        fault = f"it does not answer: {error}"
+    return [fault] if fault else []
 
 
 def _not_yet(partition: SeenPartition, replicas: Sequence[int]) -> list[str]:

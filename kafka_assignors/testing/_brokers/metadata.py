@@ -11,6 +11,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafka.errors import for_code
+from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse
 from kafka.protocol.broker_version_data import infer_broker_version_from_api_versions
 from kafka.protocol.metadata import (
     ApiVersionsRequest,
@@ -29,6 +31,7 @@ __tracebackhide__ = True
 _ANSWER_SECONDS = 5.0
 _METADATA_VERSION = 9  # brokers from 2.4 on
 _FIND_COORDINATOR_VERSION = 3  # likewise
+_DESCRIBE_GROUPS_VERSION = 4  # likewise
 _MOST_BYTES = 100_000_000  # what a broker accepts at most; other answers are not Kafka's
 _GROUP = 0  # the type of key of a group
 
@@ -108,6 +111,25 @@ def coordinator_by(server: str, group_id: str) -> int | None:
     data = _ask(server, request)
     answer = FindCoordinatorResponse.decode(data, version=_FIND_COORDINATOR_VERSION, header=True)
     return None if answer.error_code else int(answer.node_id)
+
+
+def fault_of_coordinator(server: str, group_id: str) -> str:
+    """Ask a broker for a group that it coordinates; the name of the error that it answers with, or "".
+
+    While it loads the groups it answers none of their members.
+
+    Args:
+        server: "host:port" of a listener without security.
+        group_id: The group; need not exist.
+
+    Raises:
+        OSError: It does not answer.
+    """
+    request = DescribeGroupsRequest[_DESCRIBE_GROUPS_VERSION](groups=[group_id])
+    data = _ask(server, request)
+    answer = DescribeGroupsResponse.decode(data, version=_DESCRIBE_GROUPS_VERSION, header=True)
+    (group,) = answer.groups
+    return str(for_code(group.error_code).__name__) if group.error_code else ""
 
 
 def version_by(server: str) -> str:

@@ -55,6 +55,8 @@ _PLANNING: Final = 20.0  # seconds that a plan may take
 
 _SLOW_POLLS: Final = 10  # of a slow member, until a rebalance of two rounds is over for it
 
+_ANSWER_MS: Final = 10_000  # for brokers that say where records are, after a failure
+
 _MARGIN: Final = 3, 60.0  # times as long and so many seconds more, for a laden machine
 
 
@@ -363,11 +365,11 @@ class _ScriptRun:
             return []
         client: Any = KafkaConsumer(**self._cluster.access.kafka_python(), group_id=self._group.group_id)
         with contextlib.closing(client) as consumer:
-            ends = consumer.end_offsets([*missing])
+            ends = consumer.end_offsets([*missing], timeout_ms=_ANSWER_MS)
             return [
                 f"{name_of(partition)}: {produced[partition]} records acknowledged, {len(offsets)} not"
                 f" consumed, the first at {offsets[0]}; it ends at {ends[partition]}, and"
-                f" {consumer.committed(partition)} is committed"
+                f" {consumer.committed(partition, timeout_ms=_ANSWER_MS)} is committed"
                 for partition, offsets in sorted(missing.items())
             ]
 
