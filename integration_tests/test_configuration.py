@@ -92,7 +92,7 @@ def test_two_assignors_of_one_name_are_refused(consumer: MakeConsumer, strategie
 
 
 def test_an_assignor_used_by_hand_within_a_rebalance_listener_is_not_taken_for_the_consumers(
-    consumer: MakeConsumer, topic_factory: Callable[..., str]
+    topic_factory: Callable[..., str], consumer: MakeConsumer
 ) -> None:
     by_hand = CooperativeStickyAssignor()
     by_hand.on_assignment(ConsumerProtocolAssignment(1, [("elsewhere", [7])], b""), 3)
@@ -174,7 +174,7 @@ def test_a_leader_warns_once_of_a_subscription_that_it_asks_for_again_and_again(
 
 @pytest.mark.parametrize(("milliseconds", "tries"), [(10_000, METADATA_TRIES), (1e-6, 0)])
 def test_a_leader_asks_again_for_topics_without_metadata_as_long_as_it_may_be_silent(
-    consumer: MakeConsumer, topic_factory: Callable[..., str], milliseconds: float, tries: int
+    topic_factory: Callable[..., str], consumer: MakeConsumer, milliseconds: float, tries: int
 ) -> None:
     topic = topic_factory(1)
     made = consumer(RangeAssignor)

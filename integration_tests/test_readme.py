@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
+from integration_tests.support.patience import QUICK
+from kafka_assignors.testing import consumer_group_factory
 from tests.support.pages import HOME, listing, listings
 
 CHOOSING = "docs/how-to/which-assignor.md"
@@ -69,13 +71,16 @@ def test_a_group_under_test(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(repr(TopicPartition(names["topic"], number)) in printed for number in range(6))
 
 
+quick_group = consumer_group_factory(settings=QUICK)
+
+
 @pytest.mark.parametrize(
     ("page", "containing"), [(HOME, "consumer_group(members=3)"), (IN_CI, "# test_rebalance.py")]
 )
-def test_a_whole_test(page: str, containing: str, consumer_group: Any) -> None:
+def test_a_whole_test(page: str, containing: str, quick_group: Any) -> None:
     names: dict[str, Any] = {}
     exec(listing(page, containing), names)  # noqa: S102 - as above
-    names["test_a_crash_leaves_no_partition_without_an_owner"](consumer_group)
+    names["test_a_crash_leaves_no_partition_without_an_owner"](quick_group)
 
 
 def test_the_lists_of_the_migration_lead_from_range_to_cooperative_sticky(consumer_group: Any) -> None:
