@@ -120,11 +120,13 @@ class ObservedConsumer:
                     on_assign(self, partitions)
 
         def let_go(kind: str, callback: Callable[..., None] | None, partitions: Sequence[Any]) -> None:
-            if callback is not None:
-                with self.absences.listener("on_revoke" if callback is on_revoke else "on_lost"):
-                    callback(self, partitions)
-            self.held.difference_update(_pairs(partitions))
-            self._report(kind, partitions=_pairs(partitions))
+            try:
+                if callback is not None:
+                    with self.absences.listener("on_revoke" if callback is on_revoke else "on_lost"):
+                        callback(self, partitions)
+            finally:  # they are gone, whether it raised or not
+                self.held.difference_update(_pairs(partitions))
+                self._report(kind, partitions=_pairs(partitions))
 
         self._consumer.subscribe(
             list(topics),
