@@ -67,3 +67,14 @@ def test_partitions_whose_callback_raises_are_gone_and_reported_so() -> None:
         assert observed.assignment() == []
         last = [(kind, about.get("error") or about["partitions"]) for kind, about in told[-2:]]
         assert last == [("listener", "OSError: 2 files are on a full disk"), ("revoked", ALL)]
+
+
+def test_an_observed_consumer_is_a_context_that_closes_the_consumer_at_its_end() -> None:
+    with mock_consumer() as (inner, observed, told):
+        observed.consumer.subscribe(["t"])
+        with observed.consumer as consumer:
+            assert consumer is observed.consumer
+            poll_until(consumer, told, "assigned")
+        with pytest.raises(RuntimeError, match="Consumer closed"):
+            inner.poll(0)
+        assert [(kind, about["partitions"]) for kind, about in told[-1:]] == [("revoked", ALL)]

@@ -9,7 +9,7 @@ be observed, nor what a leader plans.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from confluent_kafka import Consumer, KafkaException
 
@@ -99,6 +99,16 @@ class ObservedConsumer:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._consumer, name)
+
+    # `with` looks for these in the class only.
+
+    def __enter__(self) -> Self:
+        self._consumer.__enter__()
+        return self
+
+    def __exit__(self, *raised: object) -> bool | None:
+        left: bool | None = self._consumer.__exit__(*raised)
+        return left
 
     def subscribe(
         self,
