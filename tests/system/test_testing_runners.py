@@ -21,6 +21,7 @@ from kafka_assignors.testing._groups.clients import CommitError
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.runners import ProcessRunner, ThreadRunner
+from kafka_assignors.testing._groups.seat import Seat
 from kafka_assignors.testing._groups.worker import Worker
 
 INTERRUPTED = """
@@ -348,6 +349,88 @@ def test_an_application_works_between_its_poll_and_its_commit(monkeypatch: pytes
     monkeypatch.setattr("kafka_assignors.testing._groups.worker.time.sleep", work)
     assert worker._loop(cast("Any", Told(told))) == 0
     assert told == ["poll 0.05", "work 3", "commit", "close", "closed"]
+
+
+class Function:
+    """A user's function, its consumer if it returns one, and its worker, which says what happens.
+
+    Args:
+        own_loop: Whether it polls by itself.
+        amid: The command that comes while it is called.
+    """
+
+    subscribed = True
+
+    def __init__(self, *, own_loop: bool, amid: str | None = None) -> None:
+        self.told: list[str] = []
+        self.worker = Worker(config("x:y"), self.report)
+        self.worker._function = self
+        self.consumer = self
+        self._own_loop = own_loop
+        self._amid = amid
+
+    def __call__(self, seat: Seat) -> Any:
+        if self._amid:
+            self.worker.take({"command": self._amid})
+        if not self._own_loop:
+            seat.observed = cast("Any", self)
+            return self
+        while not seat.leaving:
+            self.poll(0)
+        return None
+
+    def report(self, kind: str, **_: Any) -> None:
+        self.told.append(kind)
+        if kind == "paused":
+            threading.Thread(target=self.worker.take, args=[{"command": "resume"}]).start()
+
+    def poll(self, _: float) -> bool:
+        self.worker._wait_to_poll()
+        assert "poll" not in self.told, "it goes on to poll"
+        self.told.append("poll")
+        self.worker.take({"command": "leave"})
+        return False
+
+    def close(self) -> None:
+        self.told.append("close")
+
+    def run(self, *early: str) -> list[str]:
+        """Run it when these commands have come; what happens."""
+        for command in ("release", *early):
+            self.worker.take({"command": command})
+        runs = threading.Thread(target=self.worker.run, daemon=True)
+        runs.start()
+        runs.join(30)
+        assert not runs.is_alive(), self.told
+        return self.told
+
+
+def test_an_application_whose_import_took_long_leaves_and_pauses_as_it_was_told_meanwhile() -> None:
+    assert Function(own_loop=True).run("leave") == ["started", "closed"]
+    paused = Function(own_loop=True).run("pause")
+    assert sorted(paused) == sorted(["started", "paused", "resumed", "poll", "closed"])
+    assert paused.index("paused") < paused.index("poll")
+
+
+@pytest.mark.parametrize(("early", "amid"), [(["leave"], None), ([], "leave")])
+def test_a_member_whose_consumer_took_long_to_make_leaves_as_it_was_told_meanwhile(
+    early: list[str], amid: str | None
+) -> None:
+    assert Function(own_loop=False, amid=amid).run(*early) == ["started", "close", "closed"]
+
+
+@pytest.mark.parametrize(("early", "amid"), [(["pause"], None), ([], "pause")])
+def test_a_member_whose_consumer_took_long_to_make_pauses_as_it_was_told_and_polls_again(
+    early: list[str], amid: str | None
+) -> None:
+    assert Function(own_loop=False, amid=amid).run(*early) == [
+        *("started", "paused", "resumed", "poll", "close", "closed")
+    ]
+
+
+def test_what_else_a_member_was_told_while_its_function_was_imported_is_left_to_its_loop() -> None:
+    function = Function(own_loop=False)
+    assert function.run("unknown", "leave") == ["started", "error", "close", "closed"]
 
 
 @pytest.mark.parametrize("pace", [{"poll_ms": 0}, {"work_ms": -1}])
