@@ -1,5 +1,6 @@
 """Members' processes, of which none is left over whenever Ctrl-C comes, and their threads."""
 
+import contextlib
 import json
 import os
 import signal
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -258,6 +259,107 @@ def test_a_process_that_is_started_afresh_freezes_thaws_and_ends_as_a_forked_one
     runner.kill()  # what has ended, and was waited for, is not signalled again
     runner.wait()
     assert [(event["event"], event.get("status")) for event in told][-1] == ("exited", -signal.SIGKILL)
+
+
+FORKS = """
+import os, signal, time
+
+def run(seat):
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        {first}
+        os.write(writes, b"1")
+        signal.pause()
+    os.read(reads, 1)
+    seat.note("child", child)
+    while not seat.leaving and {stays}:
+        time.sleep(0.02)
+"""
+"""An application that forks another process, which has all its files open."""
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or a zombie that nobody has waited for yet."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+@contextlib.contextmanager
+def forking_member(file: Path, **application: str) -> Iterator[tuple[ProcessRunner, int, list[Any]]]:
+    """A member whose application has forked, the process that it forked, and what is told."""
+    file.write_text(FORKS.format(**{"first": "", "stays": "True", **application}), encoding="utf-8")
+    told: list[Mapping[str, Any]] = []
+    runner = ProcessRunner(config(f"{file}:run"), told.append)
+    runner.start()
+    runner.send({"command": "release"})
+
+    def child() -> list[int]:
+        return [event["value"] for event in told if event["event"] == "note"]
+
+    try:
+        wait_until(lambda: [] if child() else [f"told {told}"], 60, "it to fork")
+        yield runner, child()[0], told
+    finally:
+        if child() and not has_ended(child()[0]):
+            os.kill(child()[0], signal.SIGKILL)
+        runner.kill()
+        runner.wait()
+
+
+def must_return(function: Callable[[], None]) -> None:
+    """Call a function that is not to hang."""
+    thread = threading.Thread(target=function, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive(), f"{function} hangs"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("start", [processes.start_process, processes._Fresh])
+@pytest.mark.parametrize("end", ["crash", "kill", "leave", "returns"])
+def test_what_a_member_has_forked_ends_with_it(
+    end: str, start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runners, "start_process", start)
+    stays = str(end != "returns")
+    with forking_member(tmp_path / "application.py", stays=stays) as (runner, child, told):
+        if end == "leave":
+            runner.send({"command": "leave"})
+        elif end != "returns":
+            getattr(runner, end)()
+        must_return(runner.drain)
+        must_return(runner.wait)
+        killed = end in {"crash", "kill"}
+        assert (told[-1]["event"], told[-1]["status"]) == ("exited", -signal.SIGKILL if killed else 0)
+        wait_until(lambda: [] if has_ended(child) else [f"process {child} is there"], 30, "it to end")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere members are not forked")
+def test_what_a_member_has_forked_ends_with_it_though_the_process_that_forks_is_gone(tmp_path: Path) -> None:
+    with forking_member(tmp_path / "application.py") as (runner, child, told):
+        asked = processes._forking_process()
+        asked._process.kill()
+        asked._process.wait()
+        runner.crash()
+        must_return(runner.drain)
+        assert (told[-1]["event"], told[-1]["status"]) == ("exited", None)
+        wait_until(lambda: [] if has_ended(child) else [f"process {child} is there"], 30, "it to end")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_member_has_ended_though_what_it_forked_in_a_session_of_its_own_has_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runners, "_END_SECONDS", 0.1)
+    with forking_member(tmp_path / "application.py", first="os.setsid()") as (runner, child, told):
+        runner.crash()
+        must_return(runner.drain)
+        assert (told[-1]["event"], told[-1]["status"]) == ("exited", -signal.SIGKILL)
+        assert not has_ended(child)
 
 
 def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tmp_path: Path) -> None:

@@ -320,7 +320,7 @@ class Member:
         self._wait_for(lambda: not self.running, COMMAND_SECONDS, f"{self.name} to leave")
 
     def crash(self) -> None:
-        """Kill the process, frozen or not; it has ended on return.
+        """Kill the process and those that it has started, frozen or not; it has ended on return.
 
         Raises:
             NotInAThreadError: It runs in a thread.
