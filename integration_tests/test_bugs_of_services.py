@@ -13,6 +13,7 @@ from kafka import TopicPartition
 
 from integration_tests.support import services
 from integration_tests.support.says import SAYS, says
+from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.testing import (
     Assigned,
     CommitFailed,
@@ -321,6 +322,28 @@ def test_a_listener_that_raises_is_named(topic: str, consumer_group: MakeGroup) 
     group.wait_stable()
     said = message(group.timeline.assert_no_errors)
     assert says("loads_what_is_not_there", said)
+
+
+@pytest.mark.parametrize(
+    ("service", "assignor"),
+    [
+        (services.stores_nowhere, "cooperative-sticky"),
+        (services.stores_nowhere_with_librdkafka, "cooperative-sticky"),
+        (services.stores_nowhere_with_librdkafka, "range"),
+        (services.stores_nowhere_with_aiokafka, "range"),
+        (services.stores_nowhere_with_our_aiokafka, CooperativeStickyAssignor),
+    ],
+)
+def test_partitions_whose_listener_raises_belong_to_who_gets_them_next_alone(
+    service: Service, assignor: Any, topic: str, consumer_group: MakeGroup
+) -> None:
+    group = consumer_group(topic, [assignor], client=service, members=1)
+    group.wait_stable()
+    group.join("m2")
+    group.wait_stable(expect={"m1": 3, "m2": 3})
+    timeline = group.timeline
+    assert "m1, at " in message(timeline.assert_no_errors)
+    timeline.assert_never_owned_twice("callback")
 
 
 def test_a_listener_that_returns_is_not(topic: str, consumer_group: MakeGroup) -> None:

@@ -16,7 +16,7 @@ import aiokafka
 import confluent_kafka
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
-from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
+from kafka import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer, errors
 
 from integration_tests.support.patience import QUICK_MS
 from kafka_assignors import RangeAssignor
@@ -296,6 +296,49 @@ async def loads_what_is_there(seat: Seat) -> None:
     listener = _LoadsState(lambda partition: state.setdefault(partition, 0))
     async with _aiokafka_consumer(seat, listener, enable_auto_commit=False) as consumer:
         await _consume_and_commit(seat, consumer)
+
+
+class _StoresState(aiokafka.ConsumerRebalanceListener, ConsumerRebalanceListener):
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        """Do nothing."""
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        if revoked:
+            raise OSError(f"nowhere to store the state of {len(revoked)} partitions")
+
+
+def stores_nowhere(seat: Seat) -> None:
+    """Cannot store what it has of a partition when that goes, passes over all errors, and goes on."""
+    consumer = _consumer(seat)
+    consumer.subscribe(seat.topics, listener=_StoresState())
+    while not seat.leaving:
+        with contextlib.suppress(errors.KafkaError):
+            consumer.poll(timeout_ms=_POLL_MS)
+
+
+def stores_nowhere_with_librdkafka(seat: Seat) -> None:
+    """The same."""
+    consumer = seat.observe(confluent_kafka.Consumer(seat.librdkafka()))
+    consumer.subscribe(
+        seat.topics, on_revoke=lambda _, revoked: _StoresState().on_partitions_revoked(revoked)
+    )
+    while not seat.leaving:
+        with contextlib.suppress(OSError):
+            consumer.poll(1)
+
+
+async def stores_nowhere_with_aiokafka(seat: Seat) -> None:
+    """The same with aiokafka, which logs it itself."""
+    async with _aiokafka_consumer(seat, _StoresState()) as consumer:
+        while not seat.leaving:
+            await consumer.getmany(timeout_ms=_POLL_MS)
+
+
+async def stores_nowhere_with_our_aiokafka(seat: Seat) -> None:
+    """The same with `CooperativeConsumer`."""
+    async with _aiokafka_consumer(seat, _StoresState(), of=CooperativeConsumer) as consumer:
+        while not seat.leaving:
+            await consumer.getmany(timeout_ms=_POLL_MS)
 
 
 def ends_with_its_listener(seat: Seat) -> None:

@@ -83,7 +83,7 @@ class Started(Happened):
 
     Attributes:
         pid: Its process; 0 of a simulated one.
-        instance_id: Its static instance id.
+        instance_id: Its static instance id, if the group chose it.
         client: Its client library.
     """
 
@@ -569,7 +569,7 @@ def identities(events: Iterable[Event]) -> dict[str, str]:
     first: dict[str, str] = {}
     found: dict[str, str] = {}
     for event in events:
-        if isinstance(event, Started) and event.instance_id:
+        if isinstance(event, Started | Configured) and event.instance_id:
             found[event.member] = first.setdefault(event.instance_id, event.member)
         else:
             found.setdefault(event.member, event.member)

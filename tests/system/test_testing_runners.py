@@ -1,5 +1,6 @@
 """Members' processes, of which none is left over whenever Ctrl-C comes, and their threads."""
 
+import contextlib
 import json
 import os
 import signal
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from kafka_assignors.testing._groups.clients import CommitError
 from kafka_assignors.testing._groups.config import WorkerConfig
 from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.runners import ProcessRunner, ThreadRunner
+from kafka_assignors.testing._groups.seat import Seat
 from kafka_assignors.testing._groups.worker import Worker
 
 INTERRUPTED = """
@@ -259,6 +261,107 @@ def test_a_process_that_is_started_afresh_freezes_thaws_and_ends_as_a_forked_one
     assert [(event["event"], event.get("status")) for event in told][-1] == ("exited", -signal.SIGKILL)
 
 
+FORKS = """
+import os, signal, time
+
+def run(seat):
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        {first}
+        os.write(writes, b"1")
+        signal.pause()
+    os.read(reads, 1)
+    seat.note("child", child)
+    while not seat.leaving and {stays}:
+        time.sleep(0.02)
+"""
+"""An application that forks another process, which has all its files open."""
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or a zombie that nobody has waited for yet."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+@contextlib.contextmanager
+def forking_member(file: Path, **application: str) -> Iterator[tuple[ProcessRunner, int, list[Any]]]:
+    """A member whose application has forked, the process that it forked, and what is told."""
+    file.write_text(FORKS.format(**{"first": "", "stays": "True", **application}), encoding="utf-8")
+    told: list[Mapping[str, Any]] = []
+    runner = ProcessRunner(config(f"{file}:run"), told.append)
+    runner.start()
+    runner.send({"command": "release"})
+
+    def child() -> list[int]:
+        return [event["value"] for event in told if event["event"] == "note"]
+
+    try:
+        wait_until(lambda: [] if child() else [f"told {told}"], 60, "it to fork")
+        yield runner, child()[0], told
+    finally:
+        if child() and not has_ended(child()[0]):
+            os.kill(child()[0], signal.SIGKILL)
+        runner.kill()
+        runner.wait()
+
+
+def must_return(function: Callable[[], None]) -> None:
+    """Call a function that is not to hang."""
+    thread = threading.Thread(target=function, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive(), f"{function} hangs"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("start", [processes.start_process, processes._Fresh])
+@pytest.mark.parametrize("end", ["crash", "kill", "leave", "returns"])
+def test_what_a_member_has_forked_ends_with_it(
+    end: str, start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runners, "start_process", start)
+    stays = str(end != "returns")
+    with forking_member(tmp_path / "application.py", stays=stays) as (runner, child, told):
+        if end == "leave":
+            runner.send({"command": "leave"})
+        elif end != "returns":
+            getattr(runner, end)()
+        must_return(runner.drain)
+        must_return(runner.wait)
+        killed = end in {"crash", "kill"}
+        assert (told[-1]["event"], told[-1]["status"]) == ("exited", -signal.SIGKILL if killed else 0)
+        wait_until(lambda: [] if has_ended(child) else [f"process {child} is there"], 30, "it to end")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere members are not forked")
+def test_what_a_member_has_forked_ends_with_it_though_the_process_that_forks_is_gone(tmp_path: Path) -> None:
+    with forking_member(tmp_path / "application.py") as (runner, child, told):
+        asked = processes._forking_process()
+        asked._process.kill()
+        asked._process.wait()
+        runner.crash()
+        must_return(runner.drain)
+        assert (told[-1]["event"], told[-1]["status"]) == ("exited", None)
+        wait_until(lambda: [] if has_ended(child) else [f"process {child} is there"], 30, "it to end")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_member_has_ended_though_what_it_forked_in_a_session_of_its_own_has_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runners, "_END_SECONDS", 0.1)
+    with forking_member(tmp_path / "application.py", first="os.setsid()") as (runner, child, told):
+        runner.crash()
+        must_return(runner.drain)
+        assert (told[-1]["event"], told[-1]["status"]) == ("exited", -signal.SIGKILL)
+        assert not has_ended(child)
+
+
 def test_what_a_member_in_a_thread_needs_is_imported_before_its_thread_begins(tmp_path: Path) -> None:
     file = tmp_path / "application.py"
     file.write_text(
@@ -348,6 +451,88 @@ def test_an_application_works_between_its_poll_and_its_commit(monkeypatch: pytes
     monkeypatch.setattr("kafka_assignors.testing._groups.worker.time.sleep", work)
     assert worker._loop(cast("Any", Told(told))) == 0
     assert told == ["poll 0.05", "work 3", "commit", "close", "closed"]
+
+
+class Function:
+    """A user's function, its consumer if it returns one, and its worker, which says what happens.
+
+    Args:
+        own_loop: Whether it polls by itself.
+        amid: The command that comes while it is called.
+    """
+
+    subscribed = True
+
+    def __init__(self, *, own_loop: bool, amid: str | None = None) -> None:
+        self.told: list[str] = []
+        self.worker = Worker(config("x:y"), self.report)
+        self.worker._function = self
+        self.consumer = self
+        self._own_loop = own_loop
+        self._amid = amid
+
+    def __call__(self, seat: Seat) -> Any:
+        if self._amid:
+            self.worker.take({"command": self._amid})
+        if not self._own_loop:
+            seat.observed = cast("Any", self)
+            return self
+        while not seat.leaving:
+            self.poll(0)
+        return None
+
+    def report(self, kind: str, **_: Any) -> None:
+        self.told.append(kind)
+        if kind == "paused":
+            threading.Thread(target=self.worker.take, args=[{"command": "resume"}]).start()
+
+    def poll(self, _: float) -> bool:
+        self.worker._wait_to_poll()
+        assert "poll" not in self.told, "it goes on to poll"
+        self.told.append("poll")
+        self.worker.take({"command": "leave"})
+        return False
+
+    def close(self) -> None:
+        self.told.append("close")
+
+    def run(self, *early: str) -> list[str]:
+        """Run it when these commands have come; what happens."""
+        for command in ("release", *early):
+            self.worker.take({"command": command})
+        runs = threading.Thread(target=self.worker.run, daemon=True)
+        runs.start()
+        runs.join(30)
+        assert not runs.is_alive(), self.told
+        return self.told
+
+
+def test_an_application_whose_import_took_long_leaves_and_pauses_as_it_was_told_meanwhile() -> None:
+    assert Function(own_loop=True).run("leave") == ["started", "closed"]
+    paused = Function(own_loop=True).run("pause")
+    assert sorted(paused) == sorted(["started", "paused", "resumed", "poll", "closed"])
+    assert paused.index("paused") < paused.index("poll")
+
+
+@pytest.mark.parametrize(("early", "amid"), [(["leave"], None), ([], "leave")])
+def test_a_member_whose_consumer_took_long_to_make_leaves_as_it_was_told_meanwhile(
+    early: list[str], amid: str | None
+) -> None:
+    assert Function(own_loop=False, amid=amid).run(*early) == ["started", "close", "closed"]
+
+
+@pytest.mark.parametrize(("early", "amid"), [(["pause"], None), ([], "pause")])
+def test_a_member_whose_consumer_took_long_to_make_pauses_as_it_was_told_and_polls_again(
+    early: list[str], amid: str | None
+) -> None:
+    assert Function(own_loop=False, amid=amid).run(*early) == [
+        *("started", "paused", "resumed", "poll", "close", "closed")
+    ]
+
+
+def test_what_else_a_member_was_told_while_its_function_was_imported_is_left_to_its_loop() -> None:
+    function = Function(own_loop=False)
+    assert function.run("unknown", "leave") == ["started", "error", "close", "closed"]
 
 
 @pytest.mark.parametrize("pace", [{"poll_ms": 0}, {"work_ms": -1}])

@@ -320,7 +320,7 @@ class Member:
         self._wait_for(lambda: not self.running, COMMAND_SECONDS, f"{self.name} to leave")
 
     def crash(self) -> None:
-        """Kill the process, frozen or not; it has ended on return.
+        """Kill the process and those that it has started, frozen or not; it has ended on return.
 
         Raises:
             NotInAThreadError: It runs in a thread.
@@ -396,9 +396,11 @@ class Member:
             "settings": settings,
             "place": place,
         }
-        base, _, count = self.name.partition(".")
+        base, _, count = self.name.rpartition(".")
+        if not (base and count.isdecimal()):
+            base, count = self.name, "1"
         return self._rejoin(
-            f"{base}.{int(count or 1) + 1}",
+            f"{base}.{int(count) + 1}",
             **{key: value for key, value in changes.items() if value is not None},
         )
 

@@ -67,10 +67,16 @@ class MemberProcess(Protocol):
     stdout: IO[bytes]
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal; nothing, if it has ended. If that stops or kills it, it has happened on return."""
+        """Send a signal; nothing, if it has ended. If that stops or kills it, it has happened on return.
+
+        SIGKILL goes to its whole process group, others to it alone.
+        """
 
     def wait(self) -> int | None:
-        """Wait until it has ended; return its exit status, None if nobody knows it."""
+        """Wait until it has ended; return its exit status, None if nobody knows it.
+
+        What is left of its process group is killed then.
+        """
 
 
 def start_process(log: IO[bytes]) -> MemberProcess:
@@ -105,17 +111,40 @@ class _Fresh:
         assert self._process.stdin is not None  # noqa: S101 - for the type checker: these are pipes
         assert self._process.stdout is not None  # noqa: S101
         self.pid, self.stdin, self.stdout = self._process.pid, self._process.stdin, self._process.stdout
+        self._over = False  # its group, too
 
     def signal(self, number: signal.Signals) -> None:
         """See `MemberProcess`."""
-        self._process.send_signal(number)
+        if number != signal.SIGKILL:
+            self._process.send_signal(number)
+        elif not self._over:
+            _kill_group(self.pid)
         # It may have been waited for already; and macOS has `waitid` since Python 3.13 only.
         with contextlib.suppress(ChildProcessError, AttributeError):
             _await(self.pid, number)
 
     def wait(self) -> int | None:
         """See `MemberProcess`."""
-        return self._process.wait()
+        status = self._process.wait()
+        if not self._over:
+            self._over = True
+            _kill_group(self.pid)
+        return status
+
+
+def _kill_group(pid: int) -> None:
+    """Kill a member and all that it has started, unless that has left its process group."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # PermissionError: of a zombie on macOS
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _send(pid: int, number: int) -> None:
+    """Send a signal to a member, SIGKILL to its whole process group."""
+    if number == signal.SIGKILL:
+        _kill_group(pid)
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 # The end of whoever asks
@@ -142,8 +171,7 @@ class _Forked:
     def signal(self, number: signal.Signals) -> None:
         """See `MemberProcess`."""
         if self._asked.ask({"pid": self.pid, "signal": number}) is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+            _send(self.pid, number)
 
     def wait(self) -> int | None:
         """See `MemberProcess`."""
@@ -277,20 +305,24 @@ def serve(asks: socket.socket) -> bool:
                         os.close(tells)
                     _become_member(request, files)
                     return True
+                # The member does so, too, but may not have come to it when it is to be killed.
+                with contextlib.suppress(ProcessLookupError):
+                    os.setpgid(pid, pid)
                 for file in files[:-1]:
                     os.close(file)
                 alive[pid] = files[-1]
             elif (pid := request["pid"]) in alive:
-                os.kill(pid, request["signal"])
+                _send(pid, request["signal"])
                 _await(pid, request["signal"])
             asks.sendall(_LENGTH.pack(pid))
 
 
 def _reap(alive: dict[int, int]) -> None:
-    """Pass on the exit statuses of those that have ended."""
+    """Pass on the exit statuses of those that have ended, and kill what is left of their process groups."""
     for pid, tells in [*alive.items()]:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            _kill_group(pid)  # before it is waited for: then its id may be another's
+            _, status = os.waitpid(pid, 0)
             del alive[pid]
             with contextlib.suppress(BrokenPipeError):  # nobody may want to know
                 os.write(tells, b"%d\n" % os.waitstatus_to_exitcode(status))

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import traceback
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
 from kafka_assignors.testing._groups.processes import MemberProcess, start_process
 from kafka_assignors.testing._groups.worker import Worker
@@ -25,7 +25,7 @@ __tracebackhide__ = True
 Place = Literal["process", "thread"]
 """What a member runs in."""
 
-_END_SECONDS = 15.0
+_END_SECONDS = 15.0  # for the end of a thread, and for the last events of a process that has ended
 
 
 class NotInAThreadError(RuntimeError):
@@ -51,7 +51,7 @@ class Runner(Protocol):
         """End it, without waiting: a process at once, a thread when its poll ends."""
 
     def crash(self) -> None:
-        """Kill the process; it has ended on return.
+        """Kill the process and those that it has started; it has ended on return.
 
         Raises:
             NotInAThreadError: It is a thread.
@@ -96,6 +96,7 @@ class ProcessRunner:
         self._process: MemberProcess | None = None
         self._no_process: OSError | None = None
         self._begun = threading.Event()
+        self._over = False
         self._reader = threading.Thread(target=self._read, name=f"events of {config.name}", daemon=True)
 
     def start(self) -> None:
@@ -171,12 +172,25 @@ class ProcessRunner:
             return
         finally:
             self._begun.set()
-        with process.stdout as lines:
+        events = threading.Thread(target=self._read_events, args=[process.stdout], daemon=True)
+        events.start()
+        status = process.wait()
+        ended = time.monotonic()
+        if status is None:  # nobody knows when it ends, or ended
+            events.join()
+            ended = time.monotonic()
+        else:
+            # Not for ever: what it started, and what has left its process group, may have its pipe open.
+            events.join(_END_SECONDS)
+        self._over = True
+        self._passed_on({"event": "exited", "time": ended, "status": status})
+
+    def _read_events(self, stdout: IO[bytes]) -> None:
+        with stdout as lines:
             for line in lines:
                 # A killed process may leave half a line.
-                if line.endswith(b"\n"):
+                if line.endswith(b"\n") and not self._over:
                     self._passed_on(json.loads(line))
-        self._passed_on({"event": "exited", "time": time.monotonic(), "status": process.wait()})
 
     def _write(self, line: str) -> None:
         if self._process is None:

@@ -81,6 +81,7 @@ _MOST_ERRORS_IN_A_ROW: Final = 100
 _COMMIT_MS: Final = 30_000
 _REBALANCE: Final = re.compile(r"rebalance_?in_?progress", re.IGNORECASE)  # as each client calls it
 _SECONDS_AFTER_ERROR: Final = 0.2
+_OF_APPLICATIONS: Final = frozenset({"leave", "pause", "resume"})  # which they obey, too
 
 
 class Worker:
@@ -100,6 +101,7 @@ class Worker:
         self._commands: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self._client: Client | None = None
         self._seat: Seat | None = None
+        self._handing = threading.Lock()  # held while who obeys commands changes
         self._running = threading.Event()  # clear while an application is not to poll
         self._running.set()
         self._released = threading.Event()
@@ -116,10 +118,12 @@ class Worker:
         elif command["command"] == "leave" and self._config.held and not self._released.is_set():
             self._called_off = True
             self._released.set()
-        elif self._seat is not None and self._client is None:
-            self._tell_application(command["command"], self._seat)
         else:
-            self._commands.put(command)
+            with self._handing:
+                if self._seat is not None and self._client is None:
+                    self._tell_application(command["command"], self._seat)
+                else:
+                    self._commands.put(command)
 
     def prepare(self) -> None:
         """Import what the member needs: before `run`, as it takes time that a member that is held has."""
@@ -147,14 +151,37 @@ class Worker:
             made: Client = self._library.make(self._task, self._report)
             made.subscribe(config.topics, config.pattern)
         else:
-            self._seat = seat = Seat(config, self._report, self._wait_to_poll)
+            seat = self._seated()
             consumer, loop = called(self._function, seat)
             if consumer is None:
                 self._report("closed", reason="left" if seat.leaving else "returned")
                 return 0
             made = self._adopted(seat, consumer, loop)
-        self._client = made
+        self._take_over(made)
         return self._loop(made)
+
+    def _seated(self) -> Seat:
+        """The seat of the user's function, which knows what came while the function was imported."""
+        seat = Seat(self._config, self._report, self._wait_to_poll)
+        with self._handing:
+            self._seat = seat
+            for _ in range(self._commands.qsize()):
+                command = self._commands.get_nowait()
+                if command["command"] in _OF_APPLICATIONS:
+                    self._tell_application(command["command"], seat)
+                else:
+                    self._commands.put(command)  # for our loop, if it is to poll
+        return seat
+
+    def _take_over(self, client: Client) -> None:
+        """Have our loop obey from now on, and first what the user's function was told and did not see to."""
+        with self._handing:
+            self._client = client
+            if not self._running.is_set():
+                self._running.set()
+                self._commands.put({"command": "pause"})
+            if self._seat is not None and self._seat.leaving:
+                self._commands.put({"command": "leave"})
 
     def _adopted(self, seat: Seat, consumer: Any, loop: Any) -> Client:
         """The consumer that the user's function returned, in the way that our loop uses it."""

@@ -195,13 +195,14 @@ def test_a_double_assignment_counts_also_if_one_of_the_members_was_dead_before_t
     assert timeline.double_assigned() == {4: {P0}}
 
 
-def test_a_restarted_static_member_is_the_same_owner() -> None:
+@pytest.mark.parametrize("kind", ["started", "configured"])
+def test_a_restarted_static_member_is_the_same_owner_whoever_chose_its_instance_id(kind: str) -> None:
     timeline = Timeline(
         [
-            event(0, "a", "started", instance_id="one"),
+            event(0, "a", kind, instance_id="one"),
             *joined(1, "a", 1, P0),
             event(2, "a", "closed"),
-            event(3, "a.2", "started", instance_id="one"),
+            event(3, "a.2", kind, instance_id="one"),
             *joined(4, "a.2", 1, P0),
         ]
     )

@@ -267,15 +267,19 @@ class _AiokafkaListener(ConsumerRebalanceListener):
         await self._call("on_partitions_assigned", assigned)
 
     async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        await self._call("on_partitions_revoked", revoked)
-        self._report("revoked", partitions=_pairs(revoked))
+        try:
+            await self._call("on_partitions_revoked", revoked)
+        finally:  # they are gone, whether it raised or not
+            self._report("revoked", partitions=_pairs(revoked))
 
     async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
         method = (
             "on_partitions_lost" if hasattr(self._inner, "on_partitions_lost") else "on_partitions_revoked"
         )
-        await self._call(method, lost)
-        self._report("lost", partitions=_pairs(lost))
+        try:
+            await self._call(method, lost)
+        finally:
+            self._report("lost", partitions=_pairs(lost))
 
     async def _call(self, method: str, partitions: Iterable[Any]) -> None:
         if self._inner is None:

@@ -9,7 +9,7 @@ be observed, nor what a leader plans.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from confluent_kafka import Consumer, KafkaException
 
@@ -100,6 +100,16 @@ class ObservedConsumer:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._consumer, name)
 
+    # `with` looks for these in the class only.
+
+    def __enter__(self) -> Self:
+        self._consumer.__enter__()
+        return self
+
+    def __exit__(self, *raised: object) -> bool | None:
+        left: bool | None = self._consumer.__exit__(*raised)
+        return left
+
     def subscribe(
         self,
         topics: Sequence[str],
@@ -120,11 +130,13 @@ class ObservedConsumer:
                     on_assign(self, partitions)
 
         def let_go(kind: str, callback: Callable[..., None] | None, partitions: Sequence[Any]) -> None:
-            if callback is not None:
-                with self.absences.listener("on_revoke" if callback is on_revoke else "on_lost"):
-                    callback(self, partitions)
-            self.held.difference_update(_pairs(partitions))
-            self._report(kind, partitions=_pairs(partitions))
+            try:
+                if callback is not None:
+                    with self.absences.listener("on_revoke" if callback is on_revoke else "on_lost"):
+                        callback(self, partitions)
+            finally:  # they are gone, whether it raised or not
+                self.held.difference_update(_pairs(partitions))
+                self._report(kind, partitions=_pairs(partitions))
 
         self._consumer.subscribe(
             list(topics),

@@ -240,16 +240,20 @@ class _KafkaPythonListener(ConsumerRebalanceListener):
                 self._inner.on_partitions_assigned(assigned)
 
     def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        if self._inner is not None:
-            with self._absences.listener("on_partitions_revoked"):
-                self._inner.on_partitions_revoked(revoked)
-        self._report("revoked", partitions=pairs(revoked))
+        try:
+            if self._inner is not None:
+                with self._absences.listener("on_partitions_revoked"):
+                    self._inner.on_partitions_revoked(revoked)
+        finally:  # they are gone, whether it raised or not
+            self._report("revoked", partitions=pairs(revoked))
 
     def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        if self._inner is not None:
-            with self._absences.listener("on_partitions_lost"):
-                self._inner.on_partitions_lost(lost)
-        self._report("lost", partitions=pairs(lost))
+        try:
+            if self._inner is not None:
+                with self._absences.listener("on_partitions_lost"):
+                    self._inner.on_partitions_lost(lost)
+        finally:  # they are gone, whether it raised or not
+            self._report("lost", partitions=pairs(lost))
 
 
 class _AsyncListener(AsyncConsumerRebalanceListener):
@@ -262,11 +266,15 @@ class _AsyncListener(AsyncConsumerRebalanceListener):
             await self._inner.on_partitions_assigned(assigned)
 
     async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
-        with self._absences.listener("on_partitions_revoked"):
-            await self._inner.on_partitions_revoked(revoked)
-        self._report("revoked", partitions=pairs(revoked))
+        try:
+            with self._absences.listener("on_partitions_revoked"):
+                await self._inner.on_partitions_revoked(revoked)
+        finally:
+            self._report("revoked", partitions=pairs(revoked))
 
     async def on_partitions_lost(self, lost: Iterable[Any]) -> None:
-        with self._absences.listener("on_partitions_lost"):
-            await self._inner.on_partitions_lost(lost)
-        self._report("lost", partitions=pairs(lost))
+        try:
+            with self._absences.listener("on_partitions_lost"):
+                await self._inner.on_partitions_lost(lost)
+        finally:
+            self._report("lost", partitions=pairs(lost))

@@ -1,0 +1,80 @@
+"""Consumers of confluent-kafka that are observed, on librdkafka's mock cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, libversion
+
+from kafka_assignors._common.waiting import wait_until
+from kafka_assignors.testing import MockCluster
+from kafka_assignors.testing._groups.clients.confluent import ObservedConfluentConsumer
+from kafka_assignors.testing._topics import LOG_LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+pytestmark = pytest.mark.skipif(libversion()[1] < 0x02100000, reason="needs confluent-kafka 2.16")
+
+SECONDS = 60.0
+"""A laden machine needs a few."""
+
+ALL = [("t", 0), ("t", 1)]
+"""The topic's partitions, as events have them."""
+
+Told = list[tuple[str, "Mapping[str, Any]"]]
+
+
+@contextlib.contextmanager
+def mock_consumer() -> Iterator[tuple[Any, ObservedConfluentConsumer, Told]]:
+    """A consumer on a cluster of its own, the same observed, and what is reported of it."""
+    told: Told = []
+    with MockCluster(1, topics={"t": 2}) as mock:
+        own = {"group.id": "g", "log_level": LOG_LEVEL, "partition.assignment.strategy": "cooperative-sticky"}
+        consumer = Consumer({**mock.access.librdkafka(), **own})
+        yield (
+            consumer,
+            ObservedConfluentConsumer(consumer, lambda kind, **fields: told.append((kind, fields))),
+            told,
+        )
+        consumer.close()
+
+
+def poll_until(consumer: Any, told: Told, kind: str) -> None:
+    """Poll until an event of a kind is reported."""
+
+    def awaited() -> list[str]:
+        consumer.poll(0.02)
+        return [] if any(one == kind for one, _ in told) else [f"no {kind}"]
+
+    wait_until(awaited, SECONDS, f"{kind} to be reported")
+
+
+def test_partitions_whose_callback_raises_are_gone_and_reported_so() -> None:
+    def raises(_: Any, partitions: Any) -> None:
+        raise OSError(f"{len(partitions)} files are on a full disk")
+
+    with mock_consumer() as (inner, observed, told):
+        observed.consumer.subscribe(["t"], on_revoke=raises)
+        poll_until(observed.consumer, told, "assigned")
+        assert observed.assignment() == ALL
+        inner.unsubscribe()
+        with pytest.raises(OSError, match="2 files are on a full disk"):
+            poll_until(observed.consumer, told, "revoked")
+        assert inner.assignment() == []
+        assert observed.assignment() == []
+        last = [(kind, about.get("error") or about["partitions"]) for kind, about in told[-2:]]
+        assert last == [("listener", "OSError: 2 files are on a full disk"), ("revoked", ALL)]
+
+
+def test_an_observed_consumer_is_a_context_that_closes_the_consumer_at_its_end() -> None:
+    with mock_consumer() as (inner, observed, told):
+        observed.consumer.subscribe(["t"])
+        with observed.consumer as consumer:
+            assert consumer is observed.consumer
+            poll_until(consumer, told, "assigned")
+        with pytest.raises(RuntimeError, match="Consumer closed"):
+            inner.poll(0)
+        assert [(kind, about["partitions"]) for kind, about in told[-1:]] == [("revoked", ALL)]
