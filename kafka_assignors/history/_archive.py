@@ -117,7 +117,7 @@ class Archive:
         One of format 1 is taken over, without a byte of its records being written again.
 
         Raises:
-            WrongPlaceError: No store is of that scheme.
+            WrongPlaceError: No store is of that scheme, or a folder of the archive's has files of others.
             WrongArchiveError: The folder has something else in it.
             ArchiveBusyError: A capture of an older version is writing into it.
             StoreError: The store does not let it be written.
@@ -131,6 +131,8 @@ class Archive:
                     f"{where} is no archive of groups' history, and not empty: it has {others[0]}; name"
                     " another folder"
                 )
+            for name, text in OURS.items():
+                Log.owned(where / name, text)
             make_empty(where, Description())
         elif format_of(where, found) == OLD_FORMAT:
             take_over(where, found)

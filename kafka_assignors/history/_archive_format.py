@@ -24,8 +24,12 @@ OLD_FORMAT: Final = 1
 DESCRIPTION: Final = "archive.json"
 RECORDS: Final = "records"
 TOPICS_NOTED: Final = "topics"
-OURS: Final = frozenset({RECORDS, TOPICS_NOTED})
-"""What is there of an archive whose making was ended before its description was written."""
+OURS: Final = {
+    RECORDS: "records of __consumer_offsets",
+    TOPICS_NOTED: "the topics of the cluster, as they were seen",
+}
+"""By table, what it says of itself. These are there if the making of an archive was ended before its
+description was written."""
 
 PARTITIONED: Final = ("source", "day")
 _PROPERTY: Final = "kafka_assignors."
@@ -72,13 +76,17 @@ class Description:
 def make_empty(where: Place, description: Description) -> tuple[Log, Log]:
     """Make the tables of an archive, empty; those that somebody else has just made will do."""
     made = []
-    for name, schema, partitioned, properties, text in (
-        (RECORDS, ARCHIVED, PARTITIONED, description.properties(), "records of __consumer_offsets"),
-        (TOPICS_NOTED, TOPICS, (), {}, "the topics of the cluster, as they were seen"),
+    for name, schema, partitioned, properties in (
+        (RECORDS, ARCHIVED, PARTITIONED, description.properties()),
+        (TOPICS_NOTED, TOPICS, (), {}),
     ):
         try:
             log = Log.create(
-                where / name, schema, partition_by=partitioned, description=text, properties=properties
+                where / name,
+                schema,
+                partition_by=partitioned,
+                description=OURS[name],
+                properties=properties,
             )
         except ConflictError:
             log = Log(where / name)

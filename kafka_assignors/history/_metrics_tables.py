@@ -19,6 +19,16 @@ MANIFEST: Final = "metrics.json"
 SCHEMAS: Final = {"rebalances": REBALANCES, "groups": GROUPS}
 
 
+def tables_at(where: Place) -> TableSet:
+    """The tables of a place, to be replaced.
+
+    Raises:
+        WrongPlaceError: There is something else where they are to be.
+        StoreError: The store does not let them be read.
+    """
+    return TableSet(where, MANIFEST, SCHEMAS)
+
+
 @contextmanager
 def replacing(where: Place) -> Iterator[dict[str, list[DataFile]]]:
     """Replace the tables of a place.
@@ -27,10 +37,11 @@ def replacing(where: Place) -> Iterator[dict[str, list[DataFile]]]:
         To be filled with the new files of each table. If anything fails meanwhile, they are removed.
 
     Raises:
+        WrongPlaceError: There is something else where they are to be.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
     """
-    tables = TableSet(where, MANIFEST, SCHEMAS)
+    tables = tables_at(where)
     files: dict[str, list[DataFile]] = {}
     try:
         yield files

@@ -20,7 +20,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from kafka_assignors.history._arrow import rows_of
-from kafka_assignors.history._store.places import StoreError, asking
+from kafka_assignors.history._store.places import StoreError, WrongPlaceError, asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -136,6 +136,45 @@ class Log:
         except CommitFailedError as error:
             raise ConflictError(f"somebody else is making the table {where}") from error
         return cls(where)
+
+    @classmethod
+    def owned(cls, where: Place, description: str, left: str = "") -> Self | None:
+        """A table of this package at a place; None if nothing of others is there either.
+
+        A clean-up deletes all files of a table's folder that the table does without. So no table may be made
+        in a folder that has files of others.
+
+        Args:
+            where: Where to look.
+            description: What `create` says of such a table.
+            left: Expression for the names of files of runs that were ended before they made the table.
+
+        Raises:
+            WrongPlaceError: Something else is there.
+            StoreError: The store does not let it be read.
+        """
+        try:
+            log = cls(where)
+        except NoTableError:
+            ours = re.compile(f"{_FOLDER}|{left}")
+            others = [name for name in where.names() if not ours.fullmatch(name)]
+            if others:
+                raise WrongPlaceError(
+                    f"{where} has files of others, such as {others[0]}, which clean-ups of a table there"
+                    " would delete: name another folder, or move these files elsewhere"
+                ) from None
+            return None
+        if log.description != description:
+            raise WrongPlaceError(
+                f"{where} is a table already, and another one ({log.description or 'without a description'}):"
+                " name another folder"
+            )
+        return log
+
+    @property
+    def description(self) -> str | None:
+        """What is in it, in words."""
+        return self._table.metadata().description
 
     @property
     def version(self) -> int:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 MANIFEST: Final = "tables.json"
 _WORK: Final = "_work-"
+_WORK_OF_RUN: Final = re.compile(rf"{_WORK}\d{{8}}T\d{{6}}-[0-9a-f]{{32}}")
 _OLD_RUN: Final = re.compile(r"run-[0-9a-f]{32}")
 """The folder of tables of format 1."""
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -101,7 +102,8 @@ def make_tables(
 
     Raises:
         ValueError: There is no such decoder.
-        WrongPlaceError: No store is of the scheme of a URI.
+        WrongPlaceError: No store is of the scheme of a URI, or the folder has files of others where the
+            tables are to be.
         WrongArchiveError: It is no archive.
         StoreError: A store does not let it be read, or the tables be written.
         TablesBusyError: See there; the folder has the other's tables.
@@ -109,7 +111,7 @@ def make_tables(
     decoder = choose(decoder)
     watched = watch or (lambda _: nullcontext())
     where = place(out, options)
-    tables = TableSet(where, MANIFEST, TABLES)
+    tables = tables_at(where)
     records = _opened(archive, options)
     others = _left_over(where)
     made = Made(where, f"{_begun(datetime.now(UTC))}-{uuid4().hex}")
@@ -139,6 +141,16 @@ def make_tables(
     where.remove_folders(others)
     tables.clean_up()
     return counts
+
+
+def tables_at(where: Place) -> TableSet:
+    """The tables of a place, to be replaced.
+
+    Raises:
+        WrongPlaceError: There is something else where they are to be.
+        StoreError: The store does not let them be read.
+    """
+    return TableSet(where, MANIFEST, TABLES)
 
 
 def read_table(
@@ -210,7 +222,11 @@ def _begun(moment: datetime) -> str:
 def _left_over(where: Place) -> list[str]:
     """The folders of tables of format 1, and of runs that began so long ago that they have been ended."""
     long_ago = _begun(datetime.now(UTC) - timedelta(hours=KEPT_HOURS))
-    return [name for name in where.names() if _OLD_RUN.fullmatch(name) or (_WORK < name < long_ago)]
+    return [
+        name
+        for name in where.names()
+        if _OLD_RUN.fullmatch(name) or (_WORK_OF_RUN.fullmatch(name) and name < long_ago)
+    ]
 
 
 @contextmanager

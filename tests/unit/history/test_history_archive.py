@@ -52,6 +52,16 @@ def test_a_folder_with_something_else_is_no_archive(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
+@pytest.mark.parametrize("name", ["records", "topics"])
+def test_a_folder_with_somebody_s_own_records_is_no_archive(tmp_path: Path, name: str) -> None:
+    own = tmp_path / name / "dump.parquet"
+    own.parent.mkdir()
+    own.write_text("mine")
+    with pytest.raises(WrongPlaceError, match=f"{tmp_path}/{name} has files of others, such as dump.parquet"):
+        Archive.create(tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [own]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -363,6 +373,28 @@ def test_a_place_for_metrics_that_cannot_be_is_told_before_a_record_is_read() ->
     records: Any = None
     with pytest.raises(WrongPlaceError, match="hdfs://n/a cannot be used"):
         write_metrics(records, [], "hdfs://n/a")
+
+
+def test_a_place_for_metrics_with_files_of_others_is_told_before_a_record_is_read(tmp_path: Path) -> None:
+    (tmp_path / "groups").mkdir()
+    (tmp_path / "groups" / "thesis.odt").write_text("mine")
+    records: Any = None
+    with pytest.raises(WrongPlaceError, match=r"groups has files of others, such as thesis\.odt"):
+        write_metrics(records, [], tmp_path)
+
+
+@pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
+def test_a_folder_with_files_of_others_gets_no_tables(
+    tmp_path: Path, verb: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("groups", "members"):
+        (tmp_path / "home" / name).mkdir(parents=True)
+        (tmp_path / "home" / name / "own.txt").write_text("mine")
+    Archive.create(tmp_path / "archive")
+    command, *out = verb
+    assert main(["history", command, str(tmp_path / "archive"), *out, str(tmp_path / "home")]) == 2
+    assert "has files of others, such as own.txt, which clean-ups" in capsys.readouterr().err
+    assert len([path for path in (tmp_path / "home").rglob("*") if path.is_file()]) == 2
 
 
 @pytest.mark.parametrize(
