@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 from kafka_assignors.history._schemas import ARCHIVED, TOPICS
 from kafka_assignors.history._store.log import ConflictError, Log
+from kafka_assignors.history._store.places import WrongPlaceError
+from kafka_assignors.history._store.sets import TableSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pyarrow as pa
 
     from kafka_assignors.history._store.places import Place
 
@@ -133,6 +137,18 @@ def check_format(where: Place) -> None:
             " ARCHIVE --execute` converts it in place, without writing its records again; capture and"
             " import do so, too"
         )
+
+
+def tables_beside(where: Place, manifest: str, schemas: Mapping[str, pa.Schema]) -> TableSet:
+    """Tables made of an archive, to be replaced; see `TableSet`. They are never in an archive.
+
+    Raises:
+        WrongPlaceError: The place is an archive, or there is something else where the tables are to be.
+        StoreError: The store does not let them be read.
+    """
+    if where.read_text(DESCRIPTION) is not None:
+        raise WrongPlaceError(f"{where} is an archive, and its tables go elsewhere: name another folder")
+    return TableSet(where, manifest, schemas)
 
 
 def describe(where: Place) -> None:

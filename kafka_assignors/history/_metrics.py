@@ -51,8 +51,8 @@ def write_metrics(
         options: Of the store; see `Archive`.
 
     Raises:
-        WrongPlaceError: No store is of the scheme of the URI, or there is something else where the tables
-            are to be.
+        WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
+            others where the tables are to be.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
     """

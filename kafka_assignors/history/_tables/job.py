@@ -21,12 +21,13 @@ from uuid import uuid4
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._archive_format import tables_beside
 from kafka_assignors.history._schemas import ARCHIVE, GENERATIONS, TABLES, TOPICS
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import frame_of_files, source_of_rows
-from kafka_assignors.history._store.sets import KEPT_HOURS, TableSet, read_set
+from kafka_assignors.history._store.sets import KEPT_HOURS, read_set
 from kafka_assignors.history._tables.between import moves_in_order, write_between
 from kafka_assignors.history._tables.sink import (
     ALL_MOVES,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._store.places import Place
     from kafka_assignors.history._store.reading import Source
+    from kafka_assignors.history._store.sets import TableSet
 
     Watch = Callable[[str], AbstractContextManager[Any]]
 
@@ -102,8 +104,8 @@ def make_tables(
 
     Raises:
         ValueError: There is no such decoder.
-        WrongPlaceError: No store is of the scheme of a URI, or the folder has files of others where the
-            tables are to be.
+        WrongPlaceError: No store is of the scheme of a URI; the folder is an archive, or has files of others
+            where the tables are to be.
         WrongArchiveError: It is no archive.
         StoreError: A store does not let it be read, or the tables be written.
         TablesBusyError: See there; the folder has the other's tables.
@@ -144,13 +146,8 @@ def make_tables(
 
 
 def tables_at(where: Place) -> TableSet:
-    """The tables of a place, to be replaced.
-
-    Raises:
-        WrongPlaceError: There is something else where they are to be.
-        StoreError: The store does not let them be read.
-    """
-    return TableSet(where, MANIFEST, TABLES)
+    """The tables of a place, to be replaced; see `tables_beside`."""
+    return tables_beside(where, MANIFEST, TABLES)
 
 
 def read_table(

@@ -397,6 +397,25 @@ def test_a_folder_with_files_of_others_gets_no_tables(
     assert len([path for path in (tmp_path / "home").rglob("*") if path.is_file()]) == 2
 
 
+@pytest.mark.parametrize("out", ["archive", "other", "of format 1"])
+@pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
+def test_no_tables_are_made_in_an_archive(
+    tmp_path: Path, verb: list[str], out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("archive", "other"):
+        Archive.create(tmp_path / name)
+    (tmp_path / "of format 1").mkdir()
+    (tmp_path / "of format 1" / "archive.json").write_text('{"format": 1}')
+    command, *option = verb
+    there = sorted(tmp_path.rglob("*"))
+    assert main(["history", command, str(tmp_path / "archive"), *option, str(tmp_path / out)]) == 2
+    assert capsys.readouterr().err == (
+        f"kafka-assignors history {command}: {tmp_path}/{out} is an archive, and its tables go elsewhere:"
+        " name another folder\n"
+    )
+    assert sorted(tmp_path.rglob("*")) == there
+
+
 @pytest.mark.parametrize(
     ("verb", "arguments", "said"),
     [
