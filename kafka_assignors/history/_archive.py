@@ -35,6 +35,7 @@ from kafka_assignors.history._archive_format import (
     check_format,
     describe,
     format_of,
+    frontier_of,
     log_of,
     make_empty,
 )
@@ -317,11 +318,7 @@ class Archive:
 
     def frontier(self) -> dict[int, int]:
         """By partition, the offset up to which the topic was read."""
-        found = {
-            number: self._records.transaction(log_of(number))
-            for number in range(self.description.partitions or 0)
-        }
-        return {number: offset for number, offset in found.items() if offset is not None}
+        return frontier_of(self._records.transactions())
 
     def dumps(self) -> list[str]:
         """The sources that are dumps."""

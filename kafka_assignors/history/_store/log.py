@@ -192,7 +192,11 @@ class Log:
         return dict(self._table.metadata().configuration)
 
     def transaction(self, name: str) -> int | None:
-        """The number that the last commit gave to a name; None if none did.
+        """The number that the last commit gave to a name; None if none did; see `transactions`."""
+        return self.transactions().get(name)
+
+    def transactions(self) -> Mapping[str, int]:
+        """By name, the number that the last commit gave to it.
 
         delta-rs reads each commit since the last checkpoint again for each name: here each is read once.
 
@@ -205,7 +209,7 @@ class Log:
             if (told := action.get("txn")) is not None:
                 self._transactions[told["appId"]] = told["version"]
         self._transactions_of = self.version
-        return self._transactions.get(name)
+        return self._transactions
 
     def _read_checkpoint(self) -> int:
         """Look up the transactions of the last checkpoint; its version, -1 if there is none."""

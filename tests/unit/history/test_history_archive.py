@@ -22,7 +22,7 @@ from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import FORMAT, Description, WrongArchiveError
-from kafka_assignors.history._capture import Captured, reason
+from kafka_assignors.history._capture import Captured, _Job, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._log import LogTopic, read_topics
 from kafka_assignors.history._metrics import write_metrics
@@ -32,7 +32,7 @@ from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 from kafka_assignors.history._store.places import WrongPlaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -90,6 +90,73 @@ def test_an_archive_is_of_one_cluster_and_its_topic_does_not_shrink(tmp_path: Pa
     with pytest.raises(WrongArchiveError, match="with 4 partitions, which now has 3"):
         archive.belongs_to("c1", 3)
     assert Archive(tmp_path).description == Description(cluster_id="c1", partitions=4)
+
+
+def test_the_frontier_is_of_all_partitions_that_were_read(tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    archive.belongs_to("c1", 2)
+    told = {**archive.imported("dump-1"), "appends": 1}
+    archive.logs[0].commit(transactions={**archive.read_to({10: 7, 0: 5}), **told})
+    assert archive.frontier() == Archive(tmp_path).frontier() == {0: 5, 10: 7}
+
+
+class Cluster:
+    """What a continuous capture asks a cluster for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.name = "c1"
+        self.bounds = {0: (0, 5), 1: (0, 5)}
+        self.admin: Any = SimpleNamespace(ask=lambda _: {"cluster_id": self.name})
+        monkeypatch.setattr("kafka_assignors.history._capture.read_bounds", lambda _: dict(self.bounds))
+
+    def captured(self, folder: Path) -> _Job:
+        """A capture that has read all that there is."""
+        archive = Archive.create(folder)
+        archive.belongs_to(self.name, len(self.bounds))
+        spark: Any = None
+        job = _Job(spark, archive, {}, self.bounds, 1_000)
+        self.read(archive, job.left())
+        assert job.left() == []
+        return job
+
+    def read(self, archive: Archive, left: Iterable[Stretch]) -> None:
+        """Commit what a batch of it does."""
+        archive.logs[0].commit(transactions=archive.read_to({one.partition: one.end for one in left}))
+
+
+def test_a_continuous_capture_reads_partitions_that_are_new_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    cluster.bounds |= {2: (0, 9)}
+    job.look_again(cluster.admin)
+    assert job.left() == [Stretch(2, 0, 9)]
+    cluster.read(Archive(tmp_path), [Stretch(2, 0, 9)])
+    later = Archive(tmp_path)
+    assert (later.frontier(), later.description.partitions) == ({0: 5, 1: 5, 2: 9}, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds", "said"),
+    [
+        ("c2", {0: (0, 5), 1: (0, 5)}, "is an archive of cluster c1, not of c2"),
+        ("c1", {0: (0, 5)}, "with 2 partitions, which now has 1: it was created again"),
+        (
+            "c1",
+            {0: (0, 5), 1: (0, 4)},
+            "-1 up to offset 5, and the cluster's ends at 4: the topic was",
+        ),
+    ],
+)
+def test_a_continuous_capture_ends_if_the_topic_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, bounds: dict[int, tuple[int, int]], said: str
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    cluster.name, cluster.bounds = name, bounds
+    with pytest.raises(WrongArchiveError, match=said):
+        job.look_again(cluster.admin)
 
 
 def test_an_archive_whose_making_was_ended_is_made_by_the_next_capture(
