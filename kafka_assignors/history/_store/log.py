@@ -311,6 +311,8 @@ class Log:
     def vacuum(self, hours: int, *, dry_run: bool) -> list[str]:
         """Delete files that no version of the last hours has, and those that were never committed.
 
+        The newest version is seen first: a file of it would count as never committed.
+
         Args:
             hours: Reading a version that was replaced longer ago fails.
             dry_run: Only say which.
@@ -321,6 +323,7 @@ class Log:
         Raises:
             StoreError: The store does not let them be listed or deleted.
         """
+        self.refresh()
         with asking(f"clean up {self.where}"):
             return list(
                 self._table.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=True)
