@@ -40,7 +40,7 @@ from kafka_assignors.history._session import spark_session
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.sets import TablesBusyError
-from kafka_assignors.history._tables.job import make_tables
+from kafka_assignors.history._tables.job import make_tables, tables_at
 from kafka_assignors.history._what_if.job import ASSIGNORS, SCENARIOS, what_if as replay
 
 
@@ -154,7 +154,7 @@ def maintain(
 def tables(*, store: Store, out: str, decoder: str, selection: Selection, skip_bad: bool) -> Answer:
     """Decode an archive into tables."""
     options = store_options(store)
-    place(out, options)  # a wrong one is refused before anything is read
+    tables_at(place(out, options))  # a wrong one is refused before anything is read
     there = opened(store, skip_bad=skip_bad)
     with _spark(store, "decoding") as spark:
         records: DataFrame | Archive = there

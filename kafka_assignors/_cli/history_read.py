@@ -13,6 +13,7 @@ from kafka_assignors.history._info import describe, describe_here
 from kafka_assignors.history._java import JavaMissingError
 from kafka_assignors.history._local import TooLargeError, is_small, read_groups, spark_is_there
 from kafka_assignors.history._metrics_local import measure_here
+from kafka_assignors.history._metrics_tables import tables_at
 from kafka_assignors.history._report_local import report_here
 from kafka_assignors.history._store.places import place, read_store_config
 from kafka_assignors.history._store.sets import TablesBusyError
@@ -101,7 +102,7 @@ def metrics(*, store: Store, out: str | None, selection: Selection, skip_bad: bo
     """How restless groups were."""
     options = store_options(store)
     if out is not None:
-        place(out, options)  # a wrong one is refused before anything is read
+        tables_at(place(out, options))  # a wrong one is refused before anything is read
     there = opened(store, skip_bad=skip_bad)
     records = _read_here(store, there, selection)
     if records is not None:

@@ -35,6 +35,7 @@ from kafka_assignors.history._archive_format import (
     check_format,
     describe,
     format_of,
+    frontier_of,
     log_of,
     make_empty,
 )
@@ -117,7 +118,7 @@ class Archive:
         One of format 1 is taken over, without a byte of its records being written again.
 
         Raises:
-            WrongPlaceError: No store is of that scheme.
+            WrongPlaceError: No store is of that scheme, or a folder of the archive's has files of others.
             WrongArchiveError: The folder has something else in it.
             ArchiveBusyError: A capture of an older version is writing into it.
             StoreError: The store does not let it be written.
@@ -131,6 +132,8 @@ class Archive:
                     f"{where} is no archive of groups' history, and not empty: it has {others[0]}; name"
                     " another folder"
                 )
+            for name, text in OURS.items():
+                Log.owned(where / name, text)
             make_empty(where, Description())
         elif format_of(where, found) == OLD_FORMAT:
             take_over(where, found)
@@ -315,11 +318,7 @@ class Archive:
 
     def frontier(self) -> dict[int, int]:
         """By partition, the offset up to which the topic was read."""
-        found = {
-            number: self._records.transaction(log_of(number))
-            for number in range(self.description.partitions or 0)
-        }
-        return {number: offset for number, offset in found.items() if offset is not None}
+        return frontier_of(self._records.transactions())
 
     def dumps(self) -> list[str]:
         """The sources that are dumps."""

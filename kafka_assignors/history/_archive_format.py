@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Final
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 from kafka_assignors.history._schemas import ARCHIVED, TOPICS
 from kafka_assignors.history._store.log import ConflictError, Log
+from kafka_assignors.history._store.places import WrongPlaceError
+from kafka_assignors.history._store.sets import TableSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pyarrow as pa
 
     from kafka_assignors.history._store.places import Place
 
@@ -24,11 +28,16 @@ OLD_FORMAT: Final = 1
 DESCRIPTION: Final = "archive.json"
 RECORDS: Final = "records"
 TOPICS_NOTED: Final = "topics"
-OURS: Final = frozenset({RECORDS, TOPICS_NOTED})
-"""What is there of an archive whose making was ended before its description was written."""
+OURS: Final = {
+    RECORDS: "records of __consumer_offsets",
+    TOPICS_NOTED: "the topics of the cluster, as they were seen",
+}
+"""By table, what it says of itself. These are there if the making of an archive was ended before its
+description was written."""
 
 PARTITIONED: Final = ("source", "day")
 _PROPERTY: Final = "kafka_assignors."
+_LOG: Final = f"{GROUPS_TOPIC}-"
 
 
 class WrongArchiveError(ValueError):
@@ -72,13 +81,17 @@ class Description:
 def make_empty(where: Place, description: Description) -> tuple[Log, Log]:
     """Make the tables of an archive, empty; those that somebody else has just made will do."""
     made = []
-    for name, schema, partitioned, properties, text in (
-        (RECORDS, ARCHIVED, PARTITIONED, description.properties(), "records of __consumer_offsets"),
-        (TOPICS_NOTED, TOPICS, (), {}, "the topics of the cluster, as they were seen"),
+    for name, schema, partitioned, properties in (
+        (RECORDS, ARCHIVED, PARTITIONED, description.properties()),
+        (TOPICS_NOTED, TOPICS, (), {}),
     ):
         try:
             log = Log.create(
-                where / name, schema, partition_by=partitioned, description=text, properties=properties
+                where / name,
+                schema,
+                partition_by=partitioned,
+                description=OURS[name],
+                properties=properties,
             )
         except ConflictError:
             log = Log(where / name)
@@ -127,6 +140,18 @@ def check_format(where: Place) -> None:
         )
 
 
+def tables_beside(where: Place, manifest: str, schemas: Mapping[str, pa.Schema]) -> TableSet:
+    """Tables made of an archive, to be replaced; see `TableSet`. They are never in an archive.
+
+    Raises:
+        WrongPlaceError: The place is an archive, or there is something else where the tables are to be.
+        StoreError: The store does not let them be read.
+    """
+    if where.read_text(DESCRIPTION) is not None:
+        raise WrongPlaceError(f"{where} is an archive, and its tables go elsewhere: name another folder")
+    return TableSet(where, manifest, schemas)
+
+
 def describe(where: Place) -> None:
     """Write archive.json: from then on there is an archive of the present format."""
     where.write_text(DESCRIPTION, f"{json.dumps({'format': FORMAT})}\n")
@@ -134,4 +159,10 @@ def describe(where: Place) -> None:
 
 def log_of(partition: int) -> str:
     """The transaction that says up to which offset a partition of the topic was read."""
-    return f"{GROUPS_TOPIC}-{partition}"
+    return f"{_LOG}{partition}"
+
+
+def frontier_of(transactions: Mapping[str, int]) -> dict[int, int]:
+    """By partition, the offset up to which the topic was read, by what commits have said."""
+    found = {int(name.removeprefix(_LOG)): end for name, end in transactions.items() if name.startswith(_LOG)}
+    return dict(sorted(found.items()))

@@ -103,9 +103,7 @@ def capture(
     with Admin(bootstrap_servers, settings) as admin:
         bounds = read_bounds(client)
         _check_readable(client, bounds)
-        cluster = admin.ask(lambda asked: asked.describe_cluster())
-        archive.belongs_to(cluster["cluster_id"], len(bounds))
-        _check_log(archive, bounds)
+        _check_same(archive, admin, bounds)
         archive.add_topics(read_topics(admin))
         with _interrupts() as interrupted:
             job = _Job(spark, archive, client, bounds, max_records)
@@ -153,8 +151,15 @@ class _Job:
         return [one for one in found if one.end > one.start]
 
     def look_again(self, admin: Admin) -> None:
-        """Look where the log ends now, and from time to time for topics."""
-        self._bounds = read_bounds(self._client)
+        """Look where the log ends now, and from time to time for topics.
+
+        Raises:
+            WrongArchiveError: The cluster is another, or its topic was created again.
+            ClusterError: The cluster does not answer.
+        """
+        bounds = read_bounds(self._client)
+        _check_same(self._archive, admin, bounds)
+        self._bounds = bounds
         if time.monotonic() > self._looked + _TOPICS_SECONDS:
             self._looked = time.monotonic()
             self._archive.add_topics(read_topics(admin))
@@ -248,7 +253,10 @@ def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, i
             return
 
 
-def _check_log(archive: Archive, bounds: Mapping[int, tuple[int, int]]) -> None:
+def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, int]]) -> None:
+    """Make sure that the archive is of this cluster, and of its offsets topic as it is now."""
+    cluster = admin.ask(lambda asked: asked.describe_cluster())
+    archive.belongs_to(cluster["cluster_id"], len(bounds))
     for number, offset in archive.frontier().items():
         if number in bounds and offset > bounds[number][1]:
             raise WrongArchiveError(

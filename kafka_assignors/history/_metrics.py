@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafka_assignors.history._chain import of_each_group
-from kafka_assignors.history._metrics_tables import SCHEMAS, replacing
+from kafka_assignors.history._metrics_tables import SCHEMAS, replacing, tables_at
 from kafka_assignors.history._pieces import PIECES, add_up, measure_window
 from kafka_assignors.history._schemas import GROUPS
 from kafka_assignors.history._store.places import place
@@ -51,11 +51,12 @@ def write_metrics(
         options: Of the store; see `Archive`.
 
     Raises:
-        WrongPlaceError: No store is of the scheme of the URI.
+        WrongPlaceError: No store is of the scheme of the URI; the folder is an archive, or has files of
+            others where the tables are to be.
         TablesBusyError: Somebody else has replaced them meanwhile.
         StoreError: The store does not let them be written.
     """
-    place(out, options)  # a wrong one is refused before anything is read
+    tables_at(place(out, options))  # a wrong one is refused before anything is read
     pieces = measure(records, topics).persist(StorageLevel.DISK_ONLY)
     try:
         write_pieces(pieces, out, options)

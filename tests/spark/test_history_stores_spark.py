@@ -28,10 +28,10 @@ from kafka_assignors.history._dump import import_dump
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._maintenance import LEAST_RETENTION, maintain, plan_maintenance
 from kafka_assignors.history._metrics import write_metrics
-from kafka_assignors.history._metrics_tables import MANIFEST, SCHEMAS
+from kafka_assignors.history._metrics_tables import MANIFEST, SCHEMAS, tables_at as metrics_at
 from kafka_assignors.history._schemas import ARCHIVE, TABLES
 from kafka_assignors.history._store.log import ConflictError, Log
-from kafka_assignors.history._store.places import StoreError, place
+from kafka_assignors.history._store.places import StoreError, WrongPlaceError, place
 from kafka_assignors.history._store.reading import frame_of_files
 from kafka_assignors.history._store.sets import read_set
 from kafka_assignors.history._tables.job import make_tables, read_counts, read_table
@@ -294,6 +294,17 @@ def test_a_bucket_that_there_is_not_is_named(verb: str, command: Any, tmp_path: 
 def test_a_place_without_an_archive_is_named(home: str, object_store: ObjectStore) -> None:
     with pytest.raises(WrongArchiveError, match=f"{home} is no archive of groups' history"):
         Archive(home, object_store.options)
+
+
+def test_what_others_have_in_a_store_is_no_place_for_tables(home: str, object_store: ObjectStore) -> None:
+    where = place(home, object_store.options)
+    where.write_text("topics/2025/a.txt", "mine")
+    with pytest.raises(WrongPlaceError, match=f"{home}/topics has files of others, such as 2025"):
+        Archive.create(home, object_store.options)
+    where.write_text("groups/a.txt", "mine")
+    with pytest.raises(WrongPlaceError, match=rf"{home}/groups has files of others, such as a\.txt"):
+        metrics_at(where)
+    assert sorted(where.names()) == ["groups", "topics"]
 
 
 def test_credentials_that_expire_end_a_batch_in_words(

@@ -20,7 +20,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from kafka_assignors.history._arrow import rows_of
-from kafka_assignors.history._store.places import StoreError, asking
+from kafka_assignors.history._store.places import StoreError, WrongPlaceError, asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -137,6 +137,45 @@ class Log:
             raise ConflictError(f"somebody else is making the table {where}") from error
         return cls(where)
 
+    @classmethod
+    def owned(cls, where: Place, description: str, left: str = "") -> Self | None:
+        """A table of this package at a place; None if nothing of others is there either.
+
+        A clean-up deletes all files of a table's folder that the table does without. So no table may be made
+        in a folder that has files of others.
+
+        Args:
+            where: Where to look.
+            description: What `create` says of such a table.
+            left: Expression for the names of files of runs that were ended before they made the table.
+
+        Raises:
+            WrongPlaceError: Something else is there.
+            StoreError: The store does not let it be read.
+        """
+        try:
+            log = cls(where)
+        except NoTableError:
+            ours = re.compile(f"{_FOLDER}|{left}")
+            others = [name for name in where.names() if not ours.fullmatch(name)]
+            if others:
+                raise WrongPlaceError(
+                    f"{where} has files of others, such as {others[0]}, which clean-ups of a table there"
+                    " would delete: name another folder, or move these files elsewhere"
+                ) from None
+            return None
+        if log.description != description:
+            raise WrongPlaceError(
+                f"{where} is a table already, and another one ({log.description or 'without a description'}):"
+                " name another folder"
+            )
+        return log
+
+    @property
+    def description(self) -> str | None:
+        """What is in it, in words."""
+        return self._table.metadata().description
+
     @property
     def version(self) -> int:
         """The version that is seen."""
@@ -153,7 +192,11 @@ class Log:
         return dict(self._table.metadata().configuration)
 
     def transaction(self, name: str) -> int | None:
-        """The number that the last commit gave to a name; None if none did.
+        """The number that the last commit gave to a name; None if none did; see `transactions`."""
+        return self.transactions().get(name)
+
+    def transactions(self) -> Mapping[str, int]:
+        """By name, the number that the last commit gave to it.
 
         delta-rs reads each commit since the last checkpoint again for each name: here each is read once.
 
@@ -166,7 +209,7 @@ class Log:
             if (told := action.get("txn")) is not None:
                 self._transactions[told["appId"]] = told["version"]
         self._transactions_of = self.version
-        return self._transactions.get(name)
+        return self._transactions
 
     def _read_checkpoint(self) -> int:
         """Look up the transactions of the last checkpoint; its version, -1 if there is none."""
@@ -268,6 +311,8 @@ class Log:
     def vacuum(self, hours: int, *, dry_run: bool) -> list[str]:
         """Delete files that no version of the last hours has, and those that were never committed.
 
+        The newest version is seen first: a file of it would count as never committed.
+
         Args:
             hours: Reading a version that was replaced longer ago fails.
             dry_run: Only say which.
@@ -278,6 +323,7 @@ class Log:
         Raises:
             StoreError: The store does not let them be listed or deleted.
         """
+        self.refresh()
         with asking(f"clean up {self.where}"):
             return list(
                 self._table.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_assignors.history._store.log import ConflictError, Log, NoTableError
-from kafka_assignors.history._store.places import StoreError
+from kafka_assignors.history._store.log import ConflictError, Log
+from kafka_assignors.history._store.places import StoreError, WrongPlaceError
+from kafka_assignors.history._store.writing import TASK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,7 @@ class TableSet:
         schemas: By table, its columns, with comments.
 
     Raises:
+        WrongPlaceError: There is something else where they are to be.
         StoreError: The store does not let them be read.
     """
 
@@ -52,7 +54,8 @@ class TableSet:
         self.where = where
         self._manifest = manifest
         self._schemas = schemas
-        self._logs = {name: _log(where / name) for name in schemas}
+        _check_manifest(where, manifest)
+        self._logs = {name: Log.owned(where / name, _described(name), TASK_FILE) for name in schemas}
         seen = [log.transaction(_SET) or 0 for log in self._logs.values() if log is not None]
         self._number = max(seen, default=0) + 1
 
@@ -76,9 +79,7 @@ class TableSet:
         try:
             for name, schema in self._schemas.items():
                 new = unnamed.pop(name, [])
-                log = self._logs[name] or Log.create(
-                    self.where / name, schema, description=f"{name}: made of an archive of groups' history"
-                )
+                log = self._logs[name] or Log.create(self.where / name, schema, description=_described(name))
                 self._logs[name] = log
                 old = log.files()
                 log.commit(
@@ -134,8 +135,20 @@ def read_set(where: Place, manifest: str) -> tuple[dict[str, int], Any]:
     return told["versions"], told["told"]
 
 
-def _log(where: Place) -> Log | None:
+def _described(name: str) -> str:
+    """What each table says of itself."""
+    return f"{name}: made of an archive of groups' history"
+
+
+def _check_manifest(where: Place, manifest: str) -> None:
+    """Make sure that a file of that name is ours to replace."""
+    text = where.read_text(manifest)
     try:
-        return Log(where)
-    except NoTableError:
-        return None
+        told = {"format": _FORMAT} if text is None else json.loads(text)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict) or "format" not in told:
+        raise WrongPlaceError(
+            f"{where / manifest} is a file of others, which the tables would replace: name another folder, or"
+            " move it elsewhere"
+        )

@@ -38,6 +38,9 @@ _LEAST_ROWS: Final = 50_000
 _MOST_WAITING: Final = 16 * 2**20
 """Bytes of rows that wait for their row group to have enough of them."""
 
+TASK_FILE: Final = r"part-(\d{5}-)?[0-9a-f]{32}\.parquet"
+"""Expression for what tasks call the files of tables."""
+
 
 def units(batches: Iterable[Any], size: int) -> Iterator[Any]:
     """Put small batches together and cut large ones up, to some of about so many bytes each."""

@@ -21,12 +21,13 @@ from uuid import uuid4
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from kafka_assignors.history._archive import Archive
+from kafka_assignors.history._archive_format import tables_beside
 from kafka_assignors.history._schemas import ARCHIVE, GENERATIONS, TABLES, TOPICS
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.log import Log
 from kafka_assignors.history._store.places import place
 from kafka_assignors.history._store.reading import frame_of_files, source_of_rows
-from kafka_assignors.history._store.sets import KEPT_HOURS, TableSet, read_set
+from kafka_assignors.history._store.sets import KEPT_HOURS, read_set
 from kafka_assignors.history._tables.between import moves_in_order, write_between
 from kafka_assignors.history._tables.sink import (
     ALL_MOVES,
@@ -46,11 +47,13 @@ if TYPE_CHECKING:
 
     from kafka_assignors.history._store.places import Place
     from kafka_assignors.history._store.reading import Source
+    from kafka_assignors.history._store.sets import TableSet
 
     Watch = Callable[[str], AbstractContextManager[Any]]
 
 MANIFEST: Final = "tables.json"
 _WORK: Final = "_work-"
+_WORK_OF_RUN: Final = re.compile(rf"{_WORK}\d{{8}}T\d{{6}}-[0-9a-f]{{32}}")
 _OLD_RUN: Final = re.compile(r"run-[0-9a-f]{32}")
 """The folder of tables of format 1."""
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -101,7 +104,8 @@ def make_tables(
 
     Raises:
         ValueError: There is no such decoder.
-        WrongPlaceError: No store is of the scheme of a URI.
+        WrongPlaceError: No store is of the scheme of a URI; the folder is an archive, or has files of others
+            where the tables are to be.
         WrongArchiveError: It is no archive.
         StoreError: A store does not let it be read, or the tables be written.
         TablesBusyError: See there; the folder has the other's tables.
@@ -109,7 +113,7 @@ def make_tables(
     decoder = choose(decoder)
     watched = watch or (lambda _: nullcontext())
     where = place(out, options)
-    tables = TableSet(where, MANIFEST, TABLES)
+    tables = tables_at(where)
     records = _opened(archive, options)
     others = _left_over(where)
     made = Made(where, f"{_begun(datetime.now(UTC))}-{uuid4().hex}")
@@ -139,6 +143,11 @@ def make_tables(
     where.remove_folders(others)
     tables.clean_up()
     return counts
+
+
+def tables_at(where: Place) -> TableSet:
+    """The tables of a place, to be replaced; see `tables_beside`."""
+    return tables_beside(where, MANIFEST, TABLES)
 
 
 def read_table(
@@ -210,7 +219,11 @@ def _begun(moment: datetime) -> str:
 def _left_over(where: Place) -> list[str]:
     """The folders of tables of format 1, and of runs that began so long ago that they have been ended."""
     long_ago = _begun(datetime.now(UTC) - timedelta(hours=KEPT_HOURS))
-    return [name for name in where.names() if _OLD_RUN.fullmatch(name) or (_WORK < name < long_ago)]
+    return [
+        name
+        for name in where.names()
+        if _OLD_RUN.fullmatch(name) or (_WORK_OF_RUN.fullmatch(name) and name < long_ago)
+    ]
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import FORMAT, Description, WrongArchiveError
-from kafka_assignors.history._capture import Captured, reason
+from kafka_assignors.history._capture import Captured, _Job, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._log import LogTopic, read_topics
 from kafka_assignors.history._metrics import write_metrics
@@ -32,7 +32,7 @@ from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 from kafka_assignors.history._store.places import WrongPlaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -50,6 +50,16 @@ def test_a_folder_with_something_else_is_no_archive(tmp_path: Path) -> None:
     with pytest.raises(WrongArchiveError, match=r"it has no archive\.json"):
         Archive(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+@pytest.mark.parametrize("name", ["records", "topics"])
+def test_a_folder_with_somebody_s_own_records_is_no_archive(tmp_path: Path, name: str) -> None:
+    own = tmp_path / name / "dump.parquet"
+    own.parent.mkdir()
+    own.write_text("mine")
+    with pytest.raises(WrongPlaceError, match=f"{tmp_path}/{name} has files of others, such as dump.parquet"):
+        Archive.create(tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [own]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +90,73 @@ def test_an_archive_is_of_one_cluster_and_its_topic_does_not_shrink(tmp_path: Pa
     with pytest.raises(WrongArchiveError, match="with 4 partitions, which now has 3"):
         archive.belongs_to("c1", 3)
     assert Archive(tmp_path).description == Description(cluster_id="c1", partitions=4)
+
+
+def test_the_frontier_is_of_all_partitions_that_were_read(tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path)
+    archive.belongs_to("c1", 2)
+    told = {**archive.imported("dump-1"), "appends": 1}
+    archive.logs[0].commit(transactions={**archive.read_to({10: 7, 0: 5}), **told})
+    assert archive.frontier() == Archive(tmp_path).frontier() == {0: 5, 10: 7}
+
+
+class Cluster:
+    """What a continuous capture asks a cluster for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.name = "c1"
+        self.bounds = {0: (0, 5), 1: (0, 5)}
+        self.admin: Any = SimpleNamespace(ask=lambda _: {"cluster_id": self.name})
+        monkeypatch.setattr("kafka_assignors.history._capture.read_bounds", lambda _: dict(self.bounds))
+
+    def captured(self, folder: Path) -> _Job:
+        """A capture that has read all that there is."""
+        archive = Archive.create(folder)
+        archive.belongs_to(self.name, len(self.bounds))
+        spark: Any = None
+        job = _Job(spark, archive, {}, self.bounds, 1_000)
+        self.read(archive, job.left())
+        assert job.left() == []
+        return job
+
+    def read(self, archive: Archive, left: Iterable[Stretch]) -> None:
+        """Commit what a batch of it does."""
+        archive.logs[0].commit(transactions=archive.read_to({one.partition: one.end for one in left}))
+
+
+def test_a_continuous_capture_reads_partitions_that_are_new_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    cluster.bounds |= {2: (0, 9)}
+    job.look_again(cluster.admin)
+    assert job.left() == [Stretch(2, 0, 9)]
+    cluster.read(Archive(tmp_path), [Stretch(2, 0, 9)])
+    later = Archive(tmp_path)
+    assert (later.frontier(), later.description.partitions) == ({0: 5, 1: 5, 2: 9}, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds", "said"),
+    [
+        ("c2", {0: (0, 5), 1: (0, 5)}, "is an archive of cluster c1, not of c2"),
+        ("c1", {0: (0, 5)}, "with 2 partitions, which now has 1: it was created again"),
+        (
+            "c1",
+            {0: (0, 5), 1: (0, 4)},
+            "-1 up to offset 5, and the cluster's ends at 4: the topic was",
+        ),
+    ],
+)
+def test_a_continuous_capture_ends_if_the_topic_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, bounds: dict[int, tuple[int, int]], said: str
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    cluster.name, cluster.bounds = name, bounds
+    with pytest.raises(WrongArchiveError, match=said):
+        job.look_again(cluster.admin)
 
 
 def test_an_archive_whose_making_was_ended_is_made_by_the_next_capture(
@@ -363,6 +440,47 @@ def test_a_place_for_metrics_that_cannot_be_is_told_before_a_record_is_read() ->
     records: Any = None
     with pytest.raises(WrongPlaceError, match="hdfs://n/a cannot be used"):
         write_metrics(records, [], "hdfs://n/a")
+
+
+def test_a_place_for_metrics_with_files_of_others_is_told_before_a_record_is_read(tmp_path: Path) -> None:
+    (tmp_path / "groups").mkdir()
+    (tmp_path / "groups" / "thesis.odt").write_text("mine")
+    records: Any = None
+    with pytest.raises(WrongPlaceError, match=r"groups has files of others, such as thesis\.odt"):
+        write_metrics(records, [], tmp_path)
+
+
+@pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
+def test_a_folder_with_files_of_others_gets_no_tables(
+    tmp_path: Path, verb: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("groups", "members"):
+        (tmp_path / "home" / name).mkdir(parents=True)
+        (tmp_path / "home" / name / "own.txt").write_text("mine")
+    Archive.create(tmp_path / "archive")
+    command, *out = verb
+    assert main(["history", command, str(tmp_path / "archive"), *out, str(tmp_path / "home")]) == 2
+    assert "has files of others, such as own.txt, which clean-ups" in capsys.readouterr().err
+    assert len([path for path in (tmp_path / "home").rglob("*") if path.is_file()]) == 2
+
+
+@pytest.mark.parametrize("out", ["archive", "other", "of format 1"])
+@pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
+def test_no_tables_are_made_in_an_archive(
+    tmp_path: Path, verb: list[str], out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("archive", "other"):
+        Archive.create(tmp_path / name)
+    (tmp_path / "of format 1").mkdir()
+    (tmp_path / "of format 1" / "archive.json").write_text('{"format": 1}')
+    command, *option = verb
+    there = sorted(tmp_path.rglob("*"))
+    assert main(["history", command, str(tmp_path / "archive"), *option, str(tmp_path / out)]) == 2
+    assert capsys.readouterr().err == (
+        f"kafka-assignors history {command}: {tmp_path}/{out} is an archive, and its tables go elsewhere:"
+        " name another folder\n"
+    )
+    assert sorted(tmp_path.rglob("*")) == there
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,20 @@ def test_files_that_nobody_needs_are_deleted_when_they_are_old(log: Log, where: 
     ]
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_clean_up_knows_files_that_others_have_committed_since(
+    log: Log, where: Place, dry_run: bool
+) -> None:
+    early = Log(where)
+    folder = where / "day=2026-01-01"
+    folder.write_text("a.parquet", "")
+    log.commit(add=[file("a.parquet")])
+    assert folder.local is not None
+    os.utime(folder.local / "a.parquet", (time.time() - 7300,) * 2)
+    assert early.vacuum(2, dry_run=dry_run) == []
+    assert folder.names() == ["a.parquet"]
+
+
 def test_the_log_says_what_is_added_and_whether_it_is_new(log: Log, where: Place) -> None:
     log.commit(add=[file("a")])
     log.commit(add=[file("b")], remove=log.files(), is_new=False)

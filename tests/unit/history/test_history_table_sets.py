@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_assignors.history._store.log import ConflictError, DataFile, Log
-from kafka_assignors.history._store.places import Place, StoreError, place
+from kafka_assignors.history._store.places import Place, StoreError, WrongPlaceError, place
 from kafka_assignors.history._store.sets import NoTablesError, TablesBusyError, TableSet, read_set
 from kafka_assignors.history._store.writing import TaskFiles
 from tests.support.delta_tables import files_of, versions_of
@@ -178,3 +178,48 @@ def test_tables_of_another_format_are_refused(tmp_path: Path) -> None:
     place(tmp_path).write_text(MANIFEST, json.dumps({"format": 1, "folder": "run-1"}))
     with pytest.raises(NoTablesError, match="are of format 1, and only 2 is known: make them again"):
         read_set(place(tmp_path), MANIFEST)
+
+
+@pytest.mark.parametrize("name", ["thesis.odt", "part-00000-c2d8-c000.parquet", ".hidden", "2025/a.jpg"])
+def test_where_somebody_s_own_files_are_no_table_is_made(tmp_path: Path, name: str) -> None:
+    own = tmp_path / "b" / name
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    shown = name.partition("/")[0]
+    with pytest.raises(WrongPlaceError) as refused:
+        opened(tmp_path)
+    assert str(refused.value) == (
+        f"{tmp_path}/b has files of others, such as {shown}, which clean-ups of a table there would"
+        " delete: name another folder, or move these files elsewhere"
+    )
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [own]
+
+
+def test_a_table_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
+    Log.create(place(tmp_path / "b"), SCHEMA, description="orders")
+    with pytest.raises(WrongPlaceError) as refused:
+        opened(tmp_path)
+    assert str(refused.value) == (
+        f"{tmp_path}/b is a table already, and another one (orders): name another folder"
+    )
+
+
+def test_a_file_of_the_manifest_s_name_that_is_no_manifest_stays(tmp_path: Path) -> None:
+    for text in ("kitchen, garden", '{"kitchen": 4}', "[]"):
+        (tmp_path / MANIFEST).write_text(text)
+        with pytest.raises(WrongPlaceError) as refused:
+            opened(tmp_path)
+        assert str(refused.value) == (
+            f"{tmp_path}/{MANIFEST} is a file of others, which the tables would replace: name another folder,"
+            " or move it elsewhere"
+        )
+
+
+def test_what_a_first_run_has_left_that_was_ended_is_in_nobody_s_way(tmp_path: Path) -> None:
+    left = [f"part-{4:032x}.parquet", f"part-00001-{5:032x}.parquet", "_delta_log"]
+    for name in left[:2]:
+        (tmp_path / "a").mkdir(exist_ok=True)
+        (tmp_path / "a" / name).write_text("")
+    (tmp_path / "a" / "_delta_log").mkdir()
+    opened(tmp_path).replace(written(tmp_path, 1), "first")
+    assert newest(tmp_path) == all_of(1)
