@@ -29,7 +29,7 @@ from kafka_assignors.aio import CooperativeConsumer, FencedInstanceIdError, stra
 from kafka_assignors.planners import plan_exact
 from kafka_assignors.testing import Cluster, ConsumerGroup, Load, create_topic, grow_topic
 from kafka_assignors.testing._groups.stability import describe
-from kafka_assignors.testing._topics import admin_client, existing_partitions
+from kafka_assignors.testing._topics import admin_client, delete_topic, existing_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -396,6 +396,43 @@ def test_a_batch_of_which_a_partition_has_gone_is_committed_but_for_that(
                 assert a.generation == generation
                 with pytest.raises(IllegalStateError, match="is not assigned"):
                     await a.consumer.commit({partition(topic, 17): 1})
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("listed", EAGER_AND_COOPERATIVE)
+def test_a_topic_that_is_deleted_holds_up_neither_a_rebalance_nor_stop(
+    listed: list[Any], topic: str, kafka_cluster: Cluster
+) -> None:
+    doomed = create_topic(kafka_cluster, 3)
+
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a, b = (
+            members.member(name, partition_assignment_strategy=listed, enable_auto_commit=True)
+            for name in "ab"
+        )
+        a.consumer.subscribe([topic, doomed], listener=a)
+        async with a:
+            a.starts_to_read()
+            await until(lambda: len(a.consumer.assignment()) == 9, "both topics")
+            for number in range(3):
+                assert await a.consumer.position(partition(doomed, number)) == 0  # so it is committed
+            await asyncio.to_thread(delete_topic, kafka_cluster, doomed)
+            async with b:
+                b.starts_to_read()
+                await members.settled({"a": 3, "b": 3})
+                assert {one.topic for one in a.consumer.assignment()} == {topic}
+                await b.stops_to_read()
+                await asyncio.wait_for(b.consumer.stop(), 10)
+            await asyncio.to_thread(create_topic, kafka_cluster, 3, name=doomed)
+            await until(lambda: len(a.consumer.assignment()) == 9, "the topic again")
+            for number in range(3):
+                assert await a.consumer.position(partition(doomed, number)) == 0
+            await a.stops_to_read()
+            await asyncio.to_thread(delete_topic, kafka_cluster, doomed)
+            await asyncio.wait_for(a.consumer.stop(), 10)
+        assert (a.error, b.error) == (None, None)
 
     run(scenario())
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from aiokafka import errors
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.coordinator.protocol import ConsumerProtocol, ConsumerProtocolMemberAssignment
+from aiokafka.protocol.commit import OffsetCommitRequest
 from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+from aiokafka.structs import TopicPartition
 
 from kafka_assignors.aio._partitions import LastingAssignment
 from kafka_assignors.aio._strategies import lead
@@ -22,7 +24,7 @@ from kafka_assignors.aio._strategies import lead
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from aiokafka.structs import OffsetAndMetadata, TopicPartition
+    from aiokafka.structs import OffsetAndMetadata
 
     from kafka_assignors.aio._partitions import LastingState
 
@@ -45,6 +47,12 @@ it late. With these it learns of it within twice the time that the slowest liste
 GRACE: Final = 5.0
 """Seconds after the rebalance timeout in which a JoinGroup must be answered (as Java's client has it)."""
 
+NEWS: Final = 5.0
+"""Seconds for which the application's commit is tried again if the broker does not know a partition.
+
+A broker learns of a new topic a little later than others do.
+"""
+
 _OVERTAKEN: Final = (
     errors.IllegalGenerationError,
     errors.RebalanceInProgressError,
@@ -62,6 +70,25 @@ class FencedInstanceIdError(errors.KafkaError):
     """Another consumer has joined with this one's `group_instance_id`."""
 
     retriable = False
+
+
+class UnknownPartitionsError(errors.CommitFailedError):
+    """The broker knows no such partitions; other offsets of the commit are stored.
+
+    Args:
+        partitions: The partitions.
+    """
+
+    def __init__(self, partitions: Collection[TopicPartition]) -> None:
+        # CommitFailedError says that the group has rebalanced. A copy is made of `args`.
+        RuntimeError.__init__(self, partitions)
+        self.partitions = partitions
+
+    def __str__(self) -> str:
+        return (
+            f"{type(self).__name__}: the broker does not know these, so not committed:"
+            f" {_named(self.partitions)}; create the topic, or leave it out of the subscription"
+        )
 
 
 class EagerCoordinator(GroupCoordinator):
@@ -93,6 +120,8 @@ class EagerCoordinator(GroupCoordinator):
         return await self._unless_closing(planning) or {}  # SyncGroup is not sent while it closes
 
     async def _send_req(self, request: Any) -> Any:
+        if isinstance(request, OffsetCommitRequest):
+            return _without_unknown(await super()._send_req(request))
         if not isinstance(request, JoinGroupRequest | SyncGroupRequest):
             return await super()._send_req(request)
         if isinstance(request, JoinGroupRequest):
@@ -254,6 +283,46 @@ class EagerCoordinator(GroupCoordinator):
         """Whether the failure of what is sent says no more than that a rebalance came in between."""
         sent_in = _SENT_IN.get()
         return sent_in is not None and (self.joining or sent_in != (self.generation, False))
+
+    async def commit_offsets(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        """As aiokafka's, which tries for ever to commit for a partition whose topic was deleted (1095).
+
+        Raises:
+            UnknownPartitionsError: The broker does not know partitions, and went on so for a while.
+        """
+        await self._commit(assignment, offsets, NEWS)
+
+    async def _commit(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], patience: float = 0.0
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + patience
+        while True:
+            try:
+                await super().commit_offsets(assignment, offsets)
+            except UnknownPartitionsError as error:
+                if loop.time() >= end:
+                    raise
+                offsets = _only(offsets, error.partitions)  # newer ones of the others may be stored by now
+            else:
+                return
+            await asyncio.sleep(self._retry_backoff_ms / 1000)
+
+    async def _maybe_do_last_autocommit(self, assignment: Any) -> None:
+        """As aiokafka's, without patience: neither a join nor `stop` waits for a topic to come."""
+        if self._enable_auto_commit:
+            await self._commit(assignment, assignment.all_consumed_offsets())
+
+    async def _maybe_do_autocommit(self, assignment: Any) -> Any:
+        """As aiokafka's; partitions that the broker does not know are tried at the next interval."""
+        try:
+            return await super()._maybe_do_autocommit(assignment)
+        except UnknownPartitionsError:  # aiokafka has logged it
+            interval = self._auto_commit_interval_ms / 1000
+            self._next_autocommit_deadline = time.monotonic() + interval
+            return interval
 
     async def _do_commit_offsets(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -447,9 +516,7 @@ class CooperativeCoordinator(EagerCoordinator):
         if self._enable_auto_commit:
             consumed = lasting.all_consumed_offsets()
             try:
-                await self.commit_offsets(
-                    lasting, {one: consumed[one] for one in partitions if one in consumed}
-                )
+                await self._commit(lasting, {one: consumed[one] for one in partitions if one in consumed})
             except errors.KafkaError as error:
                 log.warning("Committing before partitions are revoked failed: %s", error)
         await self._tell("on_partitions_revoked", partitions)
@@ -532,36 +599,44 @@ class CooperativeCoordinator(EagerCoordinator):
         """Whether a commit that failed with this will be sent once more, as a rebalance came in between."""
         return isinstance(error, _OVERTAKEN) and self.generation >= 0
 
-    async def commit_offsets(
-        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    async def _commit(
+        self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], patience: float = 0.0
     ) -> None:
-        """As aiokafka's; a commit that a rebalance overtook is sent again when it is over.
+        """As above; a commit that a rebalance overtook is sent again when it is over.
 
         Raises:
             CommitFailedError: The consumer has fallen out of its group, or partitions were revoked
                 meanwhile; the others' offsets are committed nevertheless.
         """
         if not isinstance(assignment, LastingAssignment):  # assigned by hand
-            await super().commit_offsets(assignment, offsets)
+            await super()._commit(assignment, offsets, patience)
             return
+        asked = _Offsets(assignment, offsets)
         with self._commit_under_way():
-            await self._commit(assignment, _Offsets(assignment, offsets))
+            unknown = await self._commit_again(assignment, asked, patience)
+        if asked.revoked:
+            raise revoked_meanwhile(asked.revoked) from unknown
+        if unknown is not None:
+            raise unknown
 
-    async def _commit(self, assignment: LastingAssignment, asked: _Offsets) -> None:
+    async def _commit_again(
+        self, assignment: LastingAssignment, asked: _Offsets, patience: float
+    ) -> UnknownPartitionsError | None:
         while True:
             if self.syncing:  # it would be refused
                 await self._not_joining.wait()
             sent_in = self.generation, self.joining
             try:
-                await super().commit_offsets(assignment, asked)
-                break
+                await super()._commit(assignment, asked, patience)
+            except UnknownPartitionsError as error:
+                return error
             except errors.CommitFailedError:
                 fell_out = self.generation < 0 and not self.joining
                 if fell_out or not (self.joining or sent_in != (self.generation, False)):
                     raise
+            else:
+                return None
             await self._not_joining.wait()
-        if revoked := asked.keys() - asked.sent:
-            raise revoked_meanwhile(revoked)
 
     async def _do_commit_offsets(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -596,6 +671,7 @@ class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
 
     Attributes:
         sent: The partitions of the last try.
+        revoked: Those that were left out of a try, as they are gone.
     """
 
     def __init__(
@@ -605,6 +681,7 @@ class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
         self._assignment = assignment
         self._states = {one: assignment.state_value(one) for one in offsets}
         self.sent: Collection[TopicPartition] = ()
+        self.revoked: frozenset[TopicPartition] = frozenset()
 
     def still_mine(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Those of partitions that have been the consumer's all the time."""
@@ -614,7 +691,44 @@ class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
             if one in self._assignment.tps and self._assignment.state_value(one) is self._states[one]
         }
         self.sent = mine.keys()
+        self.revoked |= self.keys() - mine.keys()
         return mine
+
+
+def _only(
+    offsets: Mapping[TopicPartition, OffsetAndMetadata], partitions: Collection[TopicPartition]
+) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    """What is left of a commit: these partitions."""
+    if not isinstance(offsets, _Offsets):
+        return {one: offsets[one] for one in partitions}
+    for one in offsets.keys() - partitions:
+        del offsets[one]
+    return offsets
+
+
+def _without_unknown(answer: Any) -> Any:
+    """The answer to a commit without the partitions that the broker does not know.
+
+    Other errors come first: whatever is sent again then has those partitions, too.
+
+    Raises:
+        UnknownPartitionsError: All others are stored.
+    """
+    unknown = frozenset(
+        TopicPartition(topic, number)
+        for topic, partitions in answer.topics
+        for number, error in partitions
+        if error == errors.UnknownTopicOrPartitionError.errno
+    )
+    if not unknown:
+        return answer
+    others = [
+        (topic, [(number, error) for number, error in partitions if (topic, number) not in unknown])
+        for topic, partitions in answer.topics
+    ]
+    if not any(error for _, partitions in others for _, error in partitions):
+        raise UnknownPartitionsError(unknown)
+    return SimpleNamespace(topics=others)
 
 
 def sooner_than(interval: float) -> Iterator[float]:
@@ -627,5 +741,8 @@ def sooner_than(interval: float) -> Iterator[float]:
 
 def revoked_meanwhile(partitions: Collection[TopicPartition]) -> errors.CommitFailedError:
     """The error of a commit for partitions that were this consumer's, and are not any more."""
-    named = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(partitions))
-    return errors.CommitFailedError(f"revoked meanwhile, so not committed: {named}")
+    return errors.CommitFailedError(f"revoked meanwhile, so not committed: {_named(partitions)}")
+
+
+def _named(partitions: Collection[TopicPartition]) -> str:
+    return ", ".join(f"{one.topic}-{one.partition}" for one in sorted(partitions))

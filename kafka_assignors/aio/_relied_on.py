@@ -123,6 +123,7 @@ KEPT: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "BaseCoordinator": ("_client", "_metadata_snapshot", "_subscription"),
         "GroupCoordinator": (
             "_assignors",
+            "_auto_commit_interval_ms",
             "_closing",
             "_commit_refresh_task",
             "_enable_auto_commit",
@@ -131,6 +132,7 @@ KEPT: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             "_heartbeat_interval_ms",
             "_heartbeat_task",
             "_max_poll_interval",
+            "_next_autocommit_deadline",
             "_rebalance_timeout_ms",
             "_rejoin_needed_fut",
             "_retry_backoff_ms",

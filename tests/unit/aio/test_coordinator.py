@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import threading
 import time
 from collections import defaultdict
@@ -24,6 +25,7 @@ from aiokafka.errors import (
     KafkaError,
     RebalanceInProgressError,
     UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
 )
 from aiokafka.protocol.group import LeaveGroupRequest, SyncGroupRequest
 from aiokafka.structs import OffsetAndMetadata
@@ -35,6 +37,7 @@ from kafka_assignors.aio._coordinator import (
     _SENT_IN,
     CooperativeCoordinator,
     EagerCoordinator,
+    UnknownPartitionsError,
     revoked_meanwhile,
     sooner_than,
 )
@@ -736,5 +739,139 @@ def test_a_consumer_that_is_stopped_without_a_coordinator_commits_nothing_and_en
         given = coordinator._subscription.subscription.assignment
         with pytest.raises(KafkaError, match="the coordinator is away, and the consumer is stopped"):
             await asyncio.wait_for(coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")}), 5)
+
+    in_generation_5(test, eager=eager)
+
+
+C = TopicPartition("gone", 0)
+
+
+def with_a_topic_that_is_gone(coordinator: EagerCoordinator, sent: list[dict[TopicPartition, int]]) -> Any:
+    """A coordinator that autocommits what it has of two topics, of which the broker knows one."""
+
+    async def commit(request: Any) -> Any:
+        sent.append(committed(request))
+        answer = answered(request)
+        gone = UnknownTopicOrPartitionError.errno
+        return SimpleNamespace(
+            topics=[
+                (topic, [(number, gone if topic == C.topic else error) for number, error in partitions])
+                for topic, partitions in answer.topics
+            ]
+        )
+
+    state = coordinator._subscription
+    state.subscribe({A.topic, C.topic}, listener=state.listener)
+    state.assign_from_subscribed({A, C})
+    state.seek(A, 7)
+    state.seek(C, 9)
+    coordinator._enable_auto_commit, coordinator._retry_backoff_ms = True, 1
+    coordinator._client.answers["OffsetCommitRequest"] = commit
+    return state.subscription.assignment
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_neither_a_join_nor_stop_waits_for_a_topic_that_was_deleted(
+    eager: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(coordinator: EagerCoordinator, listener: Listener) -> None:
+        sent: list[dict[TopicPartition, int]] = []
+        given = with_a_topic_that_is_gone(coordinator, sent)
+        await asyncio.wait_for(coordinator._on_join_prepare(given), 5)
+        assert sent == [{A: 7, C: 9}]
+        if isinstance(coordinator, CooperativeCoordinator):
+            await asyncio.wait_for(coordinator._revoke({C}), 5)
+            assert sent.pop() == {C: 9}
+            assert listener.revoked == [{C}]
+            coordinator._subscription.assign_from_subscribed({A, C})
+            coordinator._subscription.seek(C, 9)
+        with pytest.raises(UnknownPartitionsError):  # which aiokafka logs as it stops
+            await asyncio.wait_for(coordinator._maybe_do_last_autocommit(given), 5)
+        assert sent == [{A: 7, C: 9}] * 2
+
+    in_generation_5(test, eager=eager)
+    assert "the broker does not know these, so not committed: gone-0" in caplog.text
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_autocommit_tries_a_topic_that_was_deleted_at_each_interval_and_raises_nothing(eager: bool) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        sent: list[dict[TopicPartition, int]] = []
+        given = with_a_topic_that_is_gone(coordinator, sent)
+        coordinator._auto_commit_interval_ms, coordinator._next_autocommit_deadline = 60_000, 0
+        assert await coordinator._maybe_do_autocommit(given) == 60
+        assert 59 < await coordinator._maybe_do_autocommit(given) <= 60
+        assert sent == [{A: 7, C: 9}]
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_commit_for_a_topic_that_is_gone_stores_the_rest_and_names_it_after_a_while(
+    eager: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_coordinator, "NEWS", 0.05)
+
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        sent: list[dict[TopicPartition, int]] = []
+        given = with_a_topic_that_is_gone(coordinator, sent)
+        offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
+        with pytest.raises(CommitFailedError) as caught:
+            await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
+        assert (
+            str(caught.value)
+            == "UnknownPartitionsError: the broker does not know these, so not committed: gone-0;"
+            " create the topic, or leave it out of the subscription"
+        )
+        assert str(copy.copy(caught.value)) == str(caught.value)  # as aiokafka raises it in a poll
+        # What is stored is sent once: it may be committed further meanwhile.
+        assert sent[:2] == [{A: 7, C: 9}, {C: 9}]
+        assert all(one == {C: 9} for one in sent[1:])
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_commit_for_a_topic_that_is_new_succeeds_when_the_broker_knows_it(eager: bool) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        sent: list[dict[TopicPartition, int]] = []
+        given = with_a_topic_that_is_gone(coordinator, sent)
+        unknown = coordinator._client.answers["OffsetCommitRequest"]
+
+        async def commit(request: Any) -> Any:
+            return await unknown(request) if len(sent) < 2 else answered(request)
+
+        coordinator._client.answers["OffsetCommitRequest"] = commit
+        offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
+        await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
+        assert sent == [{A: 7, C: 9}, {C: 9}]
+        assert len(coordinator._client.sent) == 3
+
+    in_generation_5(test, eager=eager)
+
+
+def test_a_commit_names_what_was_revoked_though_the_broker_does_not_know_the_rest() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        given = with_a_topic_that_is_gone(coordinator, [])
+        asked = {one: OffsetAndMetadata(7, "") for one in (A, B, C)}
+        with pytest.raises(CommitFailedError, match="revoked meanwhile, so not committed: t-1") as caught:
+            await asyncio.wait_for(coordinator._commit(given, asked), 5)
+        assert isinstance(caught.value.__cause__, UnknownPartitionsError)
+
+    in_generation_5(test)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_other_errors_of_a_commit_come_before_partitions_that_are_unknown(eager: bool) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        gone, fallen = UnknownTopicOrPartitionError.errno, UnknownMemberIdError.errno
+        given = with_a_topic_that_is_gone(coordinator, [])
+        answer = SimpleNamespace(topics=[(C.topic, [(0, gone)]), (A.topic, [(0, fallen)])])
+        coordinator._client.answers["OffsetCommitRequest"] = lambda _: asyncio.sleep(0, answer)
+        offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
+        with pytest.raises(CommitFailedError) as caught:
+            await asyncio.wait_for(coordinator.commit_offsets(given, offsets), 5)
+        assert not isinstance(caught.value, UnknownPartitionsError)
+        assert coordinator.generation == -1
 
     in_generation_5(test, eager=eager)

@@ -19,7 +19,11 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.errors import KafkaError
 
 from kafka_assignors.aio import CooperativeConsumer, strategies
-from kafka_assignors.aio._coordinator import CooperativeCoordinator, revoked_meanwhile
+from kafka_assignors.aio._coordinator import (
+    CooperativeCoordinator,
+    UnknownPartitionsError,
+    revoked_meanwhile,
+)
 from kafka_assignors.aio._strategies import Strategy
 from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 from kafka_assignors.testing._groups.clients import (
@@ -206,6 +210,11 @@ class ObservedAiokafkaConsumer:
             sent_as = {"generation": generation, "member_id": member_id}
             try:
                 result = await send(assignment, offsets)
+            except UnknownPartitionsError as error:  # the others are stored
+                sent = getattr(offsets, "sent", offsets.keys())
+                self._commits.done(_positions(offsets, sent - error.partitions))
+                self._commits.failed(_positions(offsets, error.partitions), error, **sent_as)
+                raise
             except KafkaError as error:
                 if not isinstance(coordinator, CooperativeCoordinator) or not coordinator.sends_again(error):
                     self._commits.failed(_positions(offsets, offsets), error, **sent_as)
