@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.consumer.consumer import commit_structure_validate
-from aiokafka.errors import IllegalStateError
+from aiokafka.errors import ConsumerStoppedError, IllegalStateError
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator, revoked_meanwhile
@@ -89,18 +89,27 @@ class CooperativeConsumer(AIOKafkaConsumer):
         """
         if not partitions:
             return await super().getone()
-        getting = asyncio.ensure_future(super().getone(*partitions))
-        try:
-            while not getting.done():
+        self._coordinator.check_errors()
+        with self._subscription.fetch_context():
+            while not self._closed:
                 if gone := [one for one in partitions if not self._subscription.is_assigned(one)]:
                     raise IllegalStateError(f"Partitions {gone} are not assigned")
+                # In this task, and without a wait: a record that another task took would be lost if this one
+                # is cancelled.
+                if not self._subscription.reassignment_in_progress and (
+                    batch := await self._fetcher.fetched_records(partitions, max_records=1)
+                ):
+                    ((record,),) = batch.values()
+                    return record
                 with self._subscription.changes() as changed:
-                    await asyncio.wait([getting, *changed], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if not getting.done():
-                getting.cancel()
-                await asyncio.wait([getting])
-        return getting.result()
+                    fetched = self._fetcher._create_fetch_waiter()  # noqa: SLF001 - as its own getone does
+                    try:
+                        await asyncio.wait([fetched, *changed], return_when=asyncio.FIRST_COMPLETED)
+                        if fetched.done():
+                            fetched.result()
+                    finally:
+                        fetched.cancel()
+        raise ConsumerStoppedError
 
     async def position(self, partition: TopicPartition) -> Any:
         """As AIOKafkaConsumer's."""

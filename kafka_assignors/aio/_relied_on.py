@@ -38,6 +38,7 @@ RELIED_ON: Final = {
         "AIOKafkaConsumer.unsubscribe",
     ),
     "aiokafka.consumer.fetcher": (
+        "Fetcher._create_fetch_waiter",
         "Fetcher._fetch_requests_routine",
         "Fetcher._get_actions_per_node",
         "Fetcher._notify",
@@ -46,6 +47,7 @@ RELIED_ON: Final = {
         "Fetcher.next_record",
         "Fetcher.fetched_records",
         "FetchResult.check_assignment",
+        "FetchResult.getall",
     ),
     "aiokafka.consumer.group_coordinator": (
         "GroupCoordinator.__init__",
@@ -116,7 +118,7 @@ KEPT: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "aiokafka.cluster": {"ClusterMetadata": ("_partitions",)},
     "aiokafka.conn": {"AIOKafkaConnection": ("_request_timeout",)},
     "aiokafka.consumer.consumer": {
-        "AIOKafkaConsumer": ("_coordinator", "_fetcher", "_group_id", "_subscription"),
+        "AIOKafkaConsumer": ("_closed", "_coordinator", "_fetcher", "_group_id", "_subscription"),
     },
     "aiokafka.consumer.fetcher": {"Fetcher": ("_records", "_wait_consume_future")},
     "aiokafka.consumer.group_coordinator": {

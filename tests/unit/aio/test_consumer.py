@@ -1,0 +1,176 @@
+"""A cooperative consumer's calls for records, without a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import Fetcher, FetchResult
+from aiokafka.errors import ConsumerStoppedError
+
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.aio import CooperativeConsumer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+A = TopicPartition("t", 0)
+
+
+class Records:
+    """Fetched records, each of which is its offset."""
+
+    def __init__(self, offset: int) -> None:
+        self.next_fetch_offset = offset
+
+    def __iter__(self) -> Records:
+        return self
+
+    def __next__(self) -> int:
+        self.next_fetch_offset += 1
+        return self.next_fetch_offset - 1
+
+
+class Started:
+    """A consumer of A at offset 10 that fetches nothing by itself.
+
+    Args:
+        eager: Whether it rebalances eagerly.
+    """
+
+    def __init__(self, *, eager: bool) -> None:
+        listed = [CooperativeStickyAssignor, *([RangeAssignor] if eager else [])]
+        self.consumer: Any = CooperativeConsumer(group_id="g", partition_assignment_strategy=listed)
+        self.consumer._coordinator = SimpleNamespace(check_errors=lambda: None)
+        self.state = self.consumer._subscription
+        client = SimpleNamespace(_loop=asyncio.get_running_loop(), _metadata_max_age_ms=1000)
+        self.fetcher: Any = Fetcher(client, self.state)
+        self.fetcher._fetch_task.cancel()
+        self.consumer._fetcher = self.fetcher
+        self.state.subscribe({"t"})
+        self.state.assign_from_subscribed({A})
+        self.assignment = self.state.subscription.assignment
+        if not eager:
+            self.assignment.confirm(time.monotonic() + 100)
+            self.assignment.release({A})
+        self.state.seek(A, 10)
+
+    @property
+    def position(self) -> Any:
+        return self.assignment.state_value(A).position
+
+    def fetched(self) -> None:
+        """Records from 10 on have come."""
+        records = Records(10)
+        self.fetcher._records[A] = FetchResult(
+            A, assignment=self.assignment, partition_records=records, backoff=0
+        )
+        for waiter in set(self.fetcher._fetch_waiters):
+            self.fetcher._notify(waiter)
+
+
+def started(test: Callable[[Started], Coroutine[Any, Any, None]], *, eager: bool) -> None:
+    async def run() -> None:
+        one = Started(eager=eager)
+        await test(one)
+        await asyncio.sleep(0)
+        one.consumer._closed = True  # it was not really started
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left, left
+        assert not one.fetcher._fetch_waiters
+
+    asyncio.run(run())
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize("later", range(6))
+def test_a_call_that_is_cancelled_as_a_record_comes_takes_none(later: int, eager: bool) -> None:
+    async def test(one: Started) -> None:
+        getting = asyncio.create_task(one.consumer.getone(A))
+        await turns(20)
+        one.fetched()
+        await turns(later)
+        getting.cancel()
+        await asyncio.wait([getting])
+        if getting.cancelled():
+            assert one.position == 10
+            assert await one.consumer.getone(A) == 10
+        else:
+            assert getting.result() == 10
+        assert one.position == 11
+        assert await one.consumer.getone(A) == 11
+
+    started(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize("later", range(6))
+def test_a_call_whose_time_is_over_as_a_record_comes_takes_none(later: int, eager: bool) -> None:
+    async def test(one: Started) -> None:
+        limits: list[asyncio.Timeout] = []
+
+        async def get() -> Any:
+            async with asyncio.timeout(100) as limit:
+                limits.append(limit)
+                return await one.consumer.getone(A)
+
+        getting = asyncio.create_task(get())
+        await turns(20)
+        one.fetched()
+        await turns(later)
+        if not getting.done():
+            limits[0].reschedule(asyncio.get_running_loop().time() - 1)
+        await asyncio.wait([getting])
+        if isinstance(getting.exception(), TimeoutError):
+            assert one.position == 10
+            assert await one.consumer.getone(A) == 10
+        else:
+            assert getting.result() == 10
+        assert one.position == 11
+
+    started(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize("later", range(6))
+def test_a_batch_that_is_cancelled_as_records_come_takes_none(later: int, eager: bool) -> None:
+    async def test(one: Started) -> None:
+        getting = asyncio.create_task(one.consumer.getmany(A, timeout_ms=100_000, max_records=2))
+        await turns(20)
+        one.fetched()
+        await turns(later)
+        getting.cancel()
+        await asyncio.wait([getting])
+        if getting.cancelled():
+            assert one.position == 10
+        else:
+            assert getting.result() == {A: [10, 11]}
+            assert one.position == 12
+
+    started(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_who_waits_for_a_record_counts_as_polling_and_hears_that_the_consumer_is_stopped(eager: bool) -> None:
+    async def test(one: Started) -> None:
+        one.state._last_fetch_ended -= 1000
+        getting = asyncio.create_task(one.consumer.getone(A))
+        await turns(20)
+        assert one.state.fetcher_idle_time == 0
+        one.state.begin_reassignment()  # an eager rebalance is on
+        one.consumer._closed = True
+        for waiter in set(one.fetcher._fetch_waiters):  # as Fetcher.close does
+            one.fetcher._notify(waiter)
+        with pytest.raises(ConsumerStoppedError):
+            await asyncio.wait_for(getting, 5)
+
+    started(test, eager=eager)
