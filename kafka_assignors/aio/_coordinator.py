@@ -19,7 +19,7 @@ from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGro
 from aiokafka.structs import TopicPartition
 
 from kafka_assignors.aio._partitions import LastingAssignment
-from kafka_assignors.aio._strategies import lead
+from kafka_assignors.aio._strategies import lead, look_when_syncing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -117,7 +117,9 @@ class EagerCoordinator(GroupCoordinator):
 
     async def _perform_assignment(self, response: Any) -> Any:
         planning = asyncio.ensure_future(lead(self, response, super()._perform_assignment))
-        return await self._unless_closing(planning) or {}  # SyncGroup is not sent while it closes
+        planned = await self._unless_closing(planning)
+        look_when_syncing(self)
+        return planned or {}  # SyncGroup is not sent while it closes
 
     async def _send_req(self, request: Any) -> Any:
         if isinstance(request, OffsetCommitRequest):

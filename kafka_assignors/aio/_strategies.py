@@ -129,9 +129,20 @@ def lead_beside_the_loop(coordinator: Any) -> None:
         raise RuntimeError(f"{kind.__name__}.{_PERFORMS} takes {inspect.signature(stock)}, not a response")
 
     async def perform(response: Any) -> Any:
-        return await lead(coordinator, response, stock)
+        planned = await lead(coordinator, response, stock)
+        look_when_syncing(coordinator)
+        return planned
 
     own[_PERFORMS] = perform
+
+
+def look_when_syncing(coordinator: Any) -> None:
+    """Have a leader join again if topics are not what it has planned for; called as a plan is returned.
+
+    With the SyncGroup that follows, aiokafka forgets that it was to join again. So it looks a moment later.
+    """
+    cluster = coordinator._client.cluster  # noqa: SLF001
+    asyncio.get_running_loop().call_soon(coordinator._handle_metadata_update, cluster)  # noqa: SLF001
 
 
 async def lead(coordinator: Any, response: Any, stock: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -197,11 +208,12 @@ async def _planned(
 
     while True:
         await client._maybe_wait_metadata()  # noqa: SLF001
+        known = coordinator._get_metadata_snapshot()  # noqa: SLF001 - a topic may grow while it plans
         try:
             planned = await loop.run_in_executor(thread, plan, Topics(client.cluster, topics))
             break
         except LeaderNotAvailableError:  # a topic has no metadata yet, and there is time to ask again
             await asyncio.sleep(coordinator._retry_backoff_ms / 1000)  # noqa: SLF001
             await client.force_metadata_update()
-    coordinator._metadata_snapshot = coordinator._get_metadata_snapshot()  # noqa: SLF001
+    coordinator._metadata_snapshot = known  # noqa: SLF001
     return planned

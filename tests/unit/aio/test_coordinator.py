@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
+from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import (
@@ -116,20 +117,25 @@ def refused(error: type[KafkaError]) -> Any:
 
 
 def in_generation_5(
-    test: Callable[[Any, Listener], Coroutine[Any, Any, None]], *, eager: bool = False
+    test: Callable[[Any, Listener], Coroutine[Any, Any, None]],
+    *,
+    eager: bool = False,
+    kind: type[GroupCoordinator] | None = None,
 ) -> None:
+    kind = kind or (EagerCoordinator if eager else CooperativeCoordinator)
+
     async def run() -> None:
-        state = SubscriptionState() if eager else LastingState()
+        state = LastingState() if kind is CooperativeCoordinator else SubscriptionState()
         listener, client = Listener(), Client()
         state.register_fetch_waiters(set())  # as a fetcher does
         state.subscribe({"t"}, listener=listener)
         state.assign_from_subscribed({A, B})
         coordinator: Any
-        if eager:
-            coordinator = EagerCoordinator(client, state, enable_auto_commit=False)
-        else:
+        if kind is CooperativeCoordinator:
             fetcher = SimpleNamespace(_records={}, _notify=lambda _: None, _wait_consume_future=None)
             coordinator = CooperativeCoordinator(fetcher, client, state, enable_auto_commit=False)
+        else:
+            coordinator = kind(client, state, enable_auto_commit=False)
         coordinator._coordination_task.cancel()
         coordinator.generation, coordinator.member_id, coordinator.coordinator_id = 5, "m", 0
         await test(coordinator, listener)
@@ -533,7 +539,7 @@ def assignment(*partitions: TopicPartition) -> bytes:
 STRATEGY = SimpleNamespace(name="s", metadata=lambda _: b"", on_assignment=lambda _: None)
 
 
-async def ended(coordinator: EagerCoordinator) -> None:
+async def ended(coordinator: GroupCoordinator) -> None:
     if isinstance(coordinator, CooperativeCoordinator):
         coordinator._stop_listening()
     await coordinator._stop_heartbeat_task()
@@ -875,3 +881,49 @@ def test_other_errors_of_a_commit_come_before_partitions_that_are_unknown(eager:
         assert coordinator.generation == -1
 
     in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("kind", [GroupCoordinator, EagerCoordinator, CooperativeCoordinator])
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(grows: bool, kind: Any) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        planning, planned_on = threading.Event(), threading.Event()
+        cluster = coordinator._client.cluster
+        there = {A.partition: None, B.partition: None}
+        cluster._partitions = {"t": there}
+        cluster.partitions_for_topic = lambda _: {*there}
+
+        class Slow(StickyAssignor):
+            def assign(self, *given: Any, **more: Any) -> Any:
+                planning.set()
+                assert planned_on.wait(20)
+                return super().assign(*given, **more)
+
+        async def joined(_: Any) -> Any:
+            return SimpleNamespace(
+                error_code=0,
+                member_id="m",
+                generation_id=6,
+                group_protocol="sticky",
+                leader_id="m",
+                members=[("m", None, SUBSCRIPTION)],
+            )
+
+        async def synced(request: Any) -> Any:
+            ((_, given),) = request._group_assignment
+            return SimpleNamespace(error_code=0, member_assignment=given)
+
+        coordinator._assignors = strategies(Slow)
+        coordinator._client.answers |= {"JoinGroupRequest": joined, "SyncGroupRequest": synced}
+        joining = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+        assert await asyncio.to_thread(planning.wait, 20)
+        if grows:
+            there[2] = None
+        coordinator._handle_metadata_update(cluster)
+        planned_on.set()
+        assert await joining
+        assert coordinator._subscription.assigned_partitions() == {A, B}
+        assert coordinator._rejoin_needed_fut.done() == grows
+        await ended(coordinator)
+
+    in_generation_5(test, kind=kind)
