@@ -426,6 +426,10 @@ class CooperativeCoordinator(EagerCoordinator):
                 return False
             self._not_joining.clear()
             return await super()._do_rejoin_group(subscription)
+        except FencedInstanceIdError:
+            self.reset_generation()
+            await self._give_up_what_was_lost()  # now: who hears the error may not poll again
+            raise
         finally:
             for task in meanwhile:
                 task.cancel()

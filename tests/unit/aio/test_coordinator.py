@@ -28,7 +28,7 @@ from aiokafka.errors import (
     UnknownMemberIdError,
     UnknownTopicOrPartitionError,
 )
-from aiokafka.protocol.group import LeaveGroupRequest, SyncGroupRequest
+from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
@@ -36,8 +36,10 @@ from kafka_assignors import StickyAssignor
 from kafka_assignors.aio import _coordinator, _partitions, strategies
 from kafka_assignors.aio._coordinator import (
     _SENT_IN,
+    FENCED_INSTANCE_ID,
     CooperativeCoordinator,
     EagerCoordinator,
+    FencedInstanceIdError,
     UnknownPartitionsError,
     revoked_meanwhile,
     sooner_than,
@@ -927,3 +929,42 @@ def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(grows: b
         await ended(coordinator)
 
     in_generation_5(test, kind=kind)
+
+
+@pytest.mark.parametrize("request_name", ["JoinGroupRequest", "SyncGroupRequest"])
+def test_who_is_fenced_in_a_join_loses_all_before_it_hears_the_error(request_name: str) -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        async def joined(_: Any) -> Any:
+            return SimpleNamespace(
+                error_code=0,
+                member_id="m",
+                generation_id=6,
+                group_protocol="s",
+                leader_id="another",
+                members=[],
+            )
+
+        async def look() -> None:
+            paused.extend(lasting.state_value(one).paused for one in (A, B))
+
+        paused: list[bool] = []
+        lasting: Any = coordinator._lasting
+        lasting.release({A, B})
+        coordinator._is_member(time.monotonic())
+        assert not lasting.state_value(A).paused
+        listener.does = look
+        coordinator._assignors, coordinator._group_instance_id = [STRATEGY], "one"
+        fenced = SimpleNamespace(error_code=FENCED_INSTANCE_ID)
+        coordinator._client.answers |= {"JoinGroupRequest": joined}
+        coordinator._client.answers[request_name] = lambda _: asyncio.sleep(0, fenced)
+        for _ in range(2):  # the application may poll on
+            with pytest.raises(FencedInstanceIdError, match="give each consumer a group_instance_id"):
+                await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+            assert listener.lost == [{A, B}]
+            assert (coordinator._owned, coordinator.generation) == (frozenset(), -1)
+        assert paused == [True, True]
+        # It does not take the instance id back.
+        joins = [one for one in coordinator._client.sent if isinstance(one, JoinGroupRequest)]
+        assert [one._member_id for one in joins] == ["m", "m"]
+
+    in_generation_5(test)
