@@ -8,6 +8,7 @@ values are bytes in Parquet, and in JSON base64; null where the record has none.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from kafka_assignors.history._archive import Archive
 
 _COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp")
+_PARQUET: Final = ".parquet"
+_JSON: Final = (".jsonl", ".json", ".ndjson")
+_DELTA: Final = "_delta_log"  # JSON of a table's own, which is no record
+_GLOB: Final = re.compile(r"[\[\]{}*?\\]")  # what Spark takes for a pattern in the names of files
 _CHUNK: Final = 1 << 20
 _SHOWN: Final = 200  # letters of a line that is wrong
 
@@ -71,11 +76,11 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
     dump = place(path).local
     if dump is None:
         raise WrongDumpError(f"{path} is no folder of this machine: dumps are read from there")
-    files = _files(dump)
+    files = dump_files(dump)
     source = f"dump-{_digest(files)}"
     records = _records(spark, dump, files)
     if not archive.has(source):
-        _check(records, dump)
+        _check(records, dump, files)
     records = records.drop("raw").dropDuplicates(["partition", "offset"])
     kept, others = _kept(records), records.where(~_is_kept())
     while not archive.has(source):
@@ -92,9 +97,9 @@ def import_dump(spark: SparkSession, path: Path | str, archive: Archive) -> Impo
 
 def _records(spark: SparkSession, dump: Path, files: list[Path]) -> DataFrame:
     """With a column raw, which is null where the record is whole."""
-    parquet = files[0].suffix == ".parquet"
-    # Without a scheme, a cluster's own default file system would be meant; nothing is escaped.
-    names = [f"file://{file}" for file in files]
+    parquet = files[0].suffix == _PARQUET
+    # Without a scheme, a cluster's own default file system would be meant. URIs' own letters are not escaped.
+    names = ["file://" + _GLOB.sub(r"\\\g<0>", str(file)) for file in files]
     if parquet:
         for file in files:
             try:
@@ -195,27 +200,60 @@ def _counted(others: DataFrame) -> DataFrame:
     )
 
 
-def _check(records: DataFrame, dump: Path) -> None:
-    wrong = records.where(F.col("raw").isNotNull())
-    found = wrong.agg(F.count("*").alias("count"), F.first("raw").alias("raw")).first()
-    if found is not None and found["count"]:
+def _check(records: DataFrame, dump: Path, files: list[Path]) -> None:
+    told = F.count("*").alias("rows"), F.count("raw").alias("wrong"), F.first("raw", True).alias("raw")
+    found = records.agg(*told).first()
+    assert found is not None  # noqa: S101 - it is no group's
+    if not found["rows"] and any(map(_has_something, files)):
+        # An empty batch would say that the dump is imported, and it could not be imported again.
+        raise WrongDumpError(f"no record was read from {dump}: it has none, or Spark does not read its files")
+    if found["wrong"]:
         raise WrongDumpError(
-            f"{dump} has {found['count']} lines that are no records, such as {found['raw'][:_SHOWN]!r}: each"
+            f"{dump} has {found['wrong']} lines that are no records, such as {found['raw'][:_SHOWN]!r}: each"
             f" needs {', '.join(_COLUMNS)}; in JSON, key and value in base64"
         )
 
 
-def _files(dump: Path) -> list[Path]:
-    if dump.is_file():
-        return [dump]
-    files = [path for path in dump.rglob("*") if path.is_file() and not path.name.startswith((".", "_"))]
-    for kinds in ((".parquet",), (".jsonl", ".json", ".ndjson")):
-        found = [path for path in files if path.name.removesuffix(".gz").endswith(kinds)]
-        if found:
-            return sorted(found)
-    raise WrongDumpError(
-        f"{dump} is neither a file nor a folder with files of .parquet, .jsonl, .json or .ndjson"
+def _has_something(file: Path) -> bool:
+    if file.suffix == _PARQUET:
+        return bool(pq.read_metadata(file).num_rows)
+    return bool(file.stat().st_size)
+
+
+def dump_files(dump: Path) -> list[Path]:
+    """The files of a dump, all of Parquet or all of JSON.
+
+    Raises:
+        WrongDumpError: There are none, or there are such that would be left out.
+    """
+    files = [dump] if dump.is_file() else _files_below(dump)
+    for file in files:
+        if file.name.startswith((".", "_")):
+            raise WrongDumpError(
+                f"Spark does not read {file}, as its name begins with {file.name[0]}: rename it"
+            )
+    return files
+
+
+def _files_below(folder: Path) -> list[Path]:
+    files = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and _DELTA not in path.relative_to(folder).parts
+    ]
+    parquet, lines = (
+        [path for path in files if path.name.removesuffix(".gz").endswith(kind)] for kind in (_PARQUET, _JSON)
     )
+    if parquet and lines:
+        raise WrongDumpError(
+            f"{folder} has files of Parquet and of JSON, such as {parquet[0]} and {lines[0]}: import them"
+            " from a folder for each kind"
+        )
+    if not parquet and not lines:
+        raise WrongDumpError(
+            f"{folder} is neither a file nor a folder with files of .parquet, .jsonl, .json or .ndjson"
+        )
+    return parquet or lines
 
 
 def _digest(files: list[Path]) -> str:

@@ -609,6 +609,34 @@ def test_dumps_may_be_of_parquet_compressed_or_of_many_files(spark: SparkSession
     assert sorted(map(tuple, records)) == [(n, noon + n * 3_600_000_000) for n in range(4)]
 
 
+def test_names_of_dumps_are_no_patterns(spark: SparkSession, tmp_path: Path) -> None:
+    archive = Archive.create(tmp_path / "archive")
+    folder = tmp_path / "{a,b}"
+    folder.mkdir()
+    write_lines(folder / "d1.jsonl", [dump_line(0, key_of("another"))])
+    for offset, name in enumerate(("d[1].jsonl", "d*.jsonl", "d?.jsonl"), 1):
+        dump = write_lines(folder / name, [dump_line(offset, key_of("g"))])
+        assert import_dump(spark, dump, archive).counts.kept.total() == 1
+    assert offsets(archive.read(spark)) == [(0, 1), (0, 2), (0, 3)]
+
+
+def test_a_dump_of_which_nothing_is_read_is_not_noted_as_imported(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    archive = Archive.create(tmp_path / "archive")
+    copied = write_lines(tmp_path / "d.jsonl._COPYING_", [dump_line(0, key_of("g"))])
+    with pytest.raises(
+        WrongDumpError, match=rf"no record was read from {copied}: it has none, or Spark does"
+    ):
+        import_dump(spark, copied, archive)
+    whole = copied.rename(tmp_path / "d.jsonl")
+    assert import_dump(spark, whole, archive).counts.kept.total() == 1
+    (tmp_path / "empty.jsonl").touch()
+    assert import_dump(spark, tmp_path / "empty.jsonl", archive).counts.kept.total() == 0
+    pq.write_table(pa.Table.from_pylist([], schema=ARCHIVE), tmp_path / "empty.parquet")
+    assert import_dump(spark, tmp_path / "empty.parquet", archive).counts.kept.total() == 0
+
+
 @pytest.mark.parametrize(
     ("wrong", "shown"),
     [
