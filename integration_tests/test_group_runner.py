@@ -257,6 +257,16 @@ def test_a_wait_in_vain_tells_who_holds_the_group_up(topic: str, consumer_group:
     assert re.search(r"\d+\.\d{3} b +frozen$", message, re.MULTILINE)
 
 
+def test_a_group_of_a_topic_that_does_not_exist_is_stable_for_who_says_what_must_be_owned(
+    consumer_group: MakeGroup,
+) -> None:
+    group = consumer_group("misspelled", [RangePartitionAssignor])
+    group.join("a")
+    group.wait_stable(partitions=[])
+    with pytest.raises(GroupNotStableError, match="- a subscribes to misspelled: no such topic; if it is to"):
+        group.wait_stable(timeout=0.5)
+
+
 def test_a_wait_ends_at_once_when_a_member_ends_by_itself(topic: str, consumer_group: MakeGroup) -> None:
     group = consumer_group(topic, [RangePartitionAssignor], settings={"no_such_setting": 1})
     group.join("a")

@@ -36,12 +36,17 @@ _ROWS_SHOWN: Final = 12
 _EVENTS_SHOWN: Final = 40
 _AROUND: Final = 0.1  # of the time in question, shown before and after it
 _CHART_WIDTH: Final = 100
+_NO_PARTITION: Final = (
+    "no member ever had a partition: wait until the group is stable, and look whether its topics exist"
+)
+_NO_RECORD: Final = "no poll ever returned a record: put the group under load, and wait until it has consumed"
 
 
 class TimelineAssertions(TimelineFacts):
     """What is expected of a group, asserted on its timeline; `Timeline` has the arguments and attributes.
 
-    Each raises an `AssertionError` that says what was wrong, and shows that part of the timeline.
+    Each raises an `AssertionError` that says what was wrong, and shows that part of the timeline. Those that
+    speak of partitions, generations or records also do so if there was never any: then nothing is shown.
     """
 
     def assert_balanced(
@@ -70,6 +75,8 @@ class TimelineAssertions(TimelineFacts):
         weights = {member: (weights or {}).get(name, 1) for member, name in names.items()}
         if partitions is None:
             partitions = _seen_until(self, rebalance)
+            if not partitions:
+                raise AssertionError(_NO_PARTITION)
         owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
         for member, owned in holdings.items():
             for partition in owned:
@@ -109,8 +116,9 @@ class TimelineAssertions(TimelineFacts):
             weights: As in `assert_balanced`.
 
         Raises:
-            AssertionError: One moved more.
+            AssertionError: One moved more, or no member ever had a partition.
         """
+        _look_for_owners(self, "generation")
         settled = find_settled(self.rebalances, self.events, self.identity, weights)
         wrong = [one for one in settled if one.generations[-1] > after and len(one.moves) > one.least]
         if not wrong:
@@ -143,8 +151,9 @@ class TimelineAssertions(TimelineFacts):
                 member freezes or loses its connection, and then its records come twice.
 
         Raises:
-            AssertionError: One had.
+            AssertionError: One had, or none ever had an owner.
         """
+        _look_for_owners(self, reading)
         if reading == "callback":
             overlaps = self.overlaps("callback")
             headline = "two members' applications had the same partitions at once"
@@ -195,8 +204,12 @@ class TimelineAssertions(TimelineFacts):
                 partition's topic.
 
         Raises:
-            AssertionError: One did.
+            AssertionError: One did, or none ever had an owner, or a record.
         """
+        if by == "ownership":
+            _look_for_owners(self, "callback")
+        elif not self.deliveries:
+            raise AssertionError(_NO_RECORD)
         pauses = _without_owner if by == "ownership" else _without_records
         long = [
             (end - start, start, partition)
@@ -235,7 +248,12 @@ class TimelineAssertions(TimelineFacts):
 
         Raises:
             AssertionError: Some were lost; the message counts them, and says who polled and committed them.
+                Or nothing was produced, so there is nothing to judge.
         """
+        if not any(produced.values()):
+            raise AssertionError(
+                "nothing was produced: wait until load.produced has records, or give what load.stop() returns"
+            )
         missing = self.missing(produced)
         if not missing:
             return
@@ -262,8 +280,11 @@ class TimelineAssertions(TimelineFacts):
         """No record came twice; what counts is as in `assert_all_consumed`.
 
         Raises:
-            AssertionError: Some did; the message counts them, and names who had not committed them.
+            AssertionError: Some did; the message counts them, and names who had not committed them. Or there
+                was no record.
         """
+        if not self.handled:
+            raise AssertionError(_NO_RECORD)
         duplicates = self.duplicates()
         if duplicates:
             word, counts = what_counts(self)
@@ -366,8 +387,9 @@ class TimelineAssertions(TimelineFacts):
             after: The generation that was to be the last, as `wait_stable` returns it.
 
         Raises:
-            AssertionError: One did.
+            AssertionError: One did, or none was ever in a generation.
         """
+        _generation(self, None)
         newer = [one for one in self.rebalances if one.generation > after]
         if newer:
             older = [one.end for one in self.rebalances if one.generation <= after]
@@ -396,6 +418,12 @@ def _generation(timeline: TimelineFacts, number: int | None) -> SeenRebalance:
             return one
     seen = [one.generation for one in timeline.rebalances]
     raise AssertionError(f"no member was in a generation {number}: they saw {_numbers(seen)}")
+
+
+def _look_for_owners(timeline: TimelineFacts, reading: Reading) -> None:
+    """Refuse a timeline in which nobody ever had a partition: nothing follows from it."""
+    if not timeline.ownership(reading):
+        raise AssertionError(_NO_PARTITION)
 
 
 def _seen_until(timeline: TimelineFacts, rebalance: SeenRebalance) -> set[TopicPartition]:

@@ -332,7 +332,8 @@ class ConsumerGroup:
 
         Args:
             partitions: The partitions that must be owned. By default these are all of the subscribed topics,
-                as the brokers say at that moment. So new partitions count from when they were made.
+                as the brokers say at that moment. So new partitions count from when they were made. Topics
+                that are subscribed to by their names must exist then.
             ownership: "exclusive" if each partition is to have one owner, "broadcast" if every subscriber of
                 its topic is to own it.
             expect: How many partitions certain members are to have, by their names.
@@ -378,12 +379,15 @@ class ConsumerGroup:
     def wait_consumed(self, load: Load, timeout: float | None = None) -> None:
         """Wait until members are done with every record of the load that the brokers acknowledged up to now.
 
+        If there is none yet, wait for the first one, too.
+
         What counts is as in `Timeline.assert_all_consumed`: what applications say they have processed, or
         what polls returned where none says so.
 
         Raises:
-            GroupNotStableError: They have not; the message counts what is missing.
+            GroupNotStableError: They have not; the message counts what is missing. Or nothing was produced.
         """
+        self.wait_for(lambda: load.produced, timeout, f"a record of the load on {load.topic}")
         produced = load.produced
         deadline = Deadline(self.timeout if timeout is None else timeout)
         seen = 0

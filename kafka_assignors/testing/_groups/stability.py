@@ -5,6 +5,7 @@ Three words are held against each other: the members' own, the coordinator's, an
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping
@@ -16,7 +17,7 @@ from kafka import TopicPartition
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors._timelines.events import NO_GENERATION, format_partitions
-from kafka_assignors.testing._groups.specs import subscribes
+from kafka_assignors.testing._groups.specs import names_of, subscribes
 from kafka_assignors.testing._topics import REQUEST_SECONDS
 
 if TYPE_CHECKING:
@@ -195,7 +196,8 @@ def against_topics(
         members: Those that should make up the group.
         view: The coordinator's word.
         existing: The topics.
-        partitions: Those that must be owned; None for all of the topics that members subscribe to.
+        partitions: Those that must be owned; None for all of the topics that members subscribe to, which must
+            exist then.
         ownership: By how many.
     """
     subscribed = {
@@ -203,6 +205,7 @@ def against_topics(
     }
     yield from _against_joins(members, view, subscribed, existing)
     if partitions is None:
+        yield from _against_names(members, existing)
         topics = set[str]().union(*subscribed.values())
         partitions = [partition for topic in topics for partition in existing[topic]]
     owners: dict[TopicPartition, list[str]] = {partition: [] for partition in partitions}
@@ -214,6 +217,18 @@ def against_topics(
         right = names == subscribers if ownership == "broadcast" else len(names) == 1
         if not right or partition not in partitions:
             yield f"{partition.topic}-{partition.partition} is owned by {', '.join(names) or 'nobody'}"
+
+
+def _against_names(members: Collection[MemberView], existing: Existing) -> Iterator[str]:
+    """Which members subscribe to topics by names that no topic has: if misspelled, nothing else tells it."""
+    for member in members:
+        if isinstance(member.topics, re.Pattern):
+            continue
+        if absent := sorted({*names_of(member.topics)} - existing.keys()):
+            yield (
+                f"{member.name} subscribes to {', '.join(absent)}: no such topic; if it is to come later,"
+                " give wait_stable the partitions= that must be owned"
+            )
 
 
 def _against_joins(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -51,9 +52,26 @@ def test_a_member_that_joined_with_other_topics_is_named_with_both() -> None:
     assert wrong(member, view(m1="st")) == []
     assert wrong(member, view(m1="s")) == ["m1 subscribes to s, t, and joined last with s"]
     assert wrong(member, view(m1="")) == ["m1 subscribes to s, t, and joined last with none"]
-    assert wrong(Member("m1", ["x"]), view(m1="s")) == [
+    assert wrong(Member("m1", ["x"]), view(m1="s"))[0] == (
         "m1 subscribes to no topic that there is, and joined last with s"
-    ]
+    )
+
+
+def test_topics_that_do_not_exist_are_named_unless_it_is_said_what_must_be_owned() -> None:
+    member = Member("m1", ["s", "x", "w"], frozenset({S0}))
+    (said,) = wrong(member, view(m1="swx"))
+    assert said == (
+        "m1 subscribes to w, x: no such topic; if it is to come later, give wait_stable the partitions= that"
+        " must be owned"
+    )
+    assert [*against_topics([member], view(m1="swx"), EXISTING, [S0], "exclusive")] == []
+    nothing = Member("m1", "x")
+    assert len(wrong(nothing, view(m1="x"))) == 1
+    assert [*against_topics([nothing], view(m1="x"), EXISTING, [], "exclusive")] == []
+
+
+def test_topics_of_a_pattern_may_come_later() -> None:
+    assert wrong(Member("m1", re.compile("x")), view(m1="")) == []
 
 
 def test_a_member_whose_subscription_nobody_can_read_is_named() -> None:

@@ -1,6 +1,6 @@
 """Assertions on timelines: where they hold, where they do not, and what they say then."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from kafka import TopicPartition
@@ -727,6 +727,53 @@ def test_a_newer_generation_is_a_rebalance() -> None:
         "the group rebalanced after generation 1:",
         "  generation 2, from 2.000 s: a, b",
     ]
+
+
+# Nothing to judge ---------------------------------------------------------------------------------------
+
+NOBODY = Timeline([])
+WITHOUT_TOPIC = Timeline([*start(0, "a", "t"), *told(1, 1, {"a": ""})], end=9)
+"""A member of a topic that does not exist."""
+
+NO_PARTITION = (
+    "no member ever had a partition: wait until the group is stable, and look whether its topics exist"
+)
+NO_RECORD = "no poll ever returned a record: put the group under load, and wait until it has consumed"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "said"),
+    [
+        (Timeline.assert_balanced, NO_PARTITION),
+        (Timeline.assert_sticky, NO_PARTITION),
+        (Timeline.assert_never_owned_twice, NO_PARTITION),
+        (lambda timeline: timeline.assert_never_owned_twice("callback"), NO_PARTITION),
+        (lambda timeline: timeline.assert_paused_at_most(1), NO_PARTITION),
+        (lambda timeline: timeline.assert_paused_at_most(1, by="records"), NO_RECORD),
+        (Timeline.assert_no_duplicates, NO_RECORD),
+    ],
+)
+def test_an_assertion_refuses_a_timeline_that_gives_it_nothing_to_judge(
+    assertion: Callable[[Timeline], None], said: str
+) -> None:
+    assert message(lambda: assertion(WITHOUT_TOPIC)) == said
+    if assertion is not Timeline.assert_balanced:  # which then says that there is no generation
+        assert message(lambda: assertion(NOBODY)) == said
+
+
+def test_without_any_generation_none_can_be_the_last() -> None:
+    WITHOUT_TOPIC.assert_no_rebalance(after=1)
+    assert message(lambda: NOBODY.assert_no_rebalance(after=1)) == (
+        "no member was ever assigned anything: wait until the group is stable"
+    )
+
+
+@pytest.mark.parametrize("produced", [{}, {P0: 0}])
+def test_of_a_load_that_produced_nothing_none_can_be_lost(produced: Mapping[TopicPartition, int]) -> None:
+    timeline = Timeline([*told(0, 1, {"a": "0"}), records(1, "a", (P0, 0, 9))])
+    assert message(lambda: timeline.assert_all_consumed(produced)) == (
+        "nothing was produced: wait until load.produced has records, or give what load.stop() returns"
+    )
 
 
 # What is shown ----------------------------------------------------------------------------------------

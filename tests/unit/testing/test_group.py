@@ -1,0 +1,57 @@
+"""What a group waits for, without brokers and with events made by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from kafka_assignors.testing import ConsumerGroup, GroupNotStableError
+from kafka_assignors.testing._groups.stability import BrokersView
+from tests.support.timelines import P0, records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka import TopicPartition
+
+
+class SlowLoad:
+    """A load that has produced a record when it is looked at for the third time, or never."""
+
+    topic = "t"
+
+    def __init__(self, *, ever: bool) -> None:
+        self.looks = 0
+        self._ever = ever
+
+    @property
+    def produced(self) -> Mapping[TopicPartition, int]:
+        self.looks += 1
+        return {P0: 1} if self._ever and self.looks >= 3 else {}
+
+
+def consumed(load: SlowLoad, monkeypatch: pytest.MonkeyPatch, timeout: float) -> None:
+    """Wait for what a group consumes that has one record."""
+    nobody = BrokersView(state="Unknown", protocol="", assignments={}, subscriptions={}, error="no brokers")
+    monkeypatch.setattr(ConsumerGroup, "describe", lambda _: nobody)
+    with ConsumerGroup(["localhost:9092"], "t") as group:
+        known = SimpleNamespace(take=lambda _: None)
+        monkeypatch.setitem(cast("dict[str, Any]", group.members), "a", known)
+        group.record(records(1, "a", (P0, 0, 0)))
+        monkeypatch.delitem(group.members, "a")
+        group.wait_consumed(cast("Any", load), timeout)
+
+
+def test_a_load_that_has_produced_nothing_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = SlowLoad(ever=True)
+    consumed(load, monkeypatch, 60)
+    assert load.looks >= 3
+
+
+def test_a_load_that_produces_nothing_is_consumed_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        GroupNotStableError, match=r"timed out after 0\.1 s waiting for a record of the load on t\n"
+    ):
+        consumed(SlowLoad(ever=False), monkeypatch, 0.1)
