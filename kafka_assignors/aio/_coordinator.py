@@ -382,7 +382,6 @@ class CooperativeCoordinator(EagerCoordinator):
         self._committing: set[asyncio.Future[None]] = set()
         self._listening: asyncio.Task[None] | None = None
         self._certain_until = -math.inf
-        self._lost = False
         super().__init__(client, subscription, **settings)
 
     @property
@@ -563,17 +562,18 @@ class CooperativeCoordinator(EagerCoordinator):
             return
         super().reset_generation()
         if self._lasting is not None and self._owned:
-            self._lost = True
+            self._lasting.lost = True
             self._lasting.withhold(self._owned)
 
     async def _give_up_what_was_lost(self) -> None:
-        if not self._lost:
+        lasting = self._lasting
+        if lasting is None or not lasting.lost:
             return
         owned = self._owned
         log.warning("Lost %s: fallen out of group %s", sorted(owned), self.group_id)
         await self._tell("on_partitions_lost", owned)
         self._keep(frozenset())
-        self._lost = False  # now only: a commit within the listener is refused, and says "lost" once more
+        lasting.lost = False  # now only: a commit within the listener is refused, and says "lost" once more
 
     async def _do_heartbeat(self) -> Any:
         sent = time.monotonic()
@@ -649,7 +649,8 @@ class CooperativeCoordinator(EagerCoordinator):
     ) -> None:
         if isinstance(offsets, _Offsets):
             offsets = offsets.still_mine()
-        if offsets and self._lost:  # without a member id a broker may take them: the group may be empty
+        # Without a member id a broker may take them: the group may be empty.
+        if offsets and isinstance(assignment, LastingAssignment) and (assignment.lost or self.generation < 0):
             raise errors.UnknownMemberIdError(self.group_id)
         with self._commit_under_way():  # whoever asked may be cancelled, and the request goes on
             await super()._do_commit_offsets(assignment, offsets)

@@ -85,11 +85,16 @@ class WithheldPartitionState(TopicPartitionState):
 
 
 class LastingAssignment(Assignment):
-    """An assignment whose partitions change; those that stay keep state, records and fetches."""
+    """An assignment whose partitions change; those that stay keep state, records and fetches.
+
+    Attributes:
+        lost: Whether the consumer fell out of its group, and the listener has not heard of it yet.
+    """
 
     def __init__(self) -> None:
         self._topic_partitions: frozenset[TopicPartition]
         super().__init__(set())
+        self.lost = False
         self._certain_until = -math.inf
         self._doubted: asyncio.Future[None] | None = None
 

@@ -168,7 +168,8 @@ def test_who_falls_out_by_a_commit_asks_to_join_again() -> None:
         coordinator.reset_generation()
         _SENT_IN.reset(token)
         assert coordinator._rejoin_needed_fut.done()
-        assert coordinator._lost
+        assert coordinator._lasting is not None
+        assert coordinator._lasting.lost
 
     in_generation_5(test)
 
@@ -326,7 +327,7 @@ def test_heartbeats_go_on_while_a_join_is_on_and_throw_nobody_out(
         clock.now += 9
         # The coordinator has made the next generation already if it does not know this one.
         assert (lasting.doubted is None) == (error is RebalanceInProgressError)
-        assert (coordinator.joining, coordinator.generation, coordinator._lost) == (True, 5, False)
+        assert (coordinator.joining, coordinator.generation, lasting.lost) == (True, 5, False)
         joined.set()
         assert not await joining
 
@@ -966,5 +967,55 @@ def test_who_is_fenced_in_a_join_loses_all_before_it_hears_the_error(request_nam
         # It does not take the instance id back.
         joins = [one for one in coordinator._client.sent if isinstance(one, JoinGroupRequest)]
         assert [one._member_id for one in joins] == ["m", "m"]
+
+    in_generation_5(test)
+
+
+def test_who_fell_out_before_it_unsubscribed_commits_what_is_assigned_by_hand() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        coordinator.reset_generation()
+        lost = coordinator._lasting
+        coordinator._subscription.unsubscribe()
+        coordinator._subscription.assign_from_user([A])
+        coordinator._client.answers["OffsetCommitRequest"] = lambda one: asyncio.sleep(0, answered(one))
+        given = coordinator._subscription.subscription.assignment
+        await coordinator.commit_offsets(given, {A: OffsetAndMetadata(7, "")})
+        assert [committed(one) for one in coordinator._client.sent] == [{A: 7}]
+        # Nor does it commit for what it had in the group.
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(lost, {A: OffsetAndMetadata(8, "")})
+        assert len(coordinator._client.sent) == 1
+
+    in_generation_5(test)
+
+
+def test_a_commit_that_is_tried_again_after_unsubscribing_is_not_sent_by_no_member() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        async def leave_and_refuse(request: Any) -> Any:
+            if len(coordinator._client.sent) > 1:  # the group is empty
+                return answered(request)
+            coordinator._subscription.unsubscribe()
+            coordinator.reset_generation()  # as aiokafka does when it has left
+            return answered(request, GroupLoadInProgressError.errno)
+
+        coordinator._client.answers["OffsetCommitRequest"] = leave_and_refuse
+        coordinator._retry_backoff_ms = 1
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+        assert len(coordinator._client.sent) == 1
+
+    in_generation_5(test)
+
+
+def test_what_was_lost_before_unsubscribing_is_not_told_to_the_next_listener() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        coordinator.reset_generation()
+        coordinator._subscription.unsubscribe()
+        coordinator._subscription.subscribe({"t"}, listener=listener)
+        await coordinator._give_up_what_was_lost()
+        coordinator._subscription.assign_from_subscribed({A})
+        await coordinator._give_up_what_was_lost()
+        assert listener.lost == []
+        assert coordinator._owned == {A}
 
     in_generation_5(test)
