@@ -113,6 +113,7 @@ class EagerCoordinator(GroupCoordinator):
         self.syncing = False
         self._fenced = False
         self._came_back = False
+        self._known_as = ""
         super().__init__(*args, **settings)
 
     async def _perform_assignment(self, response: Any) -> Any:
@@ -183,6 +184,7 @@ class EagerCoordinator(GroupCoordinator):
 
     async def _do_rejoin_group(self, subscription: Any) -> Any:
         self.joining = True
+        self.member_id, self._known_as = self.member_id or self._known_as, ""
         try:
             return await super()._do_rejoin_group(subscription)
         except errors.KafkaError as error:
@@ -238,6 +240,16 @@ class EagerCoordinator(GroupCoordinator):
         """No request is on its way any more."""
         self.joining = self.syncing = False
 
+    def _start_heartbeat_task(self) -> None:
+        """As aiokafka's, whose coordination turns without a pause beside heartbeats that have ended."""
+        super()._start_heartbeat_task()
+        if self._heartbeat_task is not None:
+            self._heartbeat_task.add_done_callback(self._heartbeats_ended)
+
+    def _heartbeats_ended(self, task: asyncio.Task[None]) -> None:
+        if self._heartbeat_task is task and (task.cancelled() or task.exception() is None):
+            self._heartbeat_task = None
+
     async def _stop_heartbeat_task(self) -> None:
         """As aiokafka's; a heartbeat task that is cancelled while it leaves the group ends nobody else."""
         task, self._heartbeat_task = self._heartbeat_task, None
@@ -263,18 +275,18 @@ class EagerCoordinator(GroupCoordinator):
     def reset_generation(self) -> None:
         """As aiokafka's, but for a commit or heartbeat that a rebalance overtook, which proves nothing.
 
-        A static member keeps its member id, so that it hears whether it is fenced. A consumer that joins
-        without one takes the instance id from its present owner. So two consumers of one instance id would
-        expel each other for ever.
+        A static member joins with its former member id, so that it hears whether it is fenced. A consumer
+        that joins without one takes the instance id from its present owner. So two consumers of one instance
+        id would expel each other for ever. Until it joins it has none: aiokafka's heartbeats end by that.
         """
         if self._was_overtaken():
             return
-        known_as = self.member_id
+        known_as = self.member_id or self._known_as
         super().reset_generation()
         # By a commit, too: what was sent in a generation that is over is not taken for overtaken here.
         super().request_rejoin()
-        if self._group_instance_id is not None and not self.joining and not self._closing.done():
-            self.member_id = known_as
+        known = self._group_instance_id is not None and not self.joining and not self._closing.done()
+        self._known_as = known_as if known else ""
 
     def request_rejoin(self) -> None:
         """As aiokafka's, but for a commit or heartbeat that a rebalance overtook."""

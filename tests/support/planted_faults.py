@@ -157,7 +157,7 @@ def takes_its_instance_id_back_on_aiokafka(patch: pytest.MonkeyPatch) -> None:
     def reset_generation(self: Any) -> None:
         reset(self)
         if self.generation < 0:
-            self.member_id = ""
+            self._known_as = ""
 
     patch.setattr(EagerCoordinator, "reset_generation", reset_generation)
 

@@ -1019,3 +1019,67 @@ def test_what_was_lost_before_unsubscribing_is_not_told_to_the_next_listener() -
         assert coordinator._owned == {A}
 
     in_generation_5(test)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize("instance", ["one", None])
+def test_heartbeats_end_when_all_is_unsubscribed(instance: str | None, eager: bool) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        async def beat(request: Any) -> Any:
+            known = request._generation_id == 5
+            return SimpleNamespace(error_code=0 if known else UnknownMemberIdError.errno)
+
+        async def found(*_: Any) -> int:
+            return 0
+
+        client: Any = coordinator._client
+        client.coordinator_lookup = found
+        client.answers |= {
+            "HeartbeatRequest": beat,
+            "LeaveGroupRequest": lambda _: asyncio.sleep(0, SimpleNamespace(error_code=0)),
+        }
+        coordinator._heartbeat_interval_ms, coordinator._group_instance_id = 1, instance
+        coordinator._start_heartbeat_task()
+        heartbeats = coordinator._heartbeat_task
+        assert heartbeats is not None
+        coordination = asyncio.create_task(coordinator._coordination_routine())
+        await asyncio.sleep(0)
+        coordinator._subscription.unsubscribe()
+        await coordinator.maybe_leave_group()
+        await asyncio.wait([heartbeats], timeout=5)
+        assert heartbeats.done()
+        assert len([one for one in client.sent if getattr(one, "_generation_id", 5) != 5]) <= 1
+        # Nor does the coordination turn without a pause beside what has ended.
+        coordinator._subscription.assign_from_user([A])
+        turns, look = 0, coordinator.ensure_coordinator_known
+
+        async def counted() -> None:
+            nonlocal turns
+            turns += 1
+            await look()
+
+        coordinator.ensure_coordinator_known = counted
+        for _turn in range(1000):
+            await asyncio.sleep(0)
+        assert turns <= 2
+        coordinator._closing.set_result(None)
+        await coordination
+
+    in_generation_5(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_static_member_that_fell_out_joins_with_its_former_id_once(eager: bool) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        coordinator._assignors, coordinator._group_instance_id = [STRATEGY], "one"
+        coordinator._retry_backoff_ms = 1
+        unknown = SimpleNamespace(error_code=UnknownMemberIdError.errno)
+        coordinator._client.answers["JoinGroupRequest"] = lambda _: asyncio.sleep(0, unknown)
+        for _by in range(2):  # a heartbeat hears it, and a commit
+            coordinator.reset_generation()
+        assert (coordinator.member_id, coordinator.generation) == ("", -1)
+        for _join in range(2):
+            assert not await coordinator._do_rejoin_group(coordinator._subscription.subscription)
+        assert [one._member_id for one in coordinator._client.sent] == ["m", ""]
+
+    in_generation_5(test, eager=eager)
