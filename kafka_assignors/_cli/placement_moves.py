@@ -87,9 +87,10 @@ def reassign(
             target = plan.after
         else:
             plan = _given(cluster, target, sizes)
-        for path, written in ((output, target), (rollback, cluster.topics)):
-            if path is not None:
-                path.write_text(f"{format_reassignment(written)}\n", encoding="utf-8")
+        if rollback is not None:
+            _keep_way_back(rollback, f"{format_reassignment(cluster.topics)}\n", others=(file, output))
+        if output is not None:
+            output.write_text(f"{format_reassignment(target)}\n", encoding="utf-8")
         volume = Volume.of(plan.moves, _leaders(cluster), sizes or {})
         much = "" if pacing.throttle or pacing.no_throttle else _too_much(volume, _unknown(plan, logs))
         if not as_json:
@@ -125,6 +126,25 @@ def _seen(cluster: OpenedCluster, *, allow_fenced: bool) -> OpenedCluster:
         adding = moving.read_adding(cluster.admin)
         cluster = cluster._replace(topics=moving.settled(cluster.topics, adding))
     return cluster._replace(racks=cluster.all_racks, down={}) if allow_fenced else cluster
+
+
+def _keep_way_back(path: Path, text: str, *, others: Sequence[Path | None]) -> None:
+    """Write a rollback, and never over that of an earlier run: an interrupted one may have moved things.
+
+    Raises:
+        PlacementError: The file has something else in it, or is to have something else.
+    """
+    if path.resolve() in [other.resolve() for other in others if other is not None]:
+        raise PlacementError(f"{path} cannot be the rollback and the plan at once: name another file")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        if path.read_bytes() != text.encode():
+            raise PlacementError(
+                f"{path} exists, and has other placements than those of now: to continue an interrupted run,"
+                " leave out --rollback, as the file is that run's way back; else name another file"
+            ) from None
 
 
 def _too_much(volume: Volume, unknown: Sequence[tuple[str, int]]) -> str:

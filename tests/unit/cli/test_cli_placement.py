@@ -206,6 +206,26 @@ def test_a_rollback_of_partitions_with_different_numbers_of_replicas_is_taken(
     assert [(move["partition"], move["target"], move["source"]) for move in plan["moves"]] == [(2, 2, None)]
 
 
+def test_the_way_back_of_an_interrupted_run_is_never_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, wanted, rollback = (tmp_path / name for name in ("now.json", "wanted.json", "rollback.json"))
+    before, between = ({"t": {0: [1, 2], 1: second}} for second in ([1, 2], [1, 3]))
+    now.write_text(format_reassignment(before))
+    wanted.write_text(format_reassignment({"t": {0: [1, 3], 1: [1, 3]}}))
+    arguments = ("reassign", "--placements", str(now), "--brokers", "1,2,3", "--file", str(wanted))
+    for _ in range(2):  # shown first, and then done
+        shown(capsys, *arguments, "--rollback", str(rollback))
+    now.write_text(format_reassignment(between))
+    said = refused(capsys, *arguments, "--rollback", str(rollback))
+    assert "rollback.json exists, and has other placements than those of now" in said
+    assert parse_reassignment(rollback.read_text()) == before
+    plan = str(tmp_path / "plan.json")
+    for others in (["--rollback", str(wanted)], ["--rollback", plan, "--output", plan]):
+        assert "cannot be the rollback and the plan at once" in refused(capsys, *arguments, *others)
+    assert parse_reassignment(wanted.read_text()) == {"t": {0: [1, 3], 1: [1, 3]}}
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
