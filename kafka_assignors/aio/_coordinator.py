@@ -485,7 +485,7 @@ class CooperativeCoordinator(EagerCoordinator):
         revoked = self._owned - self._subscribed(given)
         await self._revoke(revoked)
         # The consumer may have fallen out meanwhile.
-        if not self._subscription.partitions_auto_assigned() or self.generation != generation:
+        if not self._subscription.partitions_auto_assigned() or self._is_out(generation):
             return
         # Nor may it subscribe to all of it any more. What it had it keeps: the next join revokes it.
         added = self._subscribed(given) - self._owned
@@ -501,7 +501,7 @@ class CooperativeCoordinator(EagerCoordinator):
         self._stop_listening()
         self._listening = asyncio.create_task(self._listen(generation))
         await self._tell("on_partitions_assigned", added)
-        if self.generation == generation:
+        if not self._is_out(generation):
             lasting.release(added)
 
     def _subscribed(self, partitions: Collection[TopicPartition]) -> frozenset[TopicPartition]:
@@ -573,9 +573,21 @@ class CooperativeCoordinator(EagerCoordinator):
         if self._was_overtaken():
             return
         super().reset_generation()
+        self._lose()
+
+    def _lose(self) -> None:
         if self._lasting is not None and self._owned:
             self._lasting.lost = True
             self._lasting.withhold(self._owned)
+
+    async def _maybe_leave_group(self) -> None:
+        """As aiokafka's; others may have the partitions before LeaveGroup is answered."""
+        self._lose()
+        await super()._maybe_leave_group()
+
+    def _is_out(self, generation: int) -> bool:
+        """Whether the consumer has fallen out of this generation, or is leaving."""
+        return self.generation != generation or (self._lasting is not None and self._lasting.lost)
 
     async def _give_up_what_was_lost(self) -> None:
         lasting = self._lasting
@@ -615,7 +627,7 @@ class CooperativeCoordinator(EagerCoordinator):
 
     def sends_again(self, error: Exception) -> bool:
         """Whether a commit that failed with this will be sent once more, as a rebalance came in between."""
-        return isinstance(error, _OVERTAKEN) and self.generation >= 0
+        return isinstance(error, _OVERTAKEN) and self.generation >= 0 and not self._is_out(self.generation)
 
     async def _commit(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], patience: float = 0.0

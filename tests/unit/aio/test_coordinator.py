@@ -1083,3 +1083,55 @@ def test_a_static_member_that_fell_out_joins_with_its_former_id_once(eager: bool
         assert [one._member_id for one in coordinator._client.sent] == ["m", ""]
 
     in_generation_5(test, eager=eager)
+
+
+def test_who_leaves_delivers_and_commits_nothing_while_leave_group_is_on_its_way() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        leaving, left = asyncio.Event(), asyncio.Event()
+
+        async def leave(_: Any) -> Any:
+            leaving.set()
+            await left.wait()
+            return SimpleNamespace(error_code=0)
+
+        coordinator._client.answers["LeaveGroupRequest"] = leave
+        lasting: Any = coordinator._lasting
+        lasting.release({A, B})
+        coordinator._is_member(time.monotonic())
+        assert not lasting.state_value(A).paused
+        task = asyncio.create_task(coordinator._maybe_leave_group())
+        await leaving.wait()
+        assert [lasting.state_value(one).paused for one in (A, B)] == [True, True]
+        with pytest.raises(CommitFailedError):
+            await coordinator.commit_offsets(lasting, {A: OffsetAndMetadata(7, "")})
+        left.set()
+        await task
+        assert coordinator.generation == -1
+        await coordinator._give_up_what_was_lost()
+        assert listener.lost == [{A, B}]
+
+    in_generation_5(test)
+
+
+def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_new() -> None:
+    async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
+        coordinator._assignors = [STRATEGY]
+        coordinator.generation = 6
+        coordinator._client.answers["LeaveGroupRequest"] = lambda _: asyncio.sleep(3600)
+        leaving: list[asyncio.Task[None]] = []
+        new = TopicPartition("t", 7)
+
+        def leave(_: Any) -> Any:
+            leaving.append(asyncio.create_task(coordinator._maybe_leave_group()))
+            return asyncio.sleep(0)
+
+        vars(listener)["on_partitions_assigned"] = leave
+        await coordinator._on_join_complete(6, "m", "s", assignment(A, B, new))
+        lasting: Any = coordinator._lasting
+        coordinator._is_member(time.monotonic())
+        assert lasting.state_value(new).paused
+        leaving[0].cancel()
+        await asyncio.wait(leaving)
+        await ended(coordinator)
+
+    in_generation_5(test)
