@@ -15,7 +15,12 @@ from aiokafka import errors
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.coordinator.protocol import ConsumerProtocol, ConsumerProtocolMemberAssignment
 from aiokafka.protocol.commit import OffsetCommitRequest
-from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+from aiokafka.protocol.group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
 from aiokafka.structs import TopicPartition
 
 from kafka_assignors.aio._partitions import LastingAssignment
@@ -98,6 +103,7 @@ class EagerCoordinator(GroupCoordinator):
         cooperative: Whether members keep their partitions through a rebalance.
         leads_beside_the_loop: Plans in a thread.
         joining: Whether a JoinGroup or SyncGroup is on its way.
+        asking: Whether a JoinGroup is on its way.
         syncing: Whether the group has a new generation, and waits for its plan.
     """
 
@@ -110,6 +116,7 @@ class EagerCoordinator(GroupCoordinator):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.joining = False
+        self.asking = False
         self.syncing = False
         self._fenced = False
         self._came_back = False
@@ -176,11 +183,14 @@ class EagerCoordinator(GroupCoordinator):
                 connection = self._client._conns[node, JOINING]  # noqa: SLF001
                 longest = self._rebalance_timeout_ms / 1000 + GRACE
                 connection._request_timeout = max(connection._request_timeout, longest)  # noqa: SLF001
+            self.asking = isinstance(request, JoinGroupRequest)
             return await self._client.send(node, request, group=JOINING)
         except errors.KafkaError as error:
             log.warning("%s was not answered: %s", type(request).__name__, error)
             self.coordinator_dead()
             raise
+        finally:
+            self.asking = False
 
     async def _do_rejoin_group(self, subscription: Any) -> Any:
         self.joining = True
@@ -394,6 +404,7 @@ class CooperativeCoordinator(EagerCoordinator):
         self._committing: set[asyncio.Future[None]] = set()
         self._listening: asyncio.Task[None] | None = None
         self._certain_until = -math.inf
+        self._awaited_until = -math.inf
         super().__init__(client, subscription, **settings)
 
     @property
@@ -599,27 +610,35 @@ class CooperativeCoordinator(EagerCoordinator):
         self._keep(frozenset())
         lasting.lost = False  # now only: a commit within the listener is refused, and says "lost" once more
 
-    async def _do_heartbeat(self) -> Any:
-        sent = time.monotonic()
-        heard = await super()._do_heartbeat()
-        if heard:
-            self._is_member(sent)
-        return heard
-
     async def _send_req(self, request: Any) -> Any:
-        sent = time.monotonic()
+        sent, asking = time.monotonic(), self.asking
         answer = await super()._send_req(request)
-        if isinstance(request, SyncGroupRequest) and answer.error_code == 0:
-            self._is_member(sent)
+        if isinstance(request, HeartbeatRequest | SyncGroupRequest):
+            if answer.error_code == 0:
+                self._is_member(sent)
+            elif (
+                isinstance(request, HeartbeatRequest)
+                and answer.error_code == errors.RebalanceInProgressError.errno
+            ):
+                self._is_member(sent, awaited=not asking)
         return answer
 
-    def _is_member(self, sent: float) -> None:
+    def _is_member(self, sent: float, *, awaited: bool = False) -> None:
         """The coordinator took this for a member when it had a request that was sent at this time.
 
         Its session ends no sooner than the session timeout after that. When the answer came is no measure: a
-        process that was frozen finds old ones when it runs again.
+        process that was frozen finds old ones when it runs again. In a rebalance the coordinator expels who
+        has not joined by the rebalance timeout, in spite of heartbeats. That counts from after the last
+        request at which it did not wait for this member.
+
+        Args:
+            sent: When the request was sent, of `time.monotonic`.
+            awaited: Whether the coordinator may have waited for this member to join.
         """
-        self._certain_until = max(self._certain_until, sent + self._session_timeout_ms / 1000)
+        if not awaited:
+            self._awaited_until = max(self._awaited_until, sent + self._rebalance_timeout_ms / 1000)
+        until = min(sent + self._session_timeout_ms / 1000, self._awaited_until)
+        self._certain_until = max(self._certain_until, until)
         if self._lasting is not None:
             self._lasting.confirm(self._certain_until)
 

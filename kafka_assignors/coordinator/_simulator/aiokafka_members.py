@@ -385,7 +385,6 @@ class _Eager(_Watched, EagerCoordinator):
 
 
 class _Cooperative(_Watched, CooperativeCoordinator):
-    _do_heartbeat = in_loop_time(CooperativeCoordinator._do_heartbeat)  # noqa: SLF001
     _send_req = in_loop_time(CooperativeCoordinator._send_req)  # noqa: SLF001
 
     def __init__(self, client: Any, subscription: Any, **settings: Any) -> None:

@@ -64,9 +64,11 @@ class Listener(ConsumerRebalanceListener):
         self.assigned: list[set[TopicPartition]] = []
         self.does: Callable[[], Any] = lambda: None
         self.does_when_revoked: Callable[[], Any] = lambda: None
+        self.does_when_assigned: Callable[[], Any] = lambda: None
 
-    def on_partitions_assigned(self, assigned: Any) -> None:
+    def on_partitions_assigned(self, assigned: Any) -> Any:
         self.assigned.append(assigned)
+        return self.does_when_assigned()
 
     def on_partitions_revoked(self, revoked: Any) -> None:
         self.revoked.append(revoked)
@@ -281,6 +283,8 @@ def test_doubt_counts_from_when_the_last_heartbeat_that_was_answered_was_sent(
         lasting = coordinator._lasting
         assert lasting is not None
         coordinator._client.answers["HeartbeatRequest"] = answer_4_s_later
+        assert lasting.doubted is not None
+        coordinator._is_member(clock.now - 10)  # in a session that may have ended
         assert lasting.doubted is not None
         await coordinator._do_heartbeat()
         assert lasting.doubted is None
@@ -1121,11 +1125,11 @@ def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_new() 
         leaving: list[asyncio.Task[None]] = []
         new = TopicPartition("t", 7)
 
-        def leave(_: Any) -> Any:
+        def leave() -> Any:
             leaving.append(asyncio.create_task(coordinator._maybe_leave_group()))
             return asyncio.sleep(0)
 
-        vars(listener)["on_partitions_assigned"] = leave
+        listener.does_when_assigned = leave
         await coordinator._on_join_complete(6, "m", "s", assignment(A, B, new))
         lasting: Any = coordinator._lasting
         coordinator._is_member(time.monotonic())
@@ -1133,5 +1137,69 @@ def test_who_leaves_while_a_listener_runs_is_delivered_nothing_of_what_is_new() 
         leaving[0].cancel()
         await asyncio.wait(leaving)
         await ended(coordinator)
+
+    in_generation_5(test)
+
+
+def test_doubt_begins_when_a_member_that_has_not_joined_may_be_expelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    clock.rules(monkeypatch)
+
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        async def beat(error: int = RebalanceInProgressError.errno) -> None:
+            answer = SimpleNamespace(error_code=error)
+            coordinator._client.answers["HeartbeatRequest"] = lambda _: asyncio.sleep(0, answer)
+            await coordinator._do_heartbeat()
+
+        async def join(_: Any) -> Any:
+            joining.set()
+            await joined.wait()
+            return SimpleNamespace(error_code=GroupLoadInProgressError.errno)
+
+        joining, joined = asyncio.Event(), asyncio.Event()
+        lasting: Any = coordinator._lasting
+        coordinator._session_timeout_ms, coordinator._rebalance_timeout_ms = 10_000, 12_000
+        coordinator._assignors, coordinator._retry_backoff_ms = [STRATEGY], 1
+        coordinator._client.answers["JoinGroupRequest"] = join
+        await beat(0)
+        for later in (3, 3, 3, 2.9):  # it has not joined, as its listener takes its time
+            clock.now += later
+            assert lasting.doubted is None
+            await beat()
+        clock.now += 0.1
+        assert lasting.doubted is not None
+        await beat()
+        assert lasting.doubted is not None
+        # It asks to join, and waits for others.
+        asking = asyncio.create_task(coordinator._do_rejoin_group(coordinator._subscription.subscription))
+        await joining.wait()
+        await beat()
+        assert lasting.doubted is None
+        clock.now += 9.9
+        assert lasting.doubted is None
+        clock.now += 0.1
+        assert lasting.doubted is not None
+        joined.set()
+        assert not await asking
+
+    in_generation_5(test)
+
+
+def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certainty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    clock.rules(monkeypatch)
+
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        coordinator._session_timeout_ms, coordinator._rebalance_timeout_ms = 10_000, 4_000
+        lasting: Any = coordinator._lasting
+        coordinator._is_member(clock.now)
+        clock.now += 3.9
+        assert lasting.doubted is None
+        clock.now += 0.1
+        assert lasting.doubted is not None
 
     in_generation_5(test)
