@@ -136,7 +136,7 @@ class Archive:
                 Log.owned(where / name, text)
             make_empty(where, Description())
         elif format_of(where, found) == OLD_FORMAT:
-            take_over(where, found)
+            take_over(where)
         # Written each time: whoever may not write here learns it before anything is read.
         describe(where)
         return cls(path, options)

@@ -114,6 +114,8 @@ def maintain(spark: SparkSession, archive: Archive, plan: Maintenance) -> list[D
         ArchiveBusyError: Somebody else is maintaining the archive.
         StoreError: The store does not let it be done.
     """
+    for log in archive.logs:  # before a commit that has a checkpoint made
+        log.keep_removed(_hours(plan.retention))
     modern = [file for file in plan.removed if may_be_modern(file)] if plan.keeps else []
     bad: list[DataFile] = []
     compacted = plan.compacted

@@ -21,12 +21,15 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from kafka_assignors.history._archive_format import (
+    DESCRIPTION,
+    FORMAT,
     RECORDS,
     TOPICS_NOTED,
     ArchiveBusyError,
     Description,
     WrongArchiveError,
     describe,
+    format_of,
     log_of,
     make_empty,
 )
@@ -39,12 +42,11 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.places import Place
 
 
-def take_over(where: Place, text: str) -> None:
-    """Make an old archive one of the present format.
+def take_over(where: Place) -> None:
+    """Make an old archive one of the present format; nothing if another process has just done so.
 
     Args:
         where: Its place.
-        text: Its archive.json.
 
     Raises:
         WrongArchiveError: It is damaged; the message says where.
@@ -53,9 +55,12 @@ def take_over(where: Place, text: str) -> None:
     folder = where.local
     if folder is None:
         raise WrongArchiveError(f"{where} is of format 1, which was for local folders only")
-    told = json.loads(text)
-    described = Description(cluster_id=told.get("cluster_id"), partitions=told.get("partitions"))
     with _locked(folder):
+        text = where.read_text(DESCRIPTION) or ""
+        if format_of(where, text) == FORMAT:
+            return
+        told = json.loads(text)
+        described = Description(cluster_id=told.get("cluster_id"), partitions=told.get("partitions"))
         shutil.rmtree(folder / RECORDS / "_delta_log", ignore_errors=True)
         shutil.rmtree(folder / TOPICS_NOTED / "_delta_log", ignore_errors=True)
         files = _records(folder / RECORDS, _passed_over(folder))
@@ -79,11 +84,10 @@ def take_over(where: Place, text: str) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what only the old format had."""
+    """Remove what only the old format had, but for the lock: who waits for it would have one of its own."""
     for name in ("staging", "checkpoint"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("lock", "exchange.json"):
-        (folder / name).unlink(missing_ok=True)
+    (folder / "exchange.json").unlink(missing_ok=True)
 
 
 @contextmanager

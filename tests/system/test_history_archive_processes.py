@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafka_assignors.history import _takeover
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._log import LogTopic
@@ -74,7 +76,12 @@ def assert_is_taken_over(archive: Archive, before: dict[str, bytes]) -> None:
     assert (archive.dumps(), archive.has("dump-1")) == (["dump-1"], True)
     assert (archive.description.cluster_id, archive.description.partitions) == ("c1", 3)
     assert [one[:3] for one in archive.topics()] == [LogTopic("orders", "id1", 6)]
-    assert sorted(path.name for path in folder.iterdir()) == ["archive.json", "records", "topics"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "archive.json",
+        "lock",
+        "records",
+        "topics",
+    ]
     assert json.loads((folder / "archive.json").read_text()) == {"format": 2}
 
 
@@ -105,6 +112,25 @@ def test_a_takeover_that_was_ended_is_done_by_the_next(
         assert archive.frontier() == {0: 8, 2: 77}
     else:
         assert_is_taken_over(archive, before)
+
+
+def test_an_archive_that_another_process_has_just_taken_over_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other is done, and has added a batch, between a look at the format and the lock."""
+    old_archive(tmp_path)
+    locked = _takeover._locked
+
+    def late(folder: Path) -> AbstractContextManager[None]:
+        monkeypatch.setattr(_takeover, "_locked", locked)
+        other = Archive.create(folder)
+        other.logs[0].commit(transactions=other.read_to({0: 99}))
+        return locked(folder)
+
+    monkeypatch.setattr(_takeover, "_locked", late)
+    archive = Archive.create(tmp_path)
+    assert archive.frontier() == Archive(tmp_path).frontier() == {0: 99, 2: 77}
+    assert sum(file.rows or 0 for file in archive.files()) == 5 + 3 + 3
 
 
 def test_batches_that_a_merge_stood_for_are_left_out(tmp_path: Path) -> None:

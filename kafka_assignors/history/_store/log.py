@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from uuid import uuid4
 
@@ -33,6 +33,10 @@ _CONFIGURATION: Final = {
 }
 """A checkpoint has all that is before it: to open a table reads one, and at most so many commits."""
 
+
+_REMOVED_NAMED: Final = "delta.deletedFileRetentionDuration"
+"""For how long checkpoints name files that were removed; by default for 7 days."""
+_INTERVAL: Final = re.compile(r"(\d+)'? *(week|day|hour|minute|second|millisecond|microsecond)s?\b")
 
 _FOLDER: Final = "_delta_log"
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(\.\d{10}\.\d{10})?\.parquet")
@@ -308,13 +312,28 @@ class Log:
             raise ConflictError(f"somebody else has changed the properties of {self.where}") from error
         self.refresh()
 
+    def keep_removed(self, hours: int) -> None:
+        """Have checkpoints name files that were removed for at least so long; see `vacuum`.
+
+        A checkpoint leaves older ones out. To a clean-up they are files that were never committed.
+
+        Raises:
+            StoreError: The store does not let it be done.
+        """
+        while _named_for(self.properties.get(_REMOVED_NAMED, "interval 7 days")) < timedelta(hours=hours):
+            try:
+                self.set_properties({_REMOVED_NAMED: f"interval {hours} hours"})
+            except ConflictError:
+                self.refresh()
+
     def vacuum(self, hours: int, *, dry_run: bool) -> list[str]:
         """Delete files that no version of the last hours has, and those that were never committed.
 
         The newest version is seen first: a file of it would count as never committed.
 
         Args:
-            hours: Reading a version that was replaced longer ago fails.
+            hours: Reading a version that was replaced longer ago fails. Of more than a week, see
+                `keep_removed`.
             dry_run: Only say which.
 
         Returns:
@@ -334,6 +353,14 @@ class Log:
         with asking(f"write a checkpoint of {self.where}"):
             self._table.create_checkpoint()
             self._table.cleanup_metadata()
+
+
+def _named_for(interval: str) -> timedelta:
+    """For how long checkpoints name removed files; forever if it is not known."""
+    parts = _INTERVAL.findall(interval.lower())
+    if not parts:
+        return timedelta.max
+    return sum((timedelta(**{f"{unit}s": int(number)}) for number, unit in parts), timedelta())
 
 
 def _properties(commit: str, transactions: Mapping[str, int] | None) -> CommitProperties:

@@ -210,6 +210,40 @@ def test_a_clean_up_knows_files_that_others_have_committed_since(
     assert folder.names() == ["a.parquet"]
 
 
+@pytest.mark.parametrize(
+    ("named", "hours", "then"),
+    [
+        (None, 168, None),
+        (None, 169, "interval 169 hours"),
+        ("interval 2 weeks", 336, "interval 2 weeks"),
+        ("interval 2 weeks", 337, "interval 337 hours"),
+        ("INTERVAL 1 DAY 12 HOURS", 36, "INTERVAL 1 DAY 12 HOURS"),
+        ("INTERVAL 1 DAY 12 HOURS", 37, "interval 37 hours"),
+        ("interval 1 month", 9000, "interval 1 month"),
+    ],
+)
+def test_removed_files_are_named_for_as_long_as_wished_and_no_shorter_than_before(
+    log: Log, where: Place, named: str | None, hours: int, then: str | None
+) -> None:
+    name = "delta.deletedFileRetentionDuration"
+    if named is not None:
+        Log(where).set_properties({name: named})
+        log.refresh()
+    log.keep_removed(hours)
+    assert Log(where).properties.get(name) == then
+    protocol = DeltaTable(where.escaped).protocol()
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+
+
+def test_how_long_removed_files_are_named_is_set_beside_commits_of_others(log: Log, where: Place) -> None:
+    for number in (1, 2):
+        Log(where).commit(add=[file(f"{number}.parquet")], transactions={"x": number})
+    Log(where).set_properties({"kafka_assignors.topic": "u"})
+    log.keep_removed(720)
+    assert Log(where).properties["delta.deletedFileRetentionDuration"] == "interval 720 hours"
+    assert log.properties["kafka_assignors.topic"] == "u"
+
+
 def test_the_log_says_what_is_added_and_whether_it_is_new(log: Log, where: Place) -> None:
     log.commit(add=[file("a")])
     log.commit(add=[file("b")], remove=log.files(), is_new=False)
