@@ -378,22 +378,28 @@ def test_a_commit_that_is_tried_again_is_of_what_stayed_only(comes_back: bool) -
     in_generation_5(test)
 
 
+def observed(coordinator: EagerCoordinator) -> list[tuple[str, Any]]:
+    """The events of a coordinator's consumer from now on."""
+    events: list[tuple[str, Any]] = []
+    consumer = SimpleNamespace(
+        getmany=None,
+        getone=None,
+        subscribe=None,
+        _session_timeout_ms=10_000,
+        _max_poll_interval_ms=10_000,
+        _auto_offset_reset="earliest",
+        _group_instance_id=None,
+        _partition_assignment_strategy=[],
+        _coordinator=coordinator,
+    )
+    ObservedAiokafkaConsumer(consumer, lambda kind, **fields: events.append((kind, fields)))
+    events.clear()
+    return events
+
+
 def test_a_commit_that_leaves_out_what_is_gone_is_an_event_for_each_part() -> None:
     async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        events: list[tuple[str, Any]] = []
-        consumer = SimpleNamespace(
-            getmany=None,
-            getone=None,
-            subscribe=None,
-            _session_timeout_ms=10_000,
-            _max_poll_interval_ms=10_000,
-            _auto_offset_reset="earliest",
-            _group_instance_id=None,
-            _partition_assignment_strategy=[],
-            _coordinator=coordinator,
-        )
-        ObservedAiokafkaConsumer(consumer, lambda kind, **fields: events.append((kind, fields)))
-        events.clear()
+        events = observed(coordinator)
 
         async def commit(request: Any) -> Any:
             if len(coordinator._client.sent) > 1:
@@ -1203,3 +1209,23 @@ def test_a_rebalance_timeout_that_is_shorter_than_a_session_bounds_certainty(
         assert lasting.doubted is not None
 
     in_generation_5(test)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_commit_for_a_topic_that_is_gone_is_an_event_for_each_part(eager: bool) -> None:
+    async def test(coordinator: EagerCoordinator, _: Listener) -> None:
+        given = with_a_topic_that_is_gone(coordinator, [])
+        events = observed(coordinator)
+        offsets = {A: OffsetAndMetadata(7, ""), C: OffsetAndMetadata(9, "")}
+        with pytest.raises(UnknownPartitionsError):
+            await coordinator._commit(given, offsets)
+        said = {"generation": 5, "member_id": "m"}
+        assert events == [
+            ("committed", {**said, "positions": [("t", 0, 7)]}),
+            (
+                "commit_failed",
+                {**said, "positions": [("gone", 0, 9)], "text": described(UnknownPartitionsError({C}))},
+            ),
+        ]
+
+    in_generation_5(test, eager=eager)
