@@ -142,8 +142,8 @@ def _keep_way_back(path: Path, text: str, *, others: Sequence[Path | None]) -> N
     except FileExistsError:
         if path.read_bytes() != text.encode():
             raise PlacementError(
-                f"{path} exists, and has other placements than those of now: to continue an interrupted run,"
-                " leave out --rollback, as the file is that run's way back; else name another file"
+                f"{path} exists, and has other placements than those of now. It may be the way back of an"
+                " interrupted run: to continue that, leave out --rollback; else name another file"
             ) from None
 
 
