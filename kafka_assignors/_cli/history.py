@@ -131,8 +131,9 @@ def maintain(
 ) -> Answer:
     """Make many files few, remove old days, delete files that nobody needs."""
     if execute:  # one of an older format is taken over, which is what it needs first
-        Archive.create(store.archive, store_options(store))
-    there = opened(store, skip_bad=skip_bad)
+        there = Archive.existing(store.archive, store_options(store), skip_bad=skip_bad)
+    else:
+        there = opened(store, skip_bad=skip_bad)
     plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
     if execute:
         with _spark(store, "maintaining") as spark:

@@ -124,8 +124,7 @@ class Archive:
             StoreError: The store does not let it be written.
         """
         where = place(path, options)
-        found = where.read_text(DESCRIPTION)
-        if found is None:
+        if where.read_text(DESCRIPTION) is None:
             others = [name for name in where.names() if name not in OURS and not name.startswith(".")]
             if others:
                 raise WrongArchiveError(
@@ -135,11 +134,34 @@ class Archive:
             for name, text in OURS.items():
                 Log.owned(where / name, text)
             make_empty(where, Description())
-        elif format_of(where, found) == OLD_FORMAT:
-            take_over(where)
-        # Written each time: whoever may not write here learns it before anything is read.
-        describe(where)
-        return cls(path, options)
+            describe(where)
+            return cls(path, options)
+        return cls.existing(path, options)
+
+    @classmethod
+    def existing(
+        cls,
+        path: str | os.PathLike[str],
+        options: Mapping[str, str] | None = None,
+        *,
+        skip_bad: bool = False,
+    ) -> Archive:
+        """An archive that is there, to be written; one of format 1 is taken over, as by `create`.
+
+        Raises:
+            WrongPlaceError: No store is of that scheme.
+            WrongArchiveError: It is no archive.
+            ArchiveBusyError: A capture of an older version is writing into it.
+            StoreError: The store does not let it be written.
+        """
+        where = place(path, options)
+        found = where.read_text(DESCRIPTION)
+        if found is not None:
+            if format_of(where, found) == OLD_FORMAT:
+                take_over(where)
+            # Written each time: whoever may not write here learns it before anything is read.
+            describe(where)
+        return cls(path, options, skip_bad=skip_bad)
 
     @property
     def description(self) -> Description:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(file):")
+_ONE_SLASH: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _SCHEMES: Final = {
     "s3": "s3",
     "s3a": "s3",  # Hadoop's names of it
@@ -172,12 +173,13 @@ def place(text: str | os.PathLike[str], options: Mapping[str, str] | None = None
             come before those of the environment.
 
     Raises:
-        WrongPlaceError: The scheme is another, the URI names no bucket, or delta-rs takes the folder's name
-            for another.
+        WrongPlaceError: The scheme is another, the URI names no bucket or has one slash, or delta-rs takes
+            the folder's name for another.
     """
     given = os.fspath(text)
     found = _SCHEME.match(given)
     if found is None:
+        _check_slashes(given)
         return _folder(given)
     scheme = (found[1] or found[2]).lower()
     if scheme == "file":
@@ -189,16 +191,33 @@ def place(text: str | os.PathLike[str], options: Mapping[str, str] | None = None
         return _folder(unquote(split.path))
     kind = _SCHEMES.get(scheme)
     if kind is None:
-        why = _NOT_SUPPORTED.get(scheme, "there is no such store")
-        raise WrongPlaceError(
-            f"{given} cannot be used: {why}. Known are paths, file://, s3:// (s3a://), gs:// and abfss://"
-        )
+        raise _unknown(given, scheme)
     if "?" in given or "#" in given:
         raise WrongPlaceError(f"{given} has a ? or # in it, which URIs end with: name another folder")
     bucket, _, path = given[len(found[0]) :].partition("/")
     if not bucket:
         raise WrongPlaceError(f"{given} names no bucket: write {kind}://bucket/folder")
     return Place(f"{kind}://{bucket}/{path.strip('/')}".rstrip("/"), _options(kind, options or {}))
+
+
+def _unknown(given: str, scheme: str) -> WrongPlaceError:
+    why = _NOT_SUPPORTED.get(scheme, "there is no such store")
+    return WrongPlaceError(
+        f"{given} cannot be used: {why}. Known are paths, file://, s3:// (s3a://), gs:// and abfss://"
+    )
+
+
+def _check_slashes(given: str) -> None:
+    """Make sure that a path is not meant to be a URI: of s3://bucket, `Path` makes s3:/bucket."""
+    found = _ONE_SLASH.match(given)
+    scheme = "" if found is None else found[1].lower()
+    if scheme in _NOT_SUPPORTED:
+        raise _unknown(given, scheme)
+    if found is not None and scheme in _SCHEMES:
+        raise WrongPlaceError(
+            f"{given} cannot be used: a URI has two slashes, which pathlib makes one. Write"
+            f" {found[1]}://{given[found.end() :]} as text, or ./{given} if it is a folder"
+        )
 
 
 def _folder(given: str) -> Place:

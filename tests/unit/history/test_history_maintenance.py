@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_assignors._cli.main import main
 from kafka_assignors._wire.offsets_topic import group_metadata_key
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
@@ -57,3 +58,14 @@ def test_removed_files_stay_for_as_long_as_wished(archive: Archive, monkeypatch:
     for _ in range(3):  # by the second, a checkpoint stands for the commit that removed them
         assert clean_up(archive, retention=timedelta(days=30)) == there
     assert clean_up(archive, retention=timedelta(days=9)) == []
+
+
+def test_maintenance_of_a_place_without_an_archive_makes_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for more in ([], ["--execute"]):
+        assert main(["history", "maintain", str(tmp_path / "typo"), *more]) == 2
+        assert f"{tmp_path}/typo is no archive of groups' history: it has no archive.json" in (
+            capsys.readouterr().err
+        )
+    assert [*tmp_path.iterdir()] == []

@@ -61,6 +61,8 @@ def test_a_path_is_one_of_the_folder_that_the_process_is_in(
     assert place(Path("archive")).local == tmp_path / "archive"
     assert place("c:archive").local == tmp_path / "c:archive"
     assert place("s3:archive").local == tmp_path / "s3:archive"
+    assert place("./s3:/archive").local == tmp_path / "s3:" / "archive"
+    assert place("c:/archive").local == tmp_path / "c:" / "archive"
 
 
 @pytest.mark.parametrize(
@@ -84,10 +86,14 @@ def test_a_path_is_one_of_the_folder_that_the_process_is_in(
         ),
         ("/a%c3", "takes the %c3 in it for another letter"),
         ("file:///a%2541", "takes the %41 in it for another letter"),
+        ("s3:/b/a", "s3:/b/a cannot be used: a URI has two slashes, which pathlib makes one. Write s3://b/a"),
+        (Path("s3a://bucket/a"), "Write s3a://bucket/a as text, or ./s3a:/bucket/a if it is a folder"),
+        ("GS:/bucket", "Write GS://bucket as text"),
+        ("hdfs:/name/a", "hdfs:/name/a cannot be used: delta-rs cannot commit there; mount it"),
         ("/a\\b", "takes the \\ in it for another letter"),
     ],
 )
-def test_a_place_that_cannot_be_used_is_refused(given: str, message: str) -> None:
+def test_a_place_that_cannot_be_used_is_refused(given: str | Path, message: str) -> None:
     with pytest.raises(WrongPlaceError) as refused:
         place(given)
     assert message in str(refused.value)
