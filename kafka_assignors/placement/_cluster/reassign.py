@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafka import TopicPartition
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, NoReassignmentInProgressError, UnknownTopicOrPartitionError
 from kafka.protocol.admin import ElectionType
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
@@ -113,7 +113,7 @@ def reassign(
     with (
         nullcontext()
         if throttle is None or not copies.replicas
-        else throttled(admin, throttle, copies, lambda: cancel(admin, targets))
+        else throttled(admin, throttle, copies, lambda: cancel(admin, wanted))
     ):
         work.do(at_once, watch or (lambda _: None), stalled_after)
         _wait_placed(admin, wanted)
@@ -139,7 +139,7 @@ class _Work:
             free = max(0, at_once - len(running))
             begun, self.waiting = self.waiting[:free], self.waiting[free:]
             if begun:
-                _begin(self.admin, {tp: self.wanted[tp] for tp in begun})
+                _alter(self.admin, {tp: self.wanted[tp] for tp in begun})
             running = under_way(self.admin, self.wanted)
             done = self.total - len(self.waiting) - len(running)
             if running and time.monotonic() - looked >= stalled_after / _LOOKS:
@@ -210,20 +210,22 @@ def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) ->
     )
 
 
-def cancel(admin: Admin, topics: Mapping[str, Placement]) -> list[TopicPartition]:
-    """Break off all that is under way in some topics; those partitions stay where they were.
+def cancel(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+    """Break off what is under way of some partitions; they stay where they were.
 
     Returns:
-        The partitions.
+        Those that were broken off; not what has ended, or was deleted, meanwhile.
 
     Raises:
         ClusterError: The cluster refused one of them.
     """
-    partitions = {TopicPartition(topic, p): None for topic, placement in topics.items() for p in placement}
-    running = sorted(under_way(admin, partitions))
-    if running:
-        _begin(admin, dict.fromkeys(running))
-    return running
+    running = sorted(under_way(admin, dict.fromkeys(partitions)))
+    if not running:
+        return []
+    ended = _alter(
+        admin, dict.fromkeys(running), ended=(NoReassignmentInProgressError, UnknownTopicOrPartitionError)
+    )
+    return [tp for tp in running if tp not in ended]
 
 
 def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
@@ -265,17 +267,31 @@ def _check(
             )
 
 
-def _begin(admin: Admin, replicas: Mapping[TopicPartition, list[int] | None]) -> None:
+def _alter(
+    admin: Admin,
+    replicas: Mapping[TopicPartition, list[int] | None],
+    *,
+    ended: tuple[type[KafkaError], ...] = (),
+) -> list[TopicPartition]:
+    """Begin reassignments, or break off those of partitions that are to have None.
+
+    Returns:
+        The partitions that the cluster answered with one of the errors `ended`.
+
+    Raises:
+        ClusterError: The cluster refused a partition for another reason.
+    """
     try:
         answers = admin.ask(lambda client: client.alter_partition_reassignments(replicas))
     except KafkaError as error:
         raise ClusterError(f"the cluster did not take the reassignment: {error}") from error
-    refused = {tp: error for tp, error in answers.items() if error is not None}
+    refused = {tp: error for tp, error in answers.items() if error is not None and error not in ended}
     for tp, why in sorted(refused.items()):
         raise ClusterError(
             f"the cluster refused {tp.topic}-{tp.partition} on {replicas[tp]}: {why.__name__};"
             f" {len(refused)} of {len(replicas)} partitions were refused and no more begun"
         )
+    return sorted(tp for tp, error in answers.items() if error in ended)
 
 
 def _wait_placed(admin: Admin, wanted: Mapping[TopicPartition, list[int]]) -> None:
