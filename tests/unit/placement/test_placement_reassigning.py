@@ -15,6 +15,7 @@ from kafka.errors import (
 import kafka_assignors._cli.placement_cluster as opening
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
+from kafka_assignors.placement._cluster.reassign import Progress, reassign
 from kafka_assignors.placement._cluster.throttle import FOLLOWER_RATE, Copies, Throttle, _set
 from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
 
@@ -197,3 +198,41 @@ def test_after_a_refused_cancel_the_throttle_stays_only_while_something_is_under
 
     assert main(["placement", "reassign", "orders", "--cancel", *SERVER]) == 1
     assert cluster.rate(3) == rate
+
+
+def test_a_run_that_is_interrupted_does_not_cancel_what_others_move_in_its_topics() -> None:
+    cluster = Cluster({"orders": {0: [1, 2], 1: [1, 2]}})
+    theirs = TopicPartition("orders", 1)
+
+    def watch(_: Progress) -> None:
+        cluster.moving[theirs] = [2, 3]
+        raise KeyboardInterrupt
+
+    throttle = Throttle(1024, ThrottleJournal("cluster"), print)
+    with pytest.raises(KeyboardInterrupt):
+        reassign(ClusterAdmin(cluster), {"orders": {0: [1, 3], 1: [1, 2]}}, throttle=throttle, watch=watch)
+    assert cluster.moving == {theirs: [2, 3]}
+
+
+def test_topics_that_are_deleted_meanwhile_are_left_out_and_those_that_were_to_move_are_said() -> None:
+    cluster = Cluster(
+        {"orders": {0: [1, 2]}, "begun": {0: [1, 2]}, "waits": {0: [1, 2]}, "stays": {0: [1, 2]}}
+    )
+
+    def watch(_: Progress) -> None:
+        for topic in ("begun", "waits", "stays"):
+            cluster.topics.pop(topic, None)
+            cluster.moving.pop(TopicPartition(topic, 0), None)
+        cluster.finish()
+
+    said: list[str] = []
+    target = {topic: {0: [1, 3]} for topic in ("orders", "begun", "waits")} | {"stays": {0: [1, 2]}}
+    assert reassign(ClusterAdmin(cluster), target, watch=watch, warn=said.append, at_once=2) == 1
+    assert said == [f"{topic}-0 was deleted meanwhile: it is left out" for topic in ("waits", "begun")]
+    assert cluster.elected == [{"orders": [0]}]
+
+
+def test_preferred_leaders_are_elected_also_if_an_interrupted_run_has_left_nothing_to_move() -> None:
+    cluster = Cluster({"orders": {0: [2, 1]}})
+    assert reassign(ClusterAdmin(cluster), {"orders": {0: [2, 1]}}) == 0
+    assert cluster.elected == [{"orders": [0]}]
