@@ -190,4 +190,5 @@ def _lag_of(own: GroupLag | None) -> dict[str, int | None]:
     return {
         "lag": None if own is None else own.total,
         "uncommitted": None if own is None else len(own.uncommitted),
+        "unknown": None if own is None else len(own.unknown),
     }

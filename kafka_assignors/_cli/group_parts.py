@@ -113,7 +113,11 @@ def lag_lines(lag: GroupLag, names: Mapping[str, str]) -> Iterator[str]:
         return
     yield from wrapped(lag_words(lag))
     behind = sorted(
-        (one for one in lag.partitions if one.lag or one.beyond or (one.committed is None and one.end)),
+        (
+            one
+            for one in lag.partitions
+            if one.lag or one.beyond or one.unknown or (one.committed is None and one.end)
+        ),
         key=lambda one: (-(one.lag or 0), one.topic, one.partition),
     )
     if not behind:
@@ -139,6 +143,8 @@ def lag_words(lag: GroupLag) -> str:
     words = f"lag: {count(lag.total, 'record')} in {count(len(lag.partitions), 'partition')}"
     if uncommitted := len(lag.uncommitted):
         words += f", {uncommitted:,} of which {'has' if uncommitted == 1 else 'have'} records and no commit"
+    if unknown := len(lag.unknown):
+        words += f"; the end of {count(unknown, 'partition')} is not known"
     return words
 
 
@@ -146,9 +152,11 @@ def lag_cell(lag: GroupLag | None) -> str:
     """How far a group or a member is behind, in a table; None of one that has nothing."""
     if lag is None:
         return "-"
-    if not lag.uncommitted:
+    if not lag.uncommitted and not lag.unknown:
         return f"{lag.total:,}"
-    return f">={lag.total:,}" if lag.total else "no commit"
+    if lag.total:
+        return f">={lag.total:,}"
+    return "?" if lag.unknown else "no commit"
 
 
 def _owner(one: PartitionLag, names: Mapping[str, str]) -> str:

@@ -248,6 +248,7 @@ def _execute(admin: Admin, target: Topics, pacing: Pacing, *, allow_fenced: bool
                 target,
                 at_once=pacing.at_once,
                 watch=watch,
+                warn=say,
                 allow_fenced=allow_fenced,
                 throttle=throttle,
                 stalled_after=pacing.stalled_after,

@@ -7,9 +7,9 @@ from kafka import TopicPartition
 
 from kafka_assignors._cli.arguments import Where
 from kafka_assignors._cli.output import Answer, count, filled, joined
-from kafka_assignors._cli.placement_cluster import open_cluster
+from kafka_assignors._cli.placement_cluster import Topics, open_cluster
 from kafka_assignors._cli.placement_text import throttle_lines
-from kafka_assignors._cluster.admin import Admin
+from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors._common.words import size
 from kafka_assignors.placement._cluster import reassign as moving, topics as live
 from kafka_assignors.placement._cluster.stall import Reason, StallSituation, reasons
@@ -49,7 +49,13 @@ def cancel(where: Where, topics: Sequence[str], *, remove_throttles: bool) -> An
     with open_cluster(where, topics) as cluster:
         if cluster.admin is None:
             return Answer(dict, [])
-        cancelled = moving.cancel(cluster.admin, cluster.topics)
+        partitions = _partitions(cluster.topics)
+        try:
+            cancelled = moving.cancel(cluster.admin, partitions)
+        except ClusterError:
+            if not moving.under_way(cluster.admin, partitions):
+                _clear(cluster.admin, cluster.topics, everything=remove_throttles)
+            raise
         left = _clear(cluster.admin, cluster.topics, everything=remove_throttles)
     return Answer(
         lambda: {"cancelled": [[tp.topic, tp.partition] for tp in cancelled], "throttles": _json(left)},
@@ -71,10 +77,7 @@ def verify(where: Where, topics: Sequence[str], *, remove_throttles: bool) -> An
     with open_cluster(where, topics) as cluster:
         if cluster.admin is None:
             return Answer(dict, [])
-        partitions = {
-            TopicPartition(topic, p): None for topic, placed in cluster.topics.items() for p in placed
-        }
-        situation = moving.read_situation(cluster.admin, partitions)
+        situation = moving.read_situation(cluster.admin, _partitions(cluster.topics))
         if situation.adding:
             left = read_throttles(cluster.admin, cluster.racks, cluster.topics)
         else:
@@ -96,6 +99,12 @@ def reason_lines(why: Sequence[Reason]) -> Iterator[str]:
     for one in why:
         yield from filled(one.why, "  ", "    ")
         yield from filled(one.way_out, "    ", "      ")
+
+
+def _partitions(topics: Topics) -> dict[TopicPartition, None]:
+    return {
+        TopicPartition(topic, partition): None for topic, placed in topics.items() for partition in placed
+    }
 
 
 def _under_way(situation: StallSituation) -> Iterator[str]:

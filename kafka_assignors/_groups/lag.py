@@ -43,6 +43,11 @@ class PartitionLag:
         """Whether the commit is beyond the end."""
         return self.committed is not None and self.end is not None and self.committed > self.end
 
+    @property
+    def unknown(self) -> bool:
+        """Whether there is a commit, and the lag is not known because the end is not."""
+        return self.committed is not None and self.end is None
+
     def to_json(self) -> dict[str, Any]:
         """For machines."""
         return {
@@ -75,6 +80,11 @@ class GroupLag:
         """Those that have records, of which the group has committed nothing."""
         return tuple(one for one in self.partitions if one.committed is None and one.end)
 
+    @property
+    def unknown(self) -> tuple[PartitionLag, ...]:
+        """Those with a commit whose lag is not known, as their ends are not."""
+        return tuple(one for one in self.partitions if one.unknown)
+
     def by_member(self) -> dict[str, GroupLag]:
         """Member id -> the same of what it has; nothing of a member that has nothing."""
         found: dict[str, list[PartitionLag]] = defaultdict(list)
@@ -88,6 +98,7 @@ class GroupLag:
         return {
             "total": self.total,
             "uncommitted": len(self.uncommitted),
+            "unknown": len(self.unknown),
             "partitions": [one.to_json() for one in self.partitions],
         }
 

@@ -33,6 +33,7 @@ Kind = Literal[
     "behind",
     "offsets",
     "no commit",
+    "end unknown",
     "lag",
     "not described",
 ]
@@ -111,6 +112,14 @@ def find_lag_problems(lag: GroupLag, *, members: bool) -> Iterator[Problem]:
             text=f"the group has committed offsets beyond the end of {_some(beyond)}",
             advice="the topic was created again, or lost records: consumers go where auto.offset.reset says."
             " Lag is not known until they have committed again",
+        )
+    if unknown := [f"{one.topic}-{one.partition}" for one in lag.unknown]:
+        yield Problem(
+            kind="end unknown",
+            severity="warning",
+            text=f"the end of {_some(unknown)} is not known: there is no leader, or it does not say",
+            advice="the lag may be greater than the one shown: see which partitions are offline with"
+            " kafka-assignors placement describe",
         )
     if members and (uncommitted := [f"{one.topic}-{one.partition}" for one in lag.uncommitted]):
         yield Problem(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafka import TopicPartition
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, NoReassignmentInProgressError, UnknownTopicOrPartitionError
 from kafka.protocol.admin import ElectionType
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
@@ -24,6 +24,7 @@ from kafka_assignors.placement._cluster.topics import (
     read_brokers,
     read_states,
     read_topics,
+    replicas_of,
     wait_described,
 )
 from kafka_assignors.placement._placement import PlacementError
@@ -65,6 +66,7 @@ def reassign(
     *,
     at_once: int = AT_ONCE,
     watch: Callable[[Progress], None] | None = None,
+    warn: Callable[[str], None] | None = None,
     allow_fenced: bool = False,
     throttle: Throttle | None = None,
     stalled_after: float = STALLED_SECONDS,
@@ -79,6 +81,7 @@ def reassign(
         targets: The placements to reach; partitions that are not named stay as they are.
         at_once: How many partitions to reassign at once.
         watch: Gets the progress whenever it changes.
+        warn: Gets what is said beside it: which partitions were deleted meanwhile, and so are left out.
         allow_fenced: Whether to begin moves onto fenced brokers: they are done once those are started.
         throttle: How fast to copy; as fast as brokers do by default.
         stalled_after: After how many seconds without progress to say why there is none.
@@ -96,6 +99,7 @@ def reassign(
         for topic, placement in targets.items()
         for partition, replicas in placement.items()
     }
+    read_topics(admin, {*targets})  # refuses a topic that does not exist
     present = _read(admin, wanted)
     adding = read_adding(admin, wanted)
     running = under_way(admin, wanted)
@@ -103,31 +107,66 @@ def reassign(
     brokers = read_brokers(admin)
     check_up(_new_replicas(wanted, present, running), brokers, allow_fenced=allow_fenced)
     waiting = [tp for tp, replicas in sorted(wanted.items()) if tp not in running and present[tp] != replicas]
-    work = _Work(admin, wanted, waiting, total=len(waiting) + len(running))
+    # All that others do with the rest of the target is theirs.
+    own = {tp: wanted[tp] for tp in [*waiting, *running]}
+    work = _Work(admin, own, waiting, warn or (lambda _: None))
     moves = {
-        tp: ({*present[tp]} - {*adding.get(tp, ())}, adding.get(tp, {*wanted[tp]} - {*present[tp]}))
-        for tp in [*waiting, *running]
+        tp: ({*present[tp]} - {*adding.get(tp, ())}, adding.get(tp, {*replicas} - {*present[tp]}))
+        for tp, replicas in own.items()
     }
     copies = Copies.of(moves)
     copies = copies._replace(brokers=copies.brokers & brokers.up.keys())
     with (
         nullcontext()
         if throttle is None or not copies.replicas
-        else throttled(admin, throttle, copies, lambda: cancel(admin, targets))
+        else throttled(admin, throttle, copies, lambda: cancel(admin, moves))
     ):
         work.do(at_once, watch or (lambda _: None), stalled_after)
-        _wait_placed(admin, wanted)
-    if work.total:
-        _elect(admin, wanted)
+        work.wait_placed()
+    # Also if nothing was left to move: an interrupted run has elected nobody.
+    _elect(admin, _read(admin, wanted).keys() & wanted.keys())
     return work.total
 
 
 @dataclass(slots=True)
 class _Work:
+    """The partitions that a run moves, or that were under way, and those of them that are not begun."""
+
     admin: Admin
     wanted: dict[TopicPartition, list[int]]
     waiting: list[TopicPartition]
-    total: int
+    warn: Callable[[str], None]
+
+    @property
+    def total(self) -> int:
+        """How many there are, those that were deleted meanwhile not counted."""
+        return len(self.wanted)
+
+    def drop(self, deleted: Collection[TopicPartition]) -> None:
+        """Leave out what no longer exists."""
+        for tp in sorted(deleted):
+            del self.wanted[tp]
+            self.warn(f"{tp.topic}-{tp.partition} was deleted meanwhile: it is left out")
+
+    def wait_placed(self) -> None:
+        """Wait until the cluster describes all as wanted."""
+
+        def wrong() -> list[str]:
+            present = _read(self.admin, self.wanted)
+            self.drop(self.wanted.keys() - present.keys())
+            other = [tp for tp, replicas in sorted(self.wanted.items()) if present[tp] != replicas]
+            if not other:
+                return []
+            tp = other[0]
+            return [
+                (
+                    f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {self.wanted[tp]}, although"
+                    " nothing is under way: it was cancelled, or reassigned by others"
+                    f" ({len(other)} partitions)"
+                )
+            ]
+
+        wait_described(wrong)
 
     def do(self, at_once: int, watch: Callable[[Progress], None], stalled_after: float) -> None:
         """Begin and wait, so many at once, until nothing is left."""
@@ -139,7 +178,8 @@ class _Work:
             free = max(0, at_once - len(running))
             begun, self.waiting = self.waiting[:free], self.waiting[free:]
             if begun:
-                _begin(self.admin, {tp: self.wanted[tp] for tp in begun})
+                asked = {tp: self.wanted[tp] for tp in begun}
+                self.drop(_alter(self.admin, asked, ended=(UnknownTopicOrPartitionError,)))
             running = under_way(self.admin, self.wanted)
             done = self.total - len(self.waiting) - len(running)
             if running and time.monotonic() - looked >= stalled_after / _LOOKS:
@@ -210,26 +250,31 @@ def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) ->
     )
 
 
-def cancel(admin: Admin, topics: Mapping[str, Placement]) -> list[TopicPartition]:
-    """Break off all that is under way in some topics; those partitions stay where they were.
+def cancel(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+    """Break off what is under way of some partitions; they stay where they were.
 
     Returns:
-        The partitions.
+        Those that were broken off; not what has ended, or was deleted, meanwhile.
 
     Raises:
         ClusterError: The cluster refused one of them.
     """
-    partitions = {TopicPartition(topic, p): None for topic, placement in topics.items() for p in placement}
-    running = sorted(under_way(admin, partitions))
-    if running:
-        _begin(admin, dict.fromkeys(running))
-    return running
+    running = sorted(under_way(admin, dict.fromkeys(partitions)))
+    if not running:
+        return []
+    ended = _alter(
+        admin, dict.fromkeys(running), ended=(NoReassignmentInProgressError, UnknownTopicOrPartitionError)
+    )
+    return [tp for tp in running if tp not in ended]
 
 
 def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
-    topics = read_topics(admin, {tp.topic for tp in partitions})
+    """Where partitions are now, by their topics; nothing of topics that do not exist."""
+    topics = read_states(admin, {tp.topic for tp in partitions}, missing=True)
     return {
-        TopicPartition(topic, p): brokers for topic, placed in topics.items() for p, brokers in placed.items()
+        TopicPartition(topic, p): brokers
+        for topic, states in topics.items()
+        for p, brokers in replicas_of(states).items()
     }
 
 
@@ -265,41 +310,40 @@ def _check(
             )
 
 
-def _begin(admin: Admin, replicas: Mapping[TopicPartition, list[int] | None]) -> None:
+def _alter(
+    admin: Admin,
+    replicas: Mapping[TopicPartition, list[int] | None],
+    *,
+    ended: tuple[type[KafkaError], ...] = (),
+) -> list[TopicPartition]:
+    """Begin reassignments, or break off those of partitions that are to have None.
+
+    Returns:
+        The partitions that the cluster answered with one of the errors `ended`.
+
+    Raises:
+        ClusterError: The cluster refused a partition for another reason.
+    """
     try:
         answers = admin.ask(lambda client: client.alter_partition_reassignments(replicas))
     except KafkaError as error:
         raise ClusterError(f"the cluster did not take the reassignment: {error}") from error
-    refused = {tp: error for tp, error in answers.items() if error is not None}
+    refused = {tp: error for tp, error in answers.items() if error is not None and error not in ended}
     for tp, why in sorted(refused.items()):
         raise ClusterError(
             f"the cluster refused {tp.topic}-{tp.partition} on {replicas[tp]}: {why.__name__};"
             f" {len(refused)} of {len(replicas)} partitions were refused and no more begun"
         )
+    return sorted(tp for tp, error in answers.items() if error in ended)
 
 
-def _wait_placed(admin: Admin, wanted: Mapping[TopicPartition, list[int]]) -> None:
-    def wrong() -> list[str]:
-        present = _read(admin, wanted)
-        other = [tp for tp, replicas in sorted(wanted.items()) if present[tp] != replicas]
-        if not other:
-            return []
-        tp = other[0]
-        return [
-            (
-                f"{tp.topic}-{tp.partition} is on {present[tp]} and not on {wanted[tp]}, although nothing"
-                f" is under way: it was cancelled, or reassigned by others ({len(other)} partitions)"
-            )
-        ]
-
-    wait_described(wrong)
-
-
-def _elect(admin: Admin, partitions: Mapping[TopicPartition, object]) -> None:
+def _elect(admin: Admin, partitions: Collection[TopicPartition]) -> None:
     """Let the preferred leaders lead now: a cluster does it by itself, but may take minutes."""
     wanted: dict[str, list[int]] = {}
     for tp in sorted(partitions):
         wanted.setdefault(tp.topic, []).append(tp.partition)
+    if not wanted:
+        return
     try:
         # That none is needed is no error to kafka-python.
         admin.ask(lambda client: client.elect_leaders(ElectionType.PREFERRED, wanted))

@@ -105,11 +105,11 @@ def replicas_of(states: Mapping[int, PartitionState]) -> dict[int, list[int]]:
 
 
 def read_states(
-    admin: Admin, topics: Collection[str] | None = None, *, internal: bool = False
+    admin: Admin, topics: Collection[str] | None = None, *, internal: bool = False, missing: bool = False
 ) -> dict[str, dict[int, PartitionState]]:
     """The state of each partition; arguments and errors as of `read_topics`.
 
-    `internal` has internal topics among all.
+    `internal` has internal topics among all. With `missing`, topics that do not exist are left out.
     """
     found: dict[str, dict[int, PartitionState]] = {}
     # Without names, kafka-python asks for all.
@@ -117,6 +117,8 @@ def read_states(
     for topic in admin.ask(lambda client: client.describe_topics(names)):
         name = topic["name"]
         if topic["error_code"] == _UNKNOWN_TOPIC:
+            if missing:
+                continue
             raise PlacementError(f"the cluster has no topic {name!r}")
         if topic["error_code"]:
             raise ClusterError(f"cannot describe topic {name!r}: {for_code(topic['error_code']).__name__}")

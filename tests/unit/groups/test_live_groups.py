@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors._cli.group_parts import lag_cell, lag_lines, lag_words
 from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, EpochGroup, EpochMember
 from kafka_assignors._groups.described import described_value
 from kafka_assignors._groups.epochs import EpochLook, explain_epochs
@@ -208,6 +209,24 @@ def test_lag_is_by_partition_and_member_and_says_where_there_is_no_commit() -> N
         "the group has no commit of orders-1, where there are records"
     ]
     assert [*find_lag_problems(lag, members=False)] == []
+
+
+def test_lag_is_not_known_and_a_warning_where_there_is_a_commit_and_no_end() -> None:
+    owned = {"a": frozenset({("orders", 0)}), "b": frozenset({("orders", 1)})}
+    committed = {("orders", 0): 5, ("orders", 1): 7}
+    lag = find_lag(owned, {"orders"}, {"orders": (0, 1)}, committed, {("orders", 1): 10})
+    assert {name: lag_cell(own) for name, own in lag.by_member().items()} == {"a": "?", "b": "3"}
+    assert lag_cell(lag) == ">=3"
+    assert lag_words(lag) == "lag: 3 records in 2 partitions; the end of 1 partition is not known"
+    assert [line.split() for line in lag_lines(lag, {})][1:] == [
+        ["partition", "owner", "committed", "end", "lag"],
+        ["orders-1", "b", "7", "10", "3"],
+        ["orders-0", "a", "5", "-", "-"],
+    ]
+    assert lag.to_json()["unknown"] == 1
+    assert [(one.severity, one.text) for one in find_lag_problems(lag, members=True)] == [
+        ("warning", "the end of orders-0 is not known: there is no leader, or it does not say")
+    ]
 
 
 def test_a_commit_beyond_the_end_is_no_lag_but_a_problem() -> None:
