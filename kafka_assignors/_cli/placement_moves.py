@@ -221,7 +221,7 @@ def _execute(admin: Admin, target: Topics, pacing: Pacing, *, allow_fenced: bool
     journal = journal_of(admin)
     throttle = None if pacing.throttle is None else Throttle(pacing.throttle, journal, warn)
     if throttle is None:
-        remove_left(admin, journal)
+        remove_left(admin, journal, target)
     bar = progress_bar()
     task = bar.add_task("partitions", total=None, visible=False)
     told = ""

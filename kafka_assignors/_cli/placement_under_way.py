@@ -33,9 +33,9 @@ def journal_of(admin: Admin) -> ThrottleJournal:
     return ThrottleJournal(live.read_cluster_id(admin))
 
 
-def remove_left(admin: Admin, journal: ThrottleJournal) -> PutBack:
+def remove_left(admin: Admin, journal: ThrottleJournal, own: Topics | None = None) -> PutBack:
     """Put back what the throttle of a killed run has replaced, and say so."""
-    done = put_back(admin, journal)
+    done = put_back(admin, journal, _partitions(own or {}))
     if done.brokers:
         ids = ", ".join(map(str, done.brokers))
         warn(f"removed what an earlier run left: its throttle on brokers {ids}")

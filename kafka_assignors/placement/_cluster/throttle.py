@@ -14,7 +14,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
-from kafka_assignors._common.words import size
+from kafka_assignors._common.words import first_of, size
 from kafka_assignors.placement._cluster.throttle_journal import Replaced, RunsTogetherError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
 _RATES: Final = (LEADER_RATE, FOLLOWER_RATE)
 _REPLICAS: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 _ALL: Final = "*"
+_NAMED: Final = 5
 _PATIENCE_SECONDS: Final = 3.0
 _TRY_AGAIN: Final = "`reassign --verify` tries again to remove the throttle"
 _OWN: Final = "DYNAMIC_BROKER_CONFIG"  # not the one that all brokers have by default
@@ -171,14 +172,17 @@ class PutBack(NamedTuple):
     busy: bool = False
 
 
-def put_back(admin: Admin, journal: ThrottleJournal) -> PutBack:
-    """Put back what a run replaced that was killed; nothing while another run is under way."""
+def put_back(admin: Admin, journal: ThrottleJournal, own: Collection[TopicPartition] = ()) -> PutBack:
+    """Put back what a run replaced that was killed; nothing while another run, or its copies, are under way.
+
+    Copies of partitions in `own` do not count: a run without a throttle goes on with them.
+    """
     if not journal.exists:
         return PutBack()
     try:
         with journal.alone():
             brokers = tuple(sorted(journal.load().brokers))
-            left = _put_back(admin, journal)
+            left = _put_back(admin, journal, own)
             return PutBack(tuple(b for b in brokers if b not in journal.load().brokers), tuple(left))
     except RunsTogetherError:
         return PutBack(busy=True)
@@ -253,9 +257,14 @@ def _set(admin: Admin, throttle: Throttle, copies: Copies) -> None:
         _alter(admin, ConfigResourceType.BROKER, str(broker), {name: ("SET", str(rate)) for name in _RATES})
 
 
-def _put_back(admin: Admin, journal: ThrottleJournal) -> list[str]:
-    """Put back what the journal has, and forget it. Says of what it could not that it is left."""
+def _put_back(admin: Admin, journal: ThrottleJournal, own: Collection[TopicPartition] = ()) -> list[str]:
+    """Put back what the journal has, and forget it. Says of what it could not that it is left.
+
+    Nothing is put back while a copy that it holds is under way: that would go on without a throttle.
+    """
     replaced = journal.load()
+    if held := _held(admin, replaced, own):
+        return [held]
     now = read_throttles(admin, replaced.brokers, ())
     left = []
     for broker, rates in sorted(replaced.brokers.items()):
@@ -275,6 +284,25 @@ def _put_back(admin: Admin, journal: ThrottleJournal) -> list[str]:
         left += _remove_replicas(admin, topic, lists) or replaced.forget(topic)
     journal.store(replaced)
     return left
+
+
+def _held(admin: Admin, replaced: Replaced, own: Collection[TopicPartition]) -> str:
+    """Which copies are under way that runs have throttled, in words; empty if none is."""
+    if not replaced.topics:
+        return ""
+    try:
+        moving = admin.ask(lambda client: client.list_partition_reassignments())
+    except (ClusterError, KafkaError) as error:
+        return f"the throttle stays, as the cluster does not say what is under way: {error}: {_TRY_AGAIN}"
+    names = [
+        f"{tp.topic}-{tp.partition}"
+        for tp, state in sorted(moving.items())
+        for _, ours in [replaced.topics.get(tp.topic, {}).get(FOLLOWER_REPLICAS, (False, []))]
+        if tp not in own and {f"{tp.partition}:{broker}" for broker in state["adding_replicas"]} & {*ours}
+    ]
+    if not names:
+        return ""
+    return f"the throttle stays while {first_of(names, _NAMED)} is copied: {_TRY_AGAIN} after that"
 
 
 def _remove_replicas(admin: Admin, topic: str, lists: Mapping[str, tuple[bool, Sequence[str]]]) -> list[str]:

@@ -236,3 +236,20 @@ def test_preferred_leaders_are_elected_also_if_an_interrupted_run_has_left_nothi
     cluster = Cluster({"orders": {0: [2, 1]}})
     assert reassign(ClusterAdmin(cluster), {"orders": {0: [2, 1]}}) == 0
     assert cluster.elected == [{"orders": [0]}]
+
+
+def test_the_throttle_of_a_killed_run_stays_until_its_copies_are_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster({"orders": {0: [1, 2]}, "small": {0: [1, 2]}})
+    leave_killed_run(open_as(cluster, monkeypatch), cluster, TopicPartition("orders", 0))
+
+    assert main(["placement", "reassign", "small", "--verify", *SERVER]) == 0
+    assert "the throttle stays while orders-0 is copied" in capsys.readouterr().err.replace("\n", " ")
+    assert cluster.rate(3) == "1024"
+    assert ThrottleJournal("cluster").exists
+
+    cluster.finish()
+    assert main(["placement", "reassign", "small", "--verify", *SERVER]) == 0
+    assert cluster.rate(3) is None
+    assert not ThrottleJournal("cluster").exists
