@@ -175,7 +175,7 @@ class PutBack(NamedTuple):
 def put_back(admin: Admin, journal: ThrottleJournal, own: Collection[TopicPartition] = ()) -> PutBack:
     """Put back what a run replaced that was killed; nothing while another run, or its copies, are under way.
 
-    Copies of partitions in `own` do not count: a run without a throttle goes on with them.
+    Copies of partitions in `own` do not count: a run without a throttle continues them.
     """
     if not journal.exists:
         return PutBack()
