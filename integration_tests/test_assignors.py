@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kafka import TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as StockSticky
 
@@ -180,7 +181,8 @@ def test_a_topic_that_does_not_exist_delays_the_group_for_a_moment_only(
     group = consumer_group([topic, late], [CooperativeStickyAssignor])
     group.join("a")
     group.join("b")
-    assert sizes(group.wait_stable()) == {"a": 2, "b": 2}
+    there = [TopicPartition(topic, number) for number in range(4)]
+    assert sizes(group.wait_stable(partitions=there)) == {"a": 2, "b": 2}
     create_topic(kafka_cluster.bootstrap_servers, 2, name=late)
     assert sizes(group.wait_stable()) == {"a": 3, "b": 3}
 

@@ -49,7 +49,8 @@ def test_stock_leaders_hand_out_nothing_of_topics_that_only_followers_subscribe_
     group.join("follower", topics=topics[1:])
     stable = group.wait_stable()
     received = [event.partitions for event in group.timeline.of(AssignmentReceived, member="follower")]
-    assert received == [frozenset(), stable.assignments["follower"]]
+    assert {*received[:-1]} == {frozenset()}  # on a laden machine in two generations
+    assert received[-1] == stable.assignments["follower"]
 
 
 def test_stock_cooperative_sticky_leaves_partitions_without_an_owner_when_all_members_are_lost_at_once(
