@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
+from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from kafka_assignors._cli import placement_moves
@@ -38,8 +39,6 @@ from kafka_assignors.testing._brokers.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from kafka import TopicPartition
 
     from kafka_assignors.testing import Cluster
 
@@ -85,7 +84,7 @@ def topic_of(cluster: Cluster, admin: Admin, batches: int) -> Iterator[str]:
         producer.produce(name, os.urandom(BATCH), partition=0)
     assert producer.flush(PATIENCE) == 0
     yield name
-    moving.cancel(admin, live.read_topics(admin, [name]))
+    moving.cancel(admin, [TopicPartition(name, number) for number in live.read_topics(admin, [name])[name]])
     admin.ask(lambda client: client.delete_topics([name]))
 
 
@@ -233,7 +232,7 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(
     assert "throttled to 1.0 KiB/s" in shown.stdout
     expect_throttled(admin, topic, 1024)
     if then == "--verify":
-        moving.cancel(admin, {topic: {0: [1, 2]}})
+        moving.cancel(admin, [TopicPartition(topic, 0)])
     ended = run(three_brokers, *(("--file", wanted, then) if then == "--execute" else (topic, then)))
     assert ended.returncode == 0, ended.stderr
     assert "removed what an earlier run left: its throttle on brokers 1, 2, 3\n" in ended.stderr
