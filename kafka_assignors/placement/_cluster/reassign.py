@@ -99,8 +99,7 @@ def reassign(
         for topic, placement in targets.items()
         for partition, replicas in placement.items()
     }
-    read_topics(admin, {*targets})  # refuses a topic that does not exist
-    present = _read(admin, wanted)
+    present = _by_partition(read_topics(admin, {*targets}))
     adding = read_adding(admin, wanted)
     running = under_way(admin, wanted)
     _check(wanted, present, running)
@@ -271,10 +270,12 @@ def cancel(admin: Admin, partitions: Collection[TopicPartition]) -> list[TopicPa
 def _read(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
     """Where partitions are now, by their topics; nothing of topics that do not exist."""
     topics = read_states(admin, {tp.topic for tp in partitions}, missing=True)
+    return _by_partition({topic: replicas_of(states) for topic, states in topics.items()})
+
+
+def _by_partition(topics: Mapping[str, Mapping[int, list[int]]]) -> dict[TopicPartition, list[int]]:
     return {
-        TopicPartition(topic, p): brokers
-        for topic, states in topics.items()
-        for p, brokers in replicas_of(states).items()
+        TopicPartition(topic, p): brokers for topic, placed in topics.items() for p, brokers in placed.items()
     }
 
 
