@@ -124,7 +124,8 @@ class Archive:
             StoreError: The store does not let it be written.
         """
         where = place(path, options)
-        if where.read_text(DESCRIPTION) is None:
+        found = where.read_text(DESCRIPTION)
+        if found is None:
             others = [name for name in where.names() if name not in OURS and not name.startswith(".")]
             if others:
                 raise WrongArchiveError(
@@ -134,9 +135,8 @@ class Archive:
             for name, text in OURS.items():
                 Log.owned(where / name, text)
             make_empty(where, Description())
-            describe(where)
-            return cls(path, options)
-        return cls.existing(path, options)
+        _begin_to_write(where, found)
+        return cls(path, options)
 
     @classmethod
     def existing(
@@ -157,10 +157,7 @@ class Archive:
         where = place(path, options)
         found = where.read_text(DESCRIPTION)
         if found is not None:
-            if format_of(where, found) == OLD_FORMAT:
-                take_over(where)
-            # Written each time: whoever may not write here learns it before anything is read.
-            describe(where)
+            _begin_to_write(where, found)
         return cls(path, options, skip_bad=skip_bad)
 
     @property
@@ -431,6 +428,14 @@ class Archive:
     def logs(self) -> tuple[Log, Log]:
         """The logs of its records and topics."""
         return self._records, self._topics
+
+
+def _begin_to_write(where: Place, found: str | None) -> None:
+    """Have an archive in the present format; `found` is its archive.json, None of one that is new."""
+    if found is not None and format_of(where, found) == OLD_FORMAT:
+        take_over(where)
+    # Written each time: whoever may not write here learns it before anything is read.
+    describe(where)
 
 
 def _columns(names: Sequence[str]) -> pa.Schema:
