@@ -95,11 +95,14 @@ class GroupLag:
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
+        return {**self.counts(), "partitions": [one.to_json() for one in self.partitions]}
+
+    def counts(self) -> dict[str, int]:
+        """The same without the partitions."""
         return {
             "total": self.total,
             "uncommitted": len(self.uncommitted),
             "unknown": len(self.unknown),
-            "partitions": [one.to_json() for one in self.partitions],
         }
 
 

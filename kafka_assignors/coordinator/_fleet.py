@@ -276,9 +276,7 @@ def summary_to_json(summary: FleetGroup) -> dict[str, Any]:
         "strategy": summary.strategy,
         "epoch": summary.epoch,
         "members": summary.members,
-        "lag": None
-        if lag is None
-        else {"total": lag.total, "uncommitted": len(lag.uncommitted), "unknown": len(lag.unknown)},
+        "lag": None if lag is None else lag.counts(),
         "problems": [
             {"kind": one.kind, "severity": one.severity, "text": one.text, "advice": one.advice}
             for one in summary.problems
