@@ -91,16 +91,24 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
+async def cancelled_as_records_come(
+    one: Started, call: Coroutine[Any, Any, Any], later: int
+) -> asyncio.Task[Any]:
+    """A call that has ended: it waited, records came, and so many turns later it was cancelled."""
+    getting = asyncio.create_task(call)
+    await turns(20)
+    one.fetched()
+    await turns(later)
+    getting.cancel()
+    await asyncio.wait([getting])
+    return getting
+
+
 @pytest.mark.parametrize("eager", [True, False])
 @pytest.mark.parametrize("later", range(6))
 def test_a_call_that_is_cancelled_as_a_record_comes_takes_none(later: int, eager: bool) -> None:
     async def test(one: Started) -> None:
-        getting = asyncio.create_task(one.consumer.getone(A))
-        await turns(20)
-        one.fetched()
-        await turns(later)
-        getting.cancel()
-        await asyncio.wait([getting])
+        getting = await cancelled_as_records_come(one, one.consumer.getone(A), later)
         if getting.cancelled():
             assert one.position == 10
             assert await one.consumer.getone(A) == 10
@@ -144,12 +152,9 @@ def test_a_call_whose_time_is_over_as_a_record_comes_takes_none(later: int, eage
 @pytest.mark.parametrize("later", range(6))
 def test_a_batch_that_is_cancelled_as_records_come_takes_none(later: int, eager: bool) -> None:
     async def test(one: Started) -> None:
-        getting = asyncio.create_task(one.consumer.getmany(A, timeout_ms=100_000, max_records=2))
-        await turns(20)
-        one.fetched()
-        await turns(later)
-        getting.cancel()
-        await asyncio.wait([getting])
+        getting = await cancelled_as_records_come(
+            one, one.consumer.getmany(A, timeout_ms=100_000, max_records=2), later
+        )
         if getting.cancelled():
             assert one.position == 10
         else:

@@ -120,6 +120,18 @@ def refused(error: type[KafkaError]) -> Any:
     return SimpleNamespace(topics=[(A.topic, [(A.partition, error.errno)])])
 
 
+def follows_in(generation: int) -> SimpleNamespace:
+    """The answer to JoinGroup of a member that does not lead."""
+    return SimpleNamespace(
+        error_code=0,
+        member_id="m",
+        generation_id=generation,
+        group_protocol="s",
+        leader_id="another",
+        members=[],
+    )
+
+
 def in_generation_5(
     test: Callable[[Any, Listener], Coroutine[Any, Any, None]],
     *,
@@ -687,14 +699,7 @@ def test_a_static_member_that_comes_back_to_topics_it_left_joins_again_once(
 ) -> None:
     async def test(coordinator: EagerCoordinator, _: Listener) -> None:
         async def joined(_: Any) -> Any:
-            return SimpleNamespace(
-                error_code=0,
-                member_id="m",
-                generation_id=5,
-                group_protocol="s",
-                leader_id="another",
-                members=[],
-            )
+            return follows_in(5)
 
         async def synced(_: Any) -> Any:
             given = assignment(A, TopicPartition("u", 0))
@@ -946,14 +951,7 @@ def test_a_leader_joins_again_for_partitions_that_came_while_it_planned(grows: b
 def test_who_is_fenced_in_a_join_loses_all_before_it_hears_the_error(request_name: str) -> None:
     async def test(coordinator: CooperativeCoordinator, listener: Listener) -> None:
         async def joined(_: Any) -> Any:
-            return SimpleNamespace(
-                error_code=0,
-                member_id="m",
-                generation_id=6,
-                group_protocol="s",
-                leader_id="another",
-                members=[],
-            )
+            return follows_in(6)
 
         async def look() -> None:
             paused.extend(lasting.state_value(one).paused for one in (A, B))
