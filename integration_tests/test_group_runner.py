@@ -304,7 +304,7 @@ def test_a_member_with_short_polls_that_recalls_its_joins_comes_back_with_other_
     topic_factory: MakeTopic, consumer_group: MakeGroup
 ) -> None:
     one, two = topic_factory(2), topic_factory(2)
-    group = consumer_group([one, two], [CooperativeStickyAssignor], recalls_joins=True)
+    group = consumer_group([one, two], [RangePartitionAssignor], recalls_joins=True)
     group.join("a", poll_ms=1000, work_ms=1000)  # the join of b waits for it, for longer than a poll of b
     b = group.join("b", poll_ms=50)
     group.wait_stable()
