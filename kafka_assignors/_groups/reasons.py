@@ -8,8 +8,7 @@ timeout is over (or a rebalance timeout, of one that did not join). A new proces
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,8 +54,7 @@ HAND_OVER: Final = "hand-over of a cooperative rebalance"
 """The second round of a rebalance, whose reason is that of the first."""
 
 
-@dataclass(frozen=True, kw_only=True)  # with slots it is pickled by Python: see `Rebalance`
-class Change:
+class Change(NamedTuple):
     """Something that differs between two generations.
 
     Attributes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka_assignors._groups.best import find_best
@@ -65,15 +66,14 @@ class Rebalance:
 
     def row(self) -> dict[str, Any]:
         """The row, for pyarrow."""
-        values: dict[str, Any] = {name: getattr(self, name) for name in _names_of_columns()}
-        values["reasons"] = [
-            {"kind": reason.kind, "member": reason.member, "text": reason.text} for reason in self.reasons
-        ]
-        values["moves"] = [
-            {"topic": topic, "partition": partition, "source": source, "target": target}
-            for topic, partition, source, target in self.moves
-        ]
+        values = dict(zip(_names_of_columns(), self.values(), strict=True))
+        values["reasons"] = [one._asdict() for one in self.reasons]
+        values["moves"] = [one._asdict() for one in self.moves]
         return values
+
+    def values(self) -> tuple[Any, ...]:
+        """The row as a tuple: pyarrow takes tuples by position, in a third of the time that dicts take."""
+        return _values_of_columns()(self)  # type: ignore[no-any-return]
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
@@ -91,6 +91,11 @@ class Rebalance:
 @cache
 def _names_of_columns() -> tuple[str, ...]:
     return tuple(one.name for one in fields(Rebalance) if one.name != "quiet")
+
+
+@cache
+def _values_of_columns() -> Any:
+    return attrgetter(*_names_of_columns())
 
 
 def with_zones(row: Mapping[str, Any], *times: str) -> dict[str, Any]:

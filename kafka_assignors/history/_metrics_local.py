@@ -52,6 +52,6 @@ def measure_here(
 
 def _writing(task: TaskFiles, pieces: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for piece in pieces:
-        rows = pa.RecordBatch.from_pylist(piece["rebalances"], schema=REBALANCES)
-        task.write("rebalances", REBALANCES, rows)
+        rows = pa.array(piece["rebalances"], pa.struct(list(REBALANCES)))
+        task.write("rebalances", REBALANCES, pa.RecordBatch.from_arrays(rows.flatten(), schema=REBALANCES))
         yield piece

@@ -198,7 +198,7 @@ class _Piece:
 def piece_row(
     group: str, window: int, number: int, activity: Activity, rebalances: Iterable[Rebalance]
 ) -> dict[str, Any]:
-    """A row of `PIECES`, for pyarrow."""
+    """A row of `PIECES`, for pyarrow; its rebalances are tuples, see `Rebalance.values`."""
     return {
         "group": group,
         "window": window,
@@ -214,7 +214,7 @@ def piece_row(
         "unowned_seconds": activity.unowned_seconds,
         "longest_seconds": activity.longest_seconds,
         "reasons": sorted(activity.reasons.items()),
-        "rebalances": [one.row() for one in rebalances],
+        "rebalances": [one.values() for one in rebalances],
     }
 
 

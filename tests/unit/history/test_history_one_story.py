@@ -30,7 +30,7 @@ from kafka_assignors._wire.offsets_topic import GroupMetadata, decode_record
 from kafka_assignors.coordinator._live import GroupCoordinator, LiveGroup, LiveRecord, read_rebalances
 from kafka_assignors.history import _decoded, _snapshots
 from kafka_assignors.history._decoded import read_batches
-from kafka_assignors.history._pieces import LEAD_IN, HistoryPart, activity_of, measure_part, piece_row
+from kafka_assignors.history._pieces import LEAD_IN, PIECES, HistoryPart, activity_of, measure_part, piece_row
 from kafka_assignors.history._snapshots import ArchivedRecord, read_snapshots
 from kafka_assignors.history._stories import read_states, tell_group
 from kafka_assignors.history._tables import moves as table_moves
@@ -291,8 +291,15 @@ def test_windows_of_decoded_records_tell_the_same_as_the_whole() -> None:
 
 def test_a_piece_has_the_same_activity_with_its_rebalances_and_without(records: list[ArchivedRecord]) -> None:
     for activity, found in measure_part(decoded(records), HistoryPart(), topics=TOPICS, topic_names=NAMES):
-        with_them, without = (piece_row("g", 0, 0, activity, each) for each in (found, ()))
-        assert activity_of(with_them) == activity_of(without)
+        rows = [piece_row("g", 0, 0, activity, each) for each in (found, ())]
+        pieces = pa.RecordBatch.from_pylist(rows, schema=PIECES)
+        for name in ("since", "until"):
+            pieces = pieces.set_column(
+                pieces.schema.get_field_index(name), name, pieces.column(name).cast(pa.int64())
+            )
+        with_them, without = pieces.to_pylist()
+        assert activity_of(with_them) == activity_of(without) == activity
+        assert with_them["rebalances"] == [one.row() for one in found]
 
 
 @given(data=st.data())
