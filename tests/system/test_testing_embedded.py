@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_assignors.testing._brokers import embedded
+from kafka_assignors.testing._brokers import embedded, watched
 from kafka_assignors.testing._brokers.credentials import Credentials
-from kafka_assignors.testing._brokers.embedded import Brokers, WatchedProcess, server_settings
+from kafka_assignors.testing._brokers.embedded import Brokers, server_settings
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.layout import Layout
 from kafka_assignors.testing._brokers.listeners import CLIENTS, PLAIN, PROXIED
 from kafka_assignors.testing._brokers.ports import enter_retrying, free_ports
+from kafka_assignors.testing._brokers.watched import WatchedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,7 +114,7 @@ def test_a_suspended_process_stands_still_and_goes_on_when_resumed(tmp_path: Pat
 
 
 def test_a_process_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "STOP_TIMEOUT", 0.1)
+    monkeypatch.setattr(watched, "STOP_TIMEOUT", 0.1)
     process = WatchedProcess(["sh", "-c", "trap '' TERM; echo; exec sleep 60"], tmp_path / "log", tmp_path)
     while not (tmp_path / "log").read_text():  # until the trap is set
         assert process.status() is None
@@ -130,12 +131,12 @@ def test_ending_a_process_that_has_ended_gives_its_status(tmp_path: Path) -> Non
 PARENT = """
 import os, subprocess, sys
 from pathlib import Path
-from kafka_assignors.testing._brokers import embedded
+from kafka_assignors.testing._brokers.watched import WatchedProcess
 
 popen = subprocess.Popen
 embedded.subprocess.Popen = lambda *a, **k: popen(*a, **k, pass_fds=[int(sys.argv[2])])
 folder = Path(sys.argv[1])
-process = embedded.WatchedProcess(["sleep", "60"], folder / "log", folder)
+process = WatchedProcess(["sleep", "60"], folder / "log", folder)
 print("ready", flush=True)
 sys.stdin.read()
 """

