@@ -134,7 +134,7 @@ from pathlib import Path
 from kafka_assignors.testing._brokers.watched import WatchedProcess
 
 popen = subprocess.Popen
-embedded.subprocess.Popen = lambda *a, **k: popen(*a, **k, pass_fds=[int(sys.argv[2])])
+subprocess.Popen = lambda *a, **k: popen(*a, **k, pass_fds=[int(sys.argv[2])])
 folder = Path(sys.argv[1])
 process = WatchedProcess(["sleep", "60"], folder / "log", folder)
 print("ready", flush=True)

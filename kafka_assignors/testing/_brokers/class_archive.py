@@ -68,7 +68,7 @@ class ClassArchive:
     def made_of(self, note: Path, java: Sequence[str]) -> Iterator[None]:
         """Make it while the context lasts, unless it is there, or another process makes it.
 
-        If the context ends sooner, nothing is left, and the next cluster begins anew. A failure is logged:
+        If the context ends sooner, nothing is left, and the next cluster tries again. A failure is logged:
         without the file all works as well.
 
         Args:
