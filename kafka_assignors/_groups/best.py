@@ -96,12 +96,16 @@ def _wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> tuple[Abstra
     Returns:
         These, and whether all that had an owner before are among them.
     """
-    counts = [(topic, topics.count(topic, end.time_us)) for topic in end.topics]
-    seen = _all_of(tuple([one for one in counts if one[1] > 0]))
     had, has = before.owned, end.owned
     owned: AbstractSet[Partition] = has if had is has or had == has else had | has
     # A topic of which nobody has a partition any more was deleted.
     there = end.topics & end.owned_topics
+    counts = [
+        (topic, topics.count(topic, end.time_us))
+        for topic in end.topics
+        if topic in there or topic not in before.owned_topics
+    ]
+    seen = _all_of(tuple([one for one in counts if one[1] > 0]))
     had_all = before.owned_topics <= there
     if not (had_all and end.owned_topics <= there):
         owned = {one for one in owned if one[0] in there}

@@ -16,7 +16,8 @@ No record says how long the group waited for the joins.
 The first step is no rebalance: it only says what there was when the history begins.
 
 A topic has as many partitions as were last seen until then, or as the group has assigned since, if these are
-more. It may have grown since it was seen. Before it was seen it has what the group gave away up to then.
+more. It may have grown since it was seen. Before it was seen it has what the group gave away up to then. One
+of which a rebalance left nobody any partition, though members subscribe to it, was deleted: it has none.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY, IntArray, places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -351,6 +352,8 @@ class CourseBuilder:
         """The place of each topic among the sorted ones; their bounds; their sizes in each rebalance."""
         numbers = places(np.argsort(np.array(list(self._topics), dtype=object)), len(self._topics))
         changes = _changes(sorted(self._topics), rebalances, seen)
+        for place, topic in self._deleted(rebalances):
+            changes.setdefault(place, []).append((int(numbers[topic]), 0))
         now = np.zeros(len(self._topics), dtype=np.int64)
         most = now.copy()
         sizes: list[tuple[int, ...]] = []
@@ -367,6 +370,22 @@ class CourseBuilder:
             np.maximum(most, now, out=most)
             sizes.append(tuple(now.tolist()))
         return numbers, np.concatenate(([0], np.cumsum(most))), sizes
+
+    def _deleted(self, rebalances: Sequence[_Seen]) -> Iterator[tuple[int, int]]:
+        """The last step of each rebalance that left nobody any partition of a topic, and that topic."""
+        names = list(self._topics)
+        had: set[int] = set()
+        for step, following in zip_longest(enumerate(rebalances), rebalances[1:]):
+            place, rebalance = step
+            # Within a rebalance a topic may be on its way from one member to another.
+            goes_on = following is not None and 0 < rebalance.rebalance == following.rebalance
+            if goes_on or not rebalance.members:
+                continue
+            has = set(np.unique(rebalance.given >> _ID_BITS).tolist())
+            for topic in had - has:
+                if any(names[topic] in member.topics for member in rebalance.members):
+                    yield place, topic
+            had = has
 
 
 def _changes(

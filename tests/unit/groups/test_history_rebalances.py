@@ -44,6 +44,11 @@ def only(*snapshots: Snapshot) -> Rebalance:
     return found
 
 
+def only_of(topics: TopicsSeen, *snapshots: Snapshot) -> Rebalance:
+    (found,) = find_rebalances(snapshots, topics)
+    return found
+
+
 def kinds(rebalance: Rebalance) -> list[str]:
     return [reason.kind for reason in rebalance.reasons]
 
@@ -271,6 +276,16 @@ def test_partitions_that_nobody_ever_had_count_if_the_cluster_named_them() -> No
     assert [one.partitions for one in find_rebalances(life, {"t": 3})] == [3, 3]
     assert [one.best_imbalance for one in find_rebalances(life, seen)] == [0, 1]
     assert [one.partitions for one in find_rebalances(life)] == [2, 2]
+
+
+def test_a_topic_of_which_nobody_has_a_partition_any_more_does_not_count() -> None:
+    found = only_of(
+        TopicsSeen.of([("t", START_US, 4), ("u", START_US, 12)]),
+        snapshot(1, 1, member("a", "t0 t1 u0 u1", topics="tu"), member("b", "t2 t3 u2 u3", topics="tu")),
+        snapshot(2, 9, member("a", "t0 t1", topics="tu"), member("b", "t2 t3", topics="tu")),
+    )
+    assert (found.partitions, found.moved, found.least_moved) == (4, 0, 0)
+    assert (found.imbalance, found.best_imbalance) == (0, 0)
 
 
 def test_topics_are_counted_as_they_were_seen_last() -> None:

@@ -17,7 +17,7 @@ from kafka_assignors import (
 )
 from kafka_assignors._cli.history_what_if_text import what_if_lines
 from kafka_assignors._groups.rebalances import find_rebalances
-from kafka_assignors._groups.saving import ACTUAL
+from kafka_assignors._groups.saving import ACTUAL, WhatIf, best_saving
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import Member
@@ -31,6 +31,7 @@ from kafka_assignors.history._snapshots import (
 )
 from kafka_assignors.history._what_if.assignors import NAMES, leader_of
 from kafka_assignors.history._what_if.course import Course
+from kafka_assignors.history._what_if.job import row_of
 from kafka_assignors.history._what_if.replay import Replay, ReplayedRebalance, replay, replay_course
 from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
 from kafka_assignors.planners import plan_range
@@ -225,6 +226,8 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
     found = []
     for generation in range(1, draw(st.integers(1, 6)) + 1):
         here = draw(st.lists(st.sampled_from(names), unique=True))
+        # Each topic to one of those who want it: one that nobody got would have been deleted.
+        owner = {topic: name for name in reversed(here) for topic in subscription[name]}
         found.append(
             snapshot(
                 generation,
@@ -232,9 +235,7 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
                 *(
                     member(
                         name,
-                        {topic: range(sizes[topic]) for topic in subscription[name]}
-                        if name == here[0]
-                        else {},
+                        {topic: range(sizes[topic]) for topic, its in owner.items() if its == name},
                         topics=subscription[name],
                         instance=f"i{name}" if name in "m1m3" else None,
                     )
@@ -540,6 +541,62 @@ def test_a_topic_that_was_deleted_or_made_anew_has_no_partitions_of_the_old_one(
     assert sizes(history, (5, 6), (15, 0), (25, 2)) == [(6,), (0,), (2,)]
     gone = TopicsSeen.of([("t", 5 * SECOND, 6), ("t", 15 * SECOND, 0)])
     assert replay(history, ACTUAL, topics=gone).failed == 0
+
+
+def both(t: Collection[int], u: Collection[int] = ()) -> dict[str, Any]:
+    """What a member of both topics has."""
+    return {"partitions": {"t": t, "u": u}, "topics": ["t", "u"]}
+
+
+def test_a_topic_that_a_rebalance_gave_to_nobody_was_deleted_before_that_was_seen() -> None:
+    history = [
+        snapshot(1, 10, member("a", **both([0, 1], range(6))), member("b", **both([2, 3], range(6, 12)))),
+        snapshot(2, 20, member("a", **both([0, 1])), member("b", **both([2, 3]))),
+        snapshot(3, 9000, member("a", **both([0, 1])), member("b", **both([2])), member("c", **both([3]))),
+    ]
+    seen = TopicsSeen.of([("t", 5, 4), ("u", 5, 12), ("u", 1000 * SECOND, 0)])
+
+    for topics in (seen, None):
+        assert [step.sizes for step in Course.of(history, topics).steps] == [(4, 12), (4, 0), (4, 0)]
+        actual = replay(history, ACTUAL, topics=topics)
+        again = replay(history, "sticky", topics=topics)
+        assert (actual.failed, actual.unowned_seconds) == (0, 2 * 4 * 1.0)
+        assert (again.failed, again.unowned_seconds) == (0, 2 * 4 * 1.0)
+        rows = [WhatIf.from_row(row_of(one)) for one in (actual, again)]
+        assert best_saving(rows) is None
+    made_anew = TopicsSeen.of([("t", 5, 4), ("u", 5, 12), ("u", 1000 * SECOND, 0), ("u", 2000 * SECOND, 3)])
+    assert [step.sizes for step in Course.of(history, made_anew).steps] == [(4, 12), (4, 0), (4, 3)]
+
+
+def test_a_topic_on_its_way_from_one_to_another_was_not_deleted() -> None:
+    cooperative = "cooperative-sticky"
+    had = {"t": (0,), "u": (0,)}
+    history = [
+        snapshot(1, 10, member("a", **both([0], [0])), strategy=cooperative),
+        snapshot(2, 20, member("a", **both([0]), claims=had), member("b", **both([])), strategy=cooperative),
+        snapshot(
+            3,
+            21,
+            member("a", **both([0]), claims={"t": (0,)}),
+            member("b", **both([], [0])),
+            member("c", **both([])),
+            strategy=cooperative,
+        ),
+    ]
+
+    assert len(find_rebalances(history)) == 1
+    assert [step.sizes for step in Course.of(history).steps] == [(1, 1), (1, 1), (1, 1)]
+
+
+def test_a_topic_that_nobody_subscribes_to_for_a_while_was_not_deleted() -> None:
+    history = [
+        snapshot(1, 10, member("a", **both([0], [0]))),
+        snapshot(2, 20, member("a", {"t": [0]})),
+        snapshot(3, 30),
+        snapshot(4, 40, member("a", **both([0], [0]))),
+    ]
+
+    assert [step.sizes for step in Course.of(history, {"t": 1, "u": 4}).steps] == [(1, 4)] * 4
 
 
 @pytest.mark.parametrize("seen", [[(5.0, 4), (40.0, 12)], [(40.0, 12)]], ids=["before and after", "after"])
