@@ -197,17 +197,18 @@ class Span:
         """Time without an owner while members join: of all in eager groups, else of those who are gone."""
         began = began_us(last, snapshot)
         here, cooperative = snapshot.by_identity, snapshot.cooperative
-        at_once = not cooperative and last.exclusive  # most often: one set instead of one for each member
-        if at_once:
+        if not cooperative:
             self.add_unowned(last.owned, snapshot.time_us - began)
         gone = [member for identity, member in _each(last) if identity not in here]
-        if not at_once:
-            for member in gone if cooperative else last.members:
-                self.add_unowned(member.assignment, snapshot.time_us - began)
+        if not gone:
+            return
+        held = [member.assignment for identity, member in _each(last) if identity in here]
         for member in gone:
+            left = member.assignment.difference(*held)
+            if cooperative:
+                self.add_unowned(left, snapshot.time_us - began)
             if member.instance_id and not cannot_be_lost(member, last, snapshot):
-                silent_us = min(member.session_timeout_ms * 1000, began - last.time_us)
-                self.add_unowned(member.assignment, silent_us)
+                self.add_unowned(left, min(member.session_timeout_ms * 1000, began - last.time_us))
 
 
 class SpanFinder:

@@ -23,6 +23,12 @@ EAGER_STRATEGIES: Final = frozenset({"range", "roundrobin", "sticky"})
 """Kafka's strategies by which members revoke everything before they join."""
 
 
+STREAMS: Final = "stream"
+"""The strategy of Kafka Streams, whose members are given tasks: a partition of each of several topics."""
+
+_CONSUMERS: Final = frozenset({"consumer", "kip848"})
+
+
 class ArchivedRecord(NamedTuple):
     """A record of `__consumer_offsets` as it was; times are in microseconds since 1970.
 
@@ -152,6 +158,13 @@ class Snapshot:
         """Whether each partition has one owner at most, and each identity one member."""
         given = sum([len(member.assignment) for member in self.members])
         return given == len(self.owned) and len(self.by_identity) == len(self.members)
+
+    @cached_property
+    def assignable(self) -> bool:
+        """Whether an assignor of consumers could assign it: they are no others, and share no partition."""
+        if not self.members:
+            return True
+        return self.protocol_type in _CONSUMERS and self.strategy != STREAMS and self.exclusive
 
     @cached_property
     def owned_topics(self) -> frozenset[str]:

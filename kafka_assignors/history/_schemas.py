@@ -205,7 +205,8 @@ MOVES: Final = _schema(
     ("before", pa.int32(), False, "the generation of the record before"),
 )
 """Partitions whose owner differs from that in the group's record before. Owners are instance ids of static
-members and member ids of others; a static member that came back is the same owner."""
+members and member ids of others; a static member that came back is the same owner. What one of several owners
+keeps has not moved."""
 
 REJECTED: Final = _schema(
     ("partition", pa.int32(), False, "its partition in __consumer_offsets"),

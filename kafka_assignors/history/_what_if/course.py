@@ -49,7 +49,6 @@ MOST_PARTITIONS: Final = 100_000
 
 _ID_BITS: Final = 32
 _ID_MASK: Final = (1 << _ID_BITS) - 1
-_REPLAYED: Final = ("consumer", PROTOCOL_TYPE)
 _CODED: Final = 4096
 """How many members' partitions are remembered."""
 
@@ -189,13 +188,15 @@ class CourseBuilder:
         self._open: list[_Seen] = []  # of the rebalance that may yet go on
         self._rebalance = 0
         self._any_members = False
+        self._assignable = True
         self._until_us = 0
         self._coded: dict[Partitions, IntArray] = {}
         self._given: IntArray = np.empty(0, dtype=np.int64)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Take a snapshot; those of others than consumers (Kafka Connect's workers, say) are passed over."""
-        if snapshot.members and snapshot.protocol_type not in _REPLAYED:
+        """Take a snapshot. The course is empty if no assignor of consumers could assign any of them."""
+        self._assignable &= snapshot.assignable
+        if not self._assignable:
             return
         seen = self._seen(snapshot)
         self._last = snapshot
@@ -220,7 +221,7 @@ class CourseBuilder:
         """
         for span in self._spans.finish():
             self._end_rebalance(span)
-        rebalances = self._steps if self._any_members else []
+        rebalances = self._steps if self._any_members and self._assignable else []
         numbers, bounds, sizes = self._layout(rebalances, TopicsSeen.told(topics))
         shown = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         steps = []

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from kafka_assignors._groups.activity import Activity, find_group
 from kafka_assignors._groups.best import Best, find_best
+from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, RebalanceFinder, find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.assignors import (
@@ -250,6 +251,34 @@ def test_workers_of_kafka_connect_rebalance_without_partitions() -> None:
     )
     assert (found.members, found.joined, found.partitions, found.moved) == (2, 1, 0, 0)
     assert (found.least_moved, found.best_imbalance) == (None, None)
+
+
+def test_who_comes_to_a_broadcast_or_goes_moves_nothing() -> None:
+    def all_have(generation: int, *names: str) -> Snapshot:
+        members = [member(name, "t0 t1 t2 t3") for name in names]
+        at = 100 * generation
+        return snapshot(generation, at, *members, strategy="broadcast", joined=at - 0.5)
+
+    life = [all_have(1, "a", "b"), all_have(2, "a", "b", "z"), all_have(3, "a", "b"), all_have(4, "b")]
+    for one in find_rebalances(life):
+        assert (one.moves, one.moved, one.least_moved, one.best_imbalance) == ((), 0, None, None)
+        assert one.unowned_seconds == 4 * 0.5
+    lost = only(all_have(1, "a", "=b"), all_have(2, "a"))
+    assert (kinds(lost), lost.unowned_seconds) == (["member lost"], 4 * 0.5)
+    # Who takes over from all who had it has it from the last of them.
+    replaced = only(all_have(1, "a", "b"), all_have(2, "c", "d"))
+    assert replaced.moves == tuple(OwnerMove("t", number, "b-0", "d-0") for number in range(4))
+    assert (replaced.moved, replaced.least_moved) == (4, None)
+    to_one = only(all_have(1, "a", "b"), all_have(2, "a"))
+    assert (to_one.moves, to_one.least_moved, to_one.best_imbalance) == ((), None, None)
+
+
+def test_the_best_is_not_told_of_kafka_streams() -> None:
+    found = only(
+        snapshot(1, 0, member("a", "t0 t1"), strategy="stream"),
+        snapshot(2, 9, member("a", "t0"), member("b", "t1"), strategy="stream"),
+    )
+    assert (found.moved, found.least_moved, found.best_imbalance) == (1, None, None)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from kafka_assignors.history._snapshots import (
 )
 from kafka_assignors.history._what_if.assignors import NAMES, leader_of
 from kafka_assignors.history._what_if.course import Course
-from kafka_assignors.history._what_if.job import row_of
+from kafka_assignors.history._what_if.job import replay_parts, row_of
 from kafka_assignors.history._what_if.replay import Replay, ReplayedRebalance, replay, replay_course
 from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
 from kafka_assignors.planners import plan_range
@@ -645,6 +645,20 @@ def test_workers_of_connect_are_not_replayed() -> None:
     connect = Snapshot(group="g", generation=1, time_us=1, protocol_type="connect", members=(member("a"),))
 
     assert Course.of([connect]).steps == ()
+
+
+@pytest.mark.parametrize("strategy", ["broadcast", "stream"])
+def test_a_group_that_no_assignor_of_consumers_could_assign_is_not_replayed(strategy: str) -> None:
+    shared = range(4) if strategy == "broadcast" else ()
+    history = [
+        snapshot(1, 10, member("a", {"t": range(4)}), strategy=strategy),
+        snapshot(2, 20, member("a", {"t": range(4)}), member("b", {"t": shared}), strategy=strategy),
+        snapshot(3, 30, member("a", {"t": range(4)}), strategy=strategy),
+    ]
+    course = Course.of(history)
+
+    assert course.steps == ()
+    assert replay_parts("g", course, ((AS_IT_WAS, (ACTUAL, "range")),), 0) == []
 
 
 def test_an_assignor_that_raises_fails_and_members_keep_what_they_had() -> None:
