@@ -1,8 +1,8 @@
 """The rebalances of a group, found in its snapshots: the one rule; docs/history.md has it in full.
 
 A generation is a rebalance of its own, unless it hands over what a cooperative generation before it made
-members give up. A group of KIP-848 rebalances from the first change until every member has what it is to
-have.
+members give up. A static member that comes back meanwhile does not end that. A group of KIP-848 rebalances
+from the first change until every member has what it is to have.
 
 `SpanFinder` says which snapshots are one rebalance, `RebalanceFinder` what that rebalance was.
 """
@@ -156,7 +156,7 @@ class Span:
     def quiet(self) -> bool:
         """Whether it is none for anybody but a static member that came back to its generation."""
         return (
-            _same_generation(self.before, self.end)
+            self.end.is_of_generation(self.before)
             and self.before.by_identity.keys() == self.end.by_identity.keys()
         )
 
@@ -214,7 +214,7 @@ class Span:
 class SpanFinder:
     """Finds which snapshots of a group are one rebalance, as they come.
 
-    What is found depends on the last `LONGEST_HAND_OVER` + 2 records of a classic group alone. So a long
+    What is found depends on the last `LONGEST_HAND_OVER` + 2 generations of a classic group alone. So a long
     history can be cut into pieces that overlap by so much.
 
     Args:
@@ -243,14 +243,8 @@ class SpanFinder:
             return
         if PROTOCOL_TYPE in (last.protocol_type, snapshot.protocol_type):
             yield from self._add_modern(last, snapshot)
-        elif _same_generation(last, snapshot):
-            yield from self._close(last)
-            self._followed = 0
-            if last.by_member_id.keys() != snapshot.by_member_id.keys() and any(
-                one.kind == "static member came back" for one in find_changes(last, snapshot)
-            ):
-                self._open = _begin(last, snapshot.time_us, snapshot.generation)
-                yield from self._close(snapshot)
+        elif snapshot.is_of_generation(last):
+            yield from self._add_again(last, snapshot)
         else:
             yield from self._add_classic(last, snapshot)
 
@@ -265,6 +259,19 @@ class SpanFinder:
         if last is not None and last.settled and now_us - last.time_us > last.patience_us:
             yield from self._close(last)
 
+    def _add_again(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
+        """Take another record of a generation: that of a static member that came back."""
+        opened = self._open
+        if opened is not None and snapshot.members and hands_over(last, snapshot):
+            yield from self._go_on(opened, last, snapshot)
+            return
+        yield from self._close(last)
+        if last.by_member_id.keys() != snapshot.by_member_id.keys() and any(
+            one.kind == "static member came back" for one in find_changes(last, snapshot)
+        ):
+            self._open = _begin(last, snapshot.time_us, snapshot.generation)
+            yield from self._close(snapshot)
+
     def _add_classic(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
         follows = self._open is not None and hands_over(last, snapshot)
         self._followed = self._followed + 1 if follows else 0
@@ -275,11 +282,15 @@ class SpanFinder:
         opened = self._open
         if opened is None:
             opened = self._open = _begin(last, began_us(last, snapshot), snapshot.generation)
-        else:
+        opened.add_rejoining(last, snapshot)
+        yield from self._go_on(opened, last, snapshot)
+
+    def _go_on(self, opened: Span, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
+        """Continue a rebalance by a record of a classic group; it is over if nothing is given up with it."""
+        if last is not opened.before:
             opened.add_unowned(last.given_up, snapshot.time_us - last.time_us)
         if self._reasons:
             opened.go_on(last, snapshot)
-        opened.add_rejoining(last, snapshot)
         if not snapshot.given_up:
             yield from self._close(snapshot)
 
@@ -345,15 +356,6 @@ class RebalanceFinder:
 
 def _begin(before: Snapshot, began: int, generation: int) -> Span:
     return Span(before=before, began_us=began, first_generation=generation, end=before)
-
-
-def _same_generation(last: Snapshot, snapshot: Snapshot) -> bool:
-    """Whether both are of one generation; a group that was deleted may begin where it ended."""
-    return (
-        last.generation == snapshot.generation
-        and last.protocol_type == snapshot.protocol_type
-        and bool(last.members or not snapshot.members)
-    )
 
 
 def _each(snapshot: Snapshot) -> Iterable[tuple[str, SnapshotMember]]:

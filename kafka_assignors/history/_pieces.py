@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LEAD_IN: Final = 64
 """How many records of the window before a window begins with: `LONGEST_HAND_OVER` + 3 and more, as some may
-be unreadable."""
+be unreadable, or of one generation."""
 assert LEAD_IN > 3 * LONGEST_HAND_OVER  # noqa: S101 - what makes windows tell the same as the whole
 
 PIECE: Final = 500

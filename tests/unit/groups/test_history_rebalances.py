@@ -29,6 +29,7 @@ from tests.support.group_histories import (
     member,
     random_life,
     random_records,
+    recorded,
     snapshot,
     total,
 )
@@ -117,6 +118,64 @@ def test_a_hand_over_is_one_rebalance() -> None:
     assert (found.first_generation, found.generation, kinds(found)) == (2, 3, ["member joined"])
     assert (found.seconds, found.moved, found.least_moved) == (3.5, 2, 2)
     assert found.unowned_seconds == 6.0  # two partitions from one record to the other
+
+
+def test_a_static_member_that_comes_back_within_a_hand_over_does_not_split_it() -> None:
+    life = [
+        coop(1, 0, member("=a", "t0 t1 t2 t3"), member("=c", "t4")),
+        coop(2, 10, member("=a", "t0 t1", had="t0 t1 t2 t3"), member("=c", "t4", had="t4"), member("=b")),
+        coop(2, 11, member("=a", "t0 t1", had="t0 t1 t2 t3"), member("=c#2", "t4"), member("=b"), joined=10),
+        coop(3, 13, member("=a", "t0 t1", had="t0 t1"), member("=b", "t2 t3"), member("=c#2", "t4")),
+    ]
+    found = only(*life)
+    assert (found.first_generation, found.generation, found.quiet) == (2, 3, False)
+    assert kinds(found) == ["member joined", "static member came back"]
+    assert (found.joined, found.returned, found.moved, found.least_moved) == (1, 1, 2, 2)
+    assert (found.seconds, found.unowned_seconds) == (3.0, 2 * 3.0)
+    (unfinished,) = find_rebalances(life[:3])
+    assert (unfinished.generation, unfinished.seconds, unfinished.moved) == (2, 1.0, 0)
+    activity = find_group(life)
+    assert activity is not None
+    assert (activity.rebalances, activity.moved) == (1, 2)
+
+
+def test_a_static_member_that_comes_back_after_a_hand_over_should_have_come_is_told_apart() -> None:
+    life = [
+        coop(1, 0, member("a", "t0 t1"), member("=c")),
+        coop(2, 10, member("a", "t0", had="t0 t1"), member("=c"), member("b")),
+        coop(2, 80, member("a", "t0", had="t0 t1"), member("=c#2"), member("b"), joined=10),
+    ]
+    (found,) = find_rebalances(life)
+    assert (found.generation, found.seconds, kinds(found)) == (2, 0.0, ["member joined"])
+    activity = find_group(life)
+    assert activity is not None
+    assert activity.reasons == {"member joined": 1, "static member came back": 1}
+
+
+def test_a_group_that_was_deleted_within_a_hand_over_has_no_more_of_it() -> None:
+    (found,) = find_rebalances(
+        [
+            coop(1, 0, member("a", "t0 t1")),
+            coop(2, 10, member("a", "t0", had="t0 t1"), member("b")),
+            snapshot(2, 12),
+        ]
+    )
+    assert (found.generation, found.members, found.seconds) == (2, 2, 0.0)
+
+
+def test_a_static_member_that_comes_back_within_its_generation_claims_what_it_had_claimed() -> None:
+    # Its new process claims nothing, and what it gave up before is on its way to another all the same.
+    life = [
+        coop(1, 0, member("=a", "t0 t1 t2 t3")),
+        coop(2, 10, member("=a", "t0 t1", had="t0 t1 t2 t3"), member("b")),
+        coop(2, 11, member("=a#2", "t0 t1"), member("b"), joined=10),
+        coop(2, 12, member("=a#3", "t0 t1"), member("b"), joined=10),
+        coop(3, 14, member("=a#3", "t0 t1"), member("b", "t2 t3")),
+    ]
+    (found,) = find_rebalances(read_snapshots(map(recorded, life)))
+    assert (found.first_generation, found.generation) == (2, 3)
+    assert kinds(found) == ["member joined", "static member came back"]
+    assert (found.moved, found.least_moved, found.unowned_seconds) == (2, 2, 2 * 4.0)
 
 
 def test_a_join_within_a_hand_over_is_told_too() -> None:
@@ -577,7 +636,7 @@ def test_windows_tell_the_same_as_the_whole(seed: int, window: int) -> None:
 
 
 def _in_windows(records: Sequence[ArchivedRecord], window: int) -> tuple[list[Rebalance], Activity]:
-    lead = LONGEST_HAND_OVER + 3
+    lead = 2 * LONGEST_HAND_OVER  # some of its records are of one generation
     found: list[Rebalance] = []
     activities: list[Activity] = []
     for begin in range(0, len(records), window):
