@@ -183,8 +183,11 @@ class Span:
         self.reasons.update((one, None) for one in changes if one.kind not in _NO_REASON)
 
     def add_unowned(self, partitions: AbstractSet[tuple[str, int]], us: int) -> None:
-        """Note that nobody had these for so long; whether it counts depends on whether somebody gets them."""
-        if us and partitions:
+        """Note that nobody had these for so long; whether it counts depends on whether somebody gets them.
+
+        A time below 0 is that of a clock that was set back, and unknown.
+        """
+        if us > 0 and partitions:
             self.unowned.append((partitions, us))
 
     def add_unowned_since(self, last: Snapshot, time_us: int) -> None:
@@ -385,7 +388,7 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
         generation=end.generation,
         began=_EPOCH + timedelta(microseconds=span.began_us),
         ended=_EPOCH + timedelta(microseconds=end.time_us),
-        seconds=(end.time_us - span.began_us) / 1e6,
+        seconds=max(0, end.time_us - span.began_us) / 1e6,
         strategy=end.strategy,
         reasons=tuple(dict.fromkeys(reasons)) or changes,
         members=len(end.members),

@@ -185,7 +185,7 @@ def read_rebalances(live: LiveGroup) -> tuple[NotedChange, ...]:
             generation=after.generation,
             begins=place not in going_on,
             time_ms=after.time_us // 1000,
-            seconds=None if before is None else (after.time_us - before.time_us) / 1e6,
+            seconds=None if before is None else max(0, after.time_us - before.time_us) / 1e6,
             changes=() if before is None else find_changes(before, after),
         )
         for place, (before, after) in enumerate(zip((None, *snapshots), snapshots, strict=False))

@@ -11,7 +11,8 @@ its assignor made of it. So
 - a static member that comes back to its generation is none: its member id changes in the step before.
 
 A step lasts from when the coordinator had all joins (`reasons.began_us`) to when it wrote the assignments.
-No record says how long the group waited for the joins.
+No record says how long the group waited for the joins. If a clock was set back, times continue from where
+they were. How long it was until then is unknown, and counts as no time.
 
 The first step is no rebalance: it only says what there was when the history begins.
 
@@ -74,7 +75,7 @@ class CourseStep:
         rebalance: The number of its rebalance, from 1 on; steps that follow each other with one number are
             one. 0 for none: where the history begins, and where a group is otherwise than it was left.
         members: Who was in the group then, by identity; empty if nobody was left.
-        began_us: When it began, in microseconds since 1970.
+        began_us: When it began, in microseconds since 1970, on a clock that is never set back.
         ended_us: When the assignments were there.
         sizes: How many partitions each topic of the course had.
         owners: (N,) the number of the identity to which each partition of the course was really assigned, or
@@ -144,8 +145,9 @@ class Course:
 
 
 class _Seen(NamedTuple):
-    """A snapshot, made small."""
+    """A snapshot, made small; its times are on a clock that is never set back, but for `told_us`."""
 
+    told_us: int
     time_us: int
     began_us: int
     modern: bool
@@ -190,6 +192,7 @@ class CourseBuilder:
         self._any_members = False
         self._assignable = True
         self._until_us = 0
+        self._behind_us = 0  # what clocks were set back by
         self._coded: dict[Partitions, IntArray] = {}
         self._given: IntArray = np.empty(0, dtype=np.int64)
 
@@ -201,7 +204,7 @@ class CourseBuilder:
         seen = self._seen(snapshot)
         self._last = snapshot
         self._any_members |= bool(snapshot.members)
-        self._until_us = max(self._until_us, snapshot.time_us)
+        self._until_us = seen.time_us
         ended = False
         for span in self._spans.add(snapshot):
             if span.end is snapshot:
@@ -281,9 +284,12 @@ class CourseBuilder:
         given = [self._codes(member.assignment) for member in snapshot.members]
         to = [identities.setdefault(member.identity, len(identities)) for member in snapshot.members]
         columns = self._columns(given, to)
+        last = self._last or snapshot
+        self._behind_us += max(0, last.time_us - snapshot.time_us)
         return _Seen(
-            time_us=snapshot.time_us,
-            began_us=snapshot.time_us if self._last is None else reasons.began_us(self._last, snapshot),
+            told_us=snapshot.time_us,
+            time_us=snapshot.time_us + self._behind_us,
+            began_us=reasons.began_us(last, snapshot) + self._behind_us,
             modern=snapshot.protocol_type == PROTOCOL_TYPE,
             cooperative=snapshot.cooperative or snapshot.protocol_type == PROTOCOL_TYPE,
             members=tuple(self._participant(member) for member in snapshot.members),
@@ -394,7 +400,7 @@ def _changes(
 ) -> dict[int, list[tuple[int, int]]]:
     """Topics by number, and how many partitions they had been seen to have, by the first rebalance after."""
     # Records are in the order of their offsets; a clock that was set back does not undo what was seen.
-    ended = list(accumulate((rebalance.time_us for rebalance in rebalances), max))
+    ended = list(accumulate((rebalance.told_us for rebalance in rebalances), max))
     found: dict[int, list[tuple[int, int]]] = {}
     for number, topic in enumerate(topics):
         for since, count in seen.changes(topic):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -270,6 +270,36 @@ def test_a_member_that_is_gone_too_soon_was_not_lost() -> None:
     before = snapshot(1, 0, member("a", "t0"), member("b", "t1"))
     assert kinds(only(before, snapshot(2, 9.9, member("b", "t0 t1")))) == ["member left"]
     assert kinds(only(before, snapshot(2, 10, member("b", "t0 t1")))) == ["member gone"]
+
+
+def test_who_went_is_not_told_by_clocks_that_do_not_fit_each_other() -> None:
+    def gone(name: str, seconds: float, epoch: int | None) -> Rebalance:
+        return only(
+            snapshot(5, 1000, member("a", "t0"), member(name, "t1"), leader_epoch=1),
+            snapshot(6, seconds, member("a", "t0 t1"), joined=seconds - 0.1, leader_epoch=epoch),
+        )
+
+    assert [kinds(gone(name, 1005, 1)) for name in ("b", "=b")] == [["member left"], ["member removed"]]
+    for seconds, epoch in ((990, 1), (990, None), (1005, 2)):
+        found = [gone(name, seconds, epoch) for name in ("b", "=b")]
+        assert [kinds(one) for one in found] == [["member gone"], ["member lost"]]
+    assert [gone(name, 990, 2).unowned_seconds for name in ("b", "=b")] == [0.0, 0.0]
+
+
+def test_no_time_is_negative_when_a_clock_was_set_back() -> None:
+    hand_over = only(
+        coop(1, 0, member("a", "t0 t1 t2 t3")),
+        coop(2, 100, member("a", "t0 t1", had="t0 t1 t2 t3"), member("b"), joined=99.9),
+        coop(3, 40, member("a", "t0 t1", had="t0 t1"), member("b", "t2 t3"), joined=39.9),
+    )
+    assert (hand_over.moved, hand_over.seconds, hand_over.unowned_seconds) == (2, 0.0, 0.0)
+    modern: dict[str, Any] = {"protocol_type": "kip848"}
+    found = only(
+        snapshot(5, 1000, member("a", "t0"), member("b", "t1"), **modern),
+        snapshot(6, 1001, member("a", "t0"), member("b"), settled=False, **modern),
+        snapshot(6, 990, member("a", "t0 t1"), member("b"), **modern),
+    )
+    assert (found.moved, found.seconds, found.unowned_seconds) == (1, 0.0, 0.0)
 
 
 def test_a_restart_is_told_by_client_and_host() -> None:

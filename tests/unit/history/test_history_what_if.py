@@ -859,6 +859,51 @@ def test_members_are_who_they_were_when_a_clock_was_set_back() -> None:
     assert [len(step.members) for step in course.steps] == [1, 2, 1, 2]
 
 
+def test_what_happened_costs_what_metrics_say_it_cost_when_a_clock_was_set_back() -> None:
+    def had(**given: Collection[int]) -> list[SnapshotMember]:
+        return [member(name, {"t": its}, instance=name) for name, its in given.items()]
+
+    told = [
+        (1000, had(a=[0], b=[1], c=[2])),
+        (940, had(a=[0], b=[1, 2])),
+        (1000, had(a=[0, 1, 2])),
+        (990, had(a=[0], b=[1, 2])),
+        (1100, had(b=[0, 1, 2])),
+    ]
+    history = [
+        replace(snapshot(number, at, *members, took=0.5), offset=number)
+        for number, (at, members) in enumerate(told, 1)
+    ]
+
+    actual = replay(history, ACTUAL)
+
+    # Nothing is known where the clock was set back. Later b and then a were away for their sessions.
+    expected = [0.0, 2 * 45 + 3 * 0.5, 0.0, 45 + 3 * 0.5]
+    assert [one.unowned_seconds for one in find_rebalances(history)] == expected
+    assert [one.unowned_seconds for one in actual.rebalances] == pytest.approx(expected, abs=1e-5)
+
+
+@given(history=histories(), clock=st.lists(st.integers(-100, 100), min_size=6, max_size=6))
+@examples(50)
+def test_no_time_is_negative_whatever_the_clocks_say(history: list[Snapshot], clock: list[int]) -> None:
+    told = [
+        replace(one, time_us=one.time_us + shift * SECOND, state_time_us=one.time_us + (shift - 1) * SECOND)
+        for one, shift in zip(history, clock, strict=False)
+    ]
+
+    found = find_rebalances(told)
+    assert all(one.seconds >= 0 and one.unowned_seconds >= 0 for one in found)
+    for scenario in (AS_IT_WAS, Scenario(static=True), Scenario(static=True, session_timeout_ms=1000)):
+        course = scenario.apply(Course.of(told))
+        ends = [time for step in course.steps for time in (step.began_us, step.ended_us)]
+        assert ends[::2] == sorted(ends[::2])
+        assert all(step.seconds >= 0 and all(away >= 0 for _, away in step.away) for step in course.steps)
+    actual = replay(told, ACTUAL)
+    assert [(one.members, one.moved) for one in actual.rebalances] == [
+        (one.members, one.moved) for one in found
+    ]
+
+
 @given(history=histories())
 @examples(50)
 def test_as_it_was_changes_nothing_but_absences(history: list[Snapshot]) -> None:
