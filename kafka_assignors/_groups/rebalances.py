@@ -63,6 +63,11 @@ class Rebalance:
     moves: tuple[OwnerMove, ...]
     quiet: bool = False
 
+    @property
+    def needless(self) -> int:
+        """How many partitions moved beyond the least; 0 if that is unknown."""
+        return 0 if self.least_moved is None else max(0, self.moved - self.least_moved)
+
     def row(self) -> dict[str, Any]:
         """The row, for pyarrow."""
         values: dict[str, Any] = {name: getattr(self, name) for name in _names_of_columns()}

@@ -460,6 +460,23 @@ def test_a_group_is_summed_up() -> None:
     assert total([row["unowned_seconds"]]) == 2.0
 
 
+def test_moves_are_needless_only_where_the_least_is_known_and_exceeded() -> None:
+    a, b = member("a", "t0 t1 t2 t3"), member("b", "t4 t5")
+    life = [
+        snapshot(1, 0, a, b),
+        snapshot(2, 100, a, b, member("c")),
+        snapshot(3, 200, member("a", "t0 t4"), member("b", "t1 t2"), member("c", "t3 t5")),
+        snapshot(4, 300, member("d", "t0 t1 t2 t3 t4 t5", topics="")),
+    ]
+    found = find_rebalances(life)
+    assert [(one.moved, one.least_moved) for one in found] == [(0, 2), (5, 2), (6, None)]
+    assert [one.needless for one in found] == [0, 3, 0]
+    activity = find_group(life)
+    assert activity is not None
+    row = activity.row("g")
+    assert (row["moved"], row["least_moved"], row["needless"]) == (11, 4, 3)
+
+
 # Whole lives
 
 
