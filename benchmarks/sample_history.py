@@ -384,6 +384,7 @@ def summary_of(group: str, rebalances: Sequence[Rebalance], snapshots: Iterable[
         per_day=float(len(rebalances)),
         moved=sum(one.moved for one in rebalances),
         least_moved=sum(one.least_moved or 0 for one in rebalances),
+        needless=sum(one.needless for one in rebalances),
         unowned_seconds=sum(one.unowned_seconds for one in rebalances),
         longest_seconds=max((one.seconds for one in rebalances), default=0.0),
         members=rebalances[-1].members if rebalances else 0,

@@ -118,7 +118,7 @@ def metrics_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         "rebalances": [f"{row['rebalances']:,}" for row in shown],
         "a day": [f"{row['per_day']:.1f}" for row in shown],
         "moved": [f"{row['moved']:,}" for row in shown],
-        "least": [f"{row['least_moved']:,}" for row in shown],
+        "needed": [f"{row['moved'] - row['needless']:,}" for row in shown],
         "unowned": [f"{row['unowned_seconds']:,.1f} s" for row in shown],
         "longest": [f"{row['longest_seconds']:.1f} s" for row in shown],
         "mostly": [

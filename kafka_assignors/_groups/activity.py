@@ -55,6 +55,7 @@ class Activity:
         rebalances: How many there were.
         moved: How many partitions they moved.
         least_moved: How many had to move, where that is known.
+        needless: How many moved without need; see `Rebalance.needless`.
         unowned_seconds: Partition-seconds without an owner.
         longest_seconds: The longest rebalance.
         reasons: How often each kind of reason was seen.
@@ -68,6 +69,7 @@ class Activity:
     rebalances: int = 0
     moved: int = 0
     least_moved: int = 0
+    needless: int = 0
     unowned_seconds: float = 0.0
     longest_seconds: float = 0.0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -89,6 +91,7 @@ class Activity:
             self.rebalances += 1
             self.moved += rebalance.moved
             self.least_moved += rebalance.least_moved or 0
+            self.needless += rebalance.needless
             self.longest_seconds = max(self.longest_seconds, rebalance.seconds)
 
     def add_later(self, later: Activity) -> None:
@@ -100,6 +103,7 @@ class Activity:
         self.rebalances += later.rebalances
         self.moved += later.moved
         self.least_moved += later.least_moved
+        self.needless += later.needless
         self.unowned_seconds += later.unowned_seconds
         self.longest_seconds = max(self.longest_seconds, later.longest_seconds)
         self.reasons.update(later.reasons)
@@ -130,6 +134,7 @@ class Activity:
             "per_day": self.per_day,
             "moved": self.moved,
             "least_moved": self.least_moved,
+            "needless": self.needless,
             "unowned_seconds": self.unowned_seconds,
             "longest_seconds": self.longest_seconds,
             "members": self.members,

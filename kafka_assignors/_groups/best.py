@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafka_assignors._groups.kip848 import PROTOCOL_TYPE
 from kafka_assignors._model.group import NOBODY, Group, Member
 from kafka_assignors.planners import plan_exact
 
@@ -53,8 +52,8 @@ def best_plan(group: Group) -> Plan:
 def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
     """What was possible in a rebalance, by the subscriptions of its end and the owners before.
 
-    It is unknown of groups that are not consumers', or whose members cannot all be decoded. So it is where
-    two members have one partition, as with broadcast.
+    It is unknown of groups that no assignor of consumers could assign (`Snapshot.assignable`), or whose
+    members cannot all be decoded.
 
     Args:
         before: The group before.
@@ -62,7 +61,7 @@ def find_best(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> Best:
         topics: How many partitions topics had; those that were assigned before or after count anyway.
     """
     wanted, had_all = _wanted(before, end, topics)
-    if not _can_be_told(end):
+    if not _can_be_told(before, end):
         return Best(partitions=len(wanted), moved=None, imbalance=None)
     if len(end.subscriptions) <= 1:
         loads, owned = _loads(before, end, None if had_all else wanted)
@@ -96,12 +95,16 @@ def _wanted(before: Snapshot, end: Snapshot, topics: TopicsSeen) -> tuple[Abstra
     Returns:
         These, and whether all that had an owner before are among them.
     """
-    counts = [(topic, topics.count(topic, end.time_us)) for topic in end.topics]
-    seen = _all_of(tuple([one for one in counts if one[1] > 0]))
     had, has = before.owned, end.owned
     owned: AbstractSet[Partition] = has if had is has or had == has else had | has
     # A topic of which nobody has a partition any more was deleted.
     there = end.topics & end.owned_topics
+    counts = [
+        (topic, topics.count(topic, end.time_us))
+        for topic in end.topics
+        if topic in there or topic not in before.owned_topics
+    ]
+    seen = _all_of(tuple([one for one in counts if one[1] > 0]))
     had_all = before.owned_topics <= there
     if not (had_all and end.owned_topics <= there):
         owned = {one for one in owned if one[0] in there}
@@ -123,14 +126,14 @@ def _loads(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition] | Non
         end: The group after.
         wanted: Which partitions count; None for all.
     """
-    if wanted is None and before.exclusive:
+    if wanted is None:
         old = before.by_identity
         known = [len(old[identity].assignment) if identity in old else 0 for identity in end.by_identity]
         return known, len(before.owned)
     loads = dict.fromkeys(end.by_identity, 0)
     owned = 0
     for one, identity in before.owners.items():
-        if wanted is None or one in wanted:
+        if one in wanted:
             owned += 1
             if identity in loads:
                 loads[identity] += 1
@@ -163,10 +166,8 @@ def _best_by_plan(before: Snapshot, end: Snapshot, wanted: AbstractSet[Partition
     )
 
 
-def _can_be_told(end: Snapshot) -> bool:
-    if end.members and end.protocol_type not in {"consumer", PROTOCOL_TYPE}:
-        return False
-    if not end.exclusive:
+def _can_be_told(before: Snapshot, end: Snapshot) -> bool:
+    if not (before.assignable and end.assignable):
         return False
     if all(end.owned_topics <= topics for topics in end.subscriptions):
         return True

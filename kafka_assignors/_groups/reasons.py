@@ -125,7 +125,7 @@ def name_of(member: SnapshotMember) -> str:
 
 
 def _nothing(before: Snapshot, after: Snapshot) -> Change:
-    if None not in (before.leader_epoch, after.leader_epoch) and before.leader_epoch != after.leader_epoch:
+    if _has_moved(before, after):
         return Change(
             kind="coordinator moved",
             member="",
@@ -136,6 +136,12 @@ def _nothing(before: Snapshot, after: Snapshot) -> Change:
         member="",
         text="no member and no subscription changed: a leader joined again, or the coordinator moved",
     )
+
+
+def _has_moved(before: Snapshot, after: Snapshot) -> bool:
+    """Whether another coordinator wrote the later one, so that the two are by different clocks."""
+    epochs = {before.leader_epoch, after.leader_epoch}
+    return None not in epochs and len(epochs) > 1
 
 
 def _members(before: Snapshot, after: Snapshot) -> Iterator[Change]:
@@ -209,13 +215,14 @@ def cannot_be_lost(member: SnapshotMember, before: Snapshot, after: Snapshot) ->
     """Whether less time went by than the coordinator needs to take a member for lost.
 
     A session begins again when all have joined, which is what `Snapshot.state_time_us` says, and when the
-    member syncs. Of KIP-848, whose session timeout is in no record, nothing follows.
+    member syncs. Of KIP-848, whose session timeout is in no record, nothing follows. Neither does anything if
+    the coordinator moved, or a clock was set back: nobody knows then how much time went by.
     """
     timeouts = [member.session_timeout_ms, member.rebalance_timeout_ms]
     began, ended = before.state_time_us, after.state_time_us
     if began is None or ended is None or min(timeouts) < 0 or before.protocol_type == "kip848":
         return False
-    return ended - began < min(timeouts) * 1000
+    return not _has_moved(before, after) and 0 <= ended - began < min(timeouts) * 1000
 
 
 def _strategy(before: Snapshot, after: Snapshot) -> Iterator[Change]:

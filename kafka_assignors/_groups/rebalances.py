@@ -1,8 +1,8 @@
 """The rebalances of a group, found in its snapshots: the one rule; docs/history.md has it in full.
 
 A generation is a rebalance of its own, unless it hands over what a cooperative generation before it made
-members give up. A group of KIP-848 rebalances from the first change until every member has what it is to
-have.
+members give up. A static member that comes back meanwhile does not end that. A group of KIP-848 rebalances
+from the first change until every member has what it is to have.
 
 `SpanFinder` says which snapshots are one rebalance, `RebalanceFinder` what that rebalance was.
 """
@@ -63,6 +63,11 @@ class Rebalance:
     unowned_seconds: float
     moves: tuple[OwnerMove, ...]
     quiet: bool = False
+
+    @property
+    def needless(self) -> int:
+        """How many partitions moved beyond the least; 0 if that is unknown."""
+        return 0 if self.least_moved is None else max(0, self.moved - self.least_moved)
 
     def row(self) -> dict[str, Any]:
         """The row, for pyarrow."""
@@ -161,7 +166,7 @@ class Span:
     def quiet(self) -> bool:
         """Whether it is none for anybody but a static member that came back to its generation."""
         return (
-            _same_generation(self.before, self.end)
+            self.end.is_of_generation(self.before)
             and self.before.by_identity.keys() == self.end.by_identity.keys()
         )
 
@@ -188,8 +193,11 @@ class Span:
         self.reasons.update((one, None) for one in changes if one.kind not in _NO_REASON)
 
     def add_unowned(self, partitions: AbstractSet[tuple[str, int]], us: int) -> None:
-        """Note that nobody had these for so long; whether it counts depends on whether somebody gets them."""
-        if us and partitions:
+        """Note that nobody had these for so long; whether it counts depends on whether somebody gets them.
+
+        A time below 0 is that of a clock that was set back, and unknown.
+        """
+        if us > 0 and partitions:
             self.unowned.append((partitions, us))
 
     def add_unowned_since(self, last: Snapshot, time_us: int) -> None:
@@ -202,23 +210,24 @@ class Span:
         """Time without an owner while members join: of all in eager groups, else of those who are gone."""
         began = began_us(last, snapshot)
         here, cooperative = snapshot.by_identity, snapshot.cooperative
-        at_once = not cooperative and last.exclusive  # most often: one set instead of one for each member
-        if at_once:
+        if not cooperative:
             self.add_unowned(last.owned, snapshot.time_us - began)
         gone = [member for identity, member in _each(last) if identity not in here]
-        if not at_once:
-            for member in gone if cooperative else last.members:
-                self.add_unowned(member.assignment, snapshot.time_us - began)
+        if not gone:
+            return
+        held = [member.assignment for identity, member in _each(last) if identity in here]
         for member in gone:
+            left = member.assignment.difference(*held)
+            if cooperative:
+                self.add_unowned(left, snapshot.time_us - began)
             if member.instance_id and not cannot_be_lost(member, last, snapshot):
-                silent_us = min(member.session_timeout_ms * 1000, began - last.time_us)
-                self.add_unowned(member.assignment, silent_us)
+                self.add_unowned(left, min(member.session_timeout_ms * 1000, began - last.time_us))
 
 
 class SpanFinder:
     """Finds which snapshots of a group are one rebalance, as they come.
 
-    What is found depends on the last `LONGEST_HAND_OVER` + 2 records of a classic group alone. So a long
+    What is found depends on the last `LONGEST_HAND_OVER` + 2 generations of a classic group alone. So a long
     history can be cut into pieces that overlap by so much.
 
     Args:
@@ -247,14 +256,8 @@ class SpanFinder:
             return
         if PROTOCOL_TYPE in (last.protocol_type, snapshot.protocol_type):
             yield from self._add_modern(last, snapshot)
-        elif _same_generation(last, snapshot):
-            yield from self._close(last)
-            self._followed = 0
-            if last.by_member_id.keys() != snapshot.by_member_id.keys() and any(
-                one.kind == "static member came back" for one in find_changes(last, snapshot)
-            ):
-                self._open = _begin(last, snapshot.time_us, snapshot.generation)
-                yield from self._close(snapshot)
+        elif snapshot.is_of_generation(last):
+            yield from self._add_again(last, snapshot)
         else:
             yield from self._add_classic(last, snapshot)
 
@@ -269,6 +272,19 @@ class SpanFinder:
         if last is not None and last.settled and now_us - last.time_us > last.patience_us:
             yield from self._close(last)
 
+    def _add_again(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
+        """Take another record of a generation: that of a static member that came back."""
+        opened = self._open
+        if opened is not None and snapshot.members and hands_over(last, snapshot):
+            yield from self._go_on(opened, last, snapshot)
+            return
+        yield from self._close(last)
+        if last.by_member_id.keys() != snapshot.by_member_id.keys() and any(
+            one.kind == "static member came back" for one in find_changes(last, snapshot)
+        ):
+            self._open = _begin(last, snapshot.time_us, snapshot.generation)
+            yield from self._close(snapshot)
+
     def _add_classic(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
         follows = self._open is not None and hands_over(last, snapshot)
         self._followed = self._followed + 1 if follows else 0
@@ -279,11 +295,15 @@ class SpanFinder:
         opened = self._open
         if opened is None:
             opened = self._open = _begin(last, began_us(last, snapshot), snapshot.generation)
-        else:
+        opened.add_rejoining(last, snapshot)
+        yield from self._go_on(opened, last, snapshot)
+
+    def _go_on(self, opened: Span, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
+        """Continue a rebalance by a record of a classic group; it is over if nothing is given up with it."""
+        if last is not opened.before:
             opened.add_unowned(last.given_up, snapshot.time_us - last.time_us)
         if self._reasons:
             opened.go_on(last, snapshot)
-        opened.add_rejoining(last, snapshot)
         if not snapshot.given_up:
             yield from self._close(snapshot)
 
@@ -351,15 +371,6 @@ def _begin(before: Snapshot, began: int, generation: int) -> Span:
     return Span(before=before, began_us=began, first_generation=generation, end=before)
 
 
-def _same_generation(last: Snapshot, snapshot: Snapshot) -> bool:
-    """Whether both are of one generation; a group that was deleted may begin where it ended."""
-    return (
-        last.generation == snapshot.generation
-        and last.protocol_type == snapshot.protocol_type
-        and bool(last.members or not snapshot.members)
-    )
-
-
 def _each(snapshot: Snapshot) -> Iterable[tuple[str, SnapshotMember]]:
     """The members with their identities, all of them even if two have the same."""
     if len(snapshot.by_identity) == len(snapshot.members):
@@ -387,7 +398,7 @@ def rebalance_of(span: Span, topics: TopicsSeen) -> Rebalance:
         generation=end.generation,
         began=_EPOCH + timedelta(microseconds=span.began_us),
         ended=_EPOCH + timedelta(microseconds=end.time_us),
-        seconds=(end.time_us - span.began_us) / 1e6,
+        seconds=max(0, end.time_us - span.began_us) / 1e6,
         strategy=end.strategy,
         reasons=tuple(dict.fromkeys(reasons)) or changes,
         members=len(end.members),

@@ -6,7 +6,7 @@ reads record by record (the tables) does not need them. `classic` and `kip848` m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -21,6 +21,12 @@ Partitions = frozenset[tuple[str, int]]
 
 EAGER_STRATEGIES: Final = frozenset({"range", "roundrobin", "sticky"})
 """Kafka's strategies by which members revoke everything before they join."""
+
+
+STREAMS: Final = "stream"
+"""The strategy of Kafka Streams, whose members are given tasks: a partition of each of several topics."""
+
+_CONSUMERS: Final = frozenset({"consumer", "kip848"})
 
 
 class ArchivedRecord(NamedTuple):
@@ -55,7 +61,7 @@ class SnapshotMember(NamedTuple):
         host: Where it connected from.
         rack: The rack that it names.
         topics: What it subscribes to; empty if that cannot be read.
-        claims: What it said it had when it joined, by topic.
+        claims: What it said it had when it joined, by topic. See `keep_claims`.
         claimed_generation: The generation of that; -1 if it did not say.
         assignment: What it was given.
         session_timeout_ms: How long it may be silent; -1 if that is unknown.
@@ -153,6 +159,21 @@ class Snapshot:
         given = sum([len(member.assignment) for member in self.members])
         return given == len(self.owned) and len(self.by_identity) == len(self.members)
 
+    def is_of_generation(self, last: Snapshot) -> bool:
+        """Whether it is of the last one's generation; a deleted group may begin where it ended."""
+        return (
+            last.generation == self.generation
+            and last.protocol_type == self.protocol_type
+            and bool(last.members or not self.members)
+        )
+
+    @cached_property
+    def assignable(self) -> bool:
+        """Whether an assignor of consumers could assign it: they are no others, and share no partition."""
+        if not self.members:
+            return True
+        return self.protocol_type in _CONSUMERS and self.strategy != STREAMS and self.exclusive
+
     @cached_property
     def owned_topics(self) -> frozenset[str]:
         """The topics of which somebody owns a partition."""
@@ -205,6 +226,21 @@ class Snapshot:
             (max(member.rebalance_timeout_ms, member.session_timeout_ms) for member in self.members),
             default=0,
         )
+
+
+def keep_claims(last: Snapshot, snapshot: Snapshot) -> Snapshot:
+    """A snapshot in which a static member that came back to its generation claims what it claimed before.
+
+    Its new process claims nothing. What it gave up when the generation began is still on its way to others.
+    """
+    if not snapshot.is_of_generation(last) or last.claimed <= snapshot.claimed:
+        return snapshot
+    old = last.by_identity
+    members = [
+        one if one.claims or one.identity not in old else one._replace(claims=old[one.identity].claims)
+        for one in snapshot.members
+    ]
+    return replace(snapshot, members=tuple(members))
 
 
 @lru_cache(maxsize=8)

@@ -2,28 +2,40 @@
 
 #include "_codec.h"
 
-/* Owners by topic and partition, twice: who had it, and who has it. */
+/* The last owners by topic and partition, twice: who had it, and who has it. Of those that had it each but the
+   last has a place of its own, without owners. */
 typedef struct {
     struct Place {
         int32_t topic; /* -1 for an empty place of the table */
         int32_t partition;
+        int32_t other; /* who had it, too; -1 in the place of the owners */
         int32_t owner[2]; /* -1 for nobody */
     } *place;
     int64_t room;
 } Table;
 
-static uint64_t place_hash(int64_t topic, int32_t partition)
+static uint64_t place_hash(int64_t topic, int32_t partition, int32_t other)
 {
     uint64_t hash = ((uint64_t)topic << 32 | (uint32_t)partition) * 0x9E3779B97F4A7C15u;
+    hash += (uint64_t)(other + 1) * 0xC2B2AE3D27D4EB4Fu;
     return hash ^ hash >> 32;
 }
 
-static struct Place *find_place(const Table *t, int64_t topic, int32_t partition)
+static struct Place *find_place(const Table *t, int64_t topic, int32_t partition, int32_t other)
 {
-    uint64_t at = place_hash(topic, partition) & (uint64_t)(t->room - 1);
-    while (t->place[at].topic >= 0 && (t->place[at].topic != topic || t->place[at].partition != partition))
+    uint64_t at = place_hash(topic, partition, other) & (uint64_t)(t->room - 1);
+    while (t->place[at].topic >= 0 && (t->place[at].topic != topic || t->place[at].partition != partition ||
+                                       t->place[at].other != other))
         at = (at + 1) & (uint64_t)(t->room - 1);
     return &t->place[at];
+}
+
+static struct Place *take_place(Table *t, int64_t topic, int32_t partition, int32_t other)
+{
+    struct Place *place = find_place(t, topic, partition, other);
+    if (place->topic < 0)
+        *place = (struct Place){(int32_t)topic, partition, other, {-1, -1}};
+    return place;
 }
 
 static bool clear(Table *t, int64_t wanted)
@@ -59,6 +71,27 @@ static int number_of_owner(Names *names, Reader text, int64_t *number)
     return is_text(names, *number) ? TAKEN : LEFT;
 }
 
+static void note_former(Table *t, const Names *members, int64_t topic, int32_t partition, int32_t member)
+{
+    int32_t *last = &take_place(t, topic, partition, -1)->owner[0], other = member;
+    if (*last < 0 || is_later(members, member, *last)) {
+        other = *last;
+        *last = member;
+    }
+    if (other >= 0 && other != *last)
+        take_place(t, topic, partition, other);
+}
+
+static void note_present(Table *t, const Names *members, int64_t topic, int32_t partition, int32_t member)
+{
+    struct Place *place = take_place(t, topic, partition, -1);
+    int32_t had = place->owner[0], *has = &place->owner[1];
+    if (had >= 0 && (member == had || find_place(t, topic, partition, member)->topic >= 0))
+        *has = had; /* what one of its owners keeps has not moved */
+    else if (*has < 0 || (*has != had && is_later(members, member, *has)))
+        *has = member;
+}
+
 /* Note the owners that the bytes tell: TAKEN, LEFT if they are none, or FAILED. */
 static int read_owners(Table *t, Names *topics, Names *members, Reader r, int side)
 {
@@ -75,13 +108,10 @@ static int read_owners(Table *t, Names *topics, Names *members, Reader r, int si
             NEED(read_topic(&r, 0, &name, &ids));
             CHECK(number_of_owner(topics, name, &topic));
             for (; ids > 0; ids--, r.at += 4) {
-                int32_t partition = big32(r.at);
-                struct Place *place = find_place(t, topic, partition);
-                if (place->topic < 0)
-                    *place = (struct Place){(int32_t)topic, partition, {-1, -1}};
-                int32_t owner = place->owner[side];
-                if (owner < 0 || is_later(members, member, owner))
-                    place->owner[side] = (int32_t)member;
+                if (side == 0)
+                    note_former(t, members, topic, big32(r.at), (int32_t)member);
+                else
+                    note_present(t, members, topic, big32(r.at), (int32_t)member);
             }
         }
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka import KafkaConsumer, TopicPartition
@@ -19,7 +20,7 @@ from kafka_assignors._groups.explanation import RECORD_LIMIT
 from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
 from kafka_assignors._groups.reasons import find_changes
 from kafka_assignors._groups.rebalances import SpanFinder
-from kafka_assignors._groups.snapshots import ArchivedRecord
+from kafka_assignors._groups.snapshots import ArchivedRecord, keep_claims
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
     RecordError,
@@ -172,7 +173,7 @@ class NotedChange:
 
 def read_rebalances(live: LiveGroup) -> tuple[NotedChange, ...]:
     """Why a group rebalanced, as far as its records go back; the newest last."""
-    snapshots = [noted.snapshot(live.group_id) for noted in live.records]
+    snapshots = [*accumulate((noted.snapshot(live.group_id) for noted in live.records), keep_claims)]
     finder = SpanFinder()
     spans = [span for snapshot in snapshots for span in finder.add(snapshot)]
     places = {id(snapshot): place for place, snapshot in enumerate(snapshots)}
@@ -184,7 +185,7 @@ def read_rebalances(live: LiveGroup) -> tuple[NotedChange, ...]:
             generation=after.generation,
             begins=place not in going_on,
             time_ms=after.time_us // 1000,
-            seconds=None if before is None else (after.time_us - before.time_us) / 1e6,
+            seconds=None if before is None else max(0, after.time_us - before.time_us) / 1e6,
             changes=() if before is None else find_changes(before, after),
         )
         for place, (before, after) in enumerate(zip((None, *snapshots), snapshots, strict=False))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LEAD_IN: Final = 64
 """How many records of the window before a window begins with: `LONGEST_HAND_OVER` + 3 and more, as some may
-be unreadable."""
+be unreadable, or of one generation."""
 assert LEAD_IN > 3 * LONGEST_HAND_OVER  # noqa: S101 - what makes windows tell the same as the whole
 
 PIECE: Final = 500
@@ -61,6 +61,7 @@ PIECES: Final = pa.schema(
         pa.field("count", pa.int32(), nullable=False),
         pa.field("moved", pa.int64(), nullable=False),
         pa.field("least_moved", pa.int64(), nullable=False),
+        pa.field("needless", pa.int64(), nullable=False),
         pa.field("unowned_seconds", pa.float64(), nullable=False),
         pa.field("longest_seconds", pa.float64(), nullable=False),
         pa.field("reasons", pa.map_(pa.string(), pa.int32()), nullable=False),
@@ -211,6 +212,7 @@ def piece_row(
         "count": activity.rebalances,
         "moved": activity.moved,
         "least_moved": activity.least_moved,
+        "needless": activity.needless,
         "unowned_seconds": activity.unowned_seconds,
         "longest_seconds": activity.longest_seconds,
         "reasons": sorted(activity.reasons.items()),
@@ -229,6 +231,7 @@ def activity_of(row: Mapping[str, Any]) -> Activity:
         rebalances=row["count"],
         moved=row["moved"],
         least_moved=row["least_moved"],
+        needless=row["needless"],
         unowned_seconds=row["unowned_seconds"],
         longest_seconds=row["longest_seconds"],
     )

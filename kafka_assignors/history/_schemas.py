@@ -205,7 +205,8 @@ MOVES: Final = _schema(
     ("before", pa.int32(), False, "the generation of the record before"),
 )
 """Partitions whose owner differs from that in the group's record before. Owners are instance ids of static
-members and member ids of others; a static member that came back is the same owner."""
+members and member ids of others; a static member that came back is the same owner. What one of several owners
+keeps has not moved."""
 
 REJECTED: Final = _schema(
     ("partition", pa.int32(), False, "its partition in __consumer_offsets"),
@@ -291,6 +292,7 @@ GROUPS: Final = _schema(
     ("per_day", pa.float64(), False, "how many a day"),
     ("moved", pa.int64(), False, "how many partitions changed their owner in all of them"),
     ("least_moved", pa.int64(), False, "how many had to, where that is known"),
+    ("needless", pa.int64(), False, "how many moved beyond the least, where that is known"),
     ("unowned_seconds", pa.float64(), False, "partition-seconds without an owner"),
     ("longest_seconds", pa.float64(), False, "the longest rebalance"),
     ("members", pa.int32(), False, "how many members it had at the end"),

@@ -17,6 +17,7 @@ from kafka_assignors._groups.snapshots import (
     Partitions,
     Snapshot,
     SnapshotMember,
+    keep_claims,
 )
 from kafka_assignors._wire.offsets_topic import GroupMetadata, RecordError, decode_record
 
@@ -59,7 +60,7 @@ class SnapshotReader:
         self._kip848 = Kip848Group(topic_names or {})
         self._last: ArchivedRecord | None = None
         self._classic: Snapshot | None = None
-        self._generation = 0
+        self._told: Snapshot | None = None
 
     def add(self, record: ArchivedRecord) -> Iterator[Snapshot]:
         """Take the next record.
@@ -87,7 +88,7 @@ class SnapshotReader:
             self._classic = record.snapshot
         elif isinstance(decoded, GroupMetadata):
             self._classic = (
-                _gone(record, decoded.group_id, self._generation)
+                _gone(record, decoded.group_id, 0 if self._told is None else self._told.generation)
                 if decoded.value is None
                 else classic_snapshot(record, decoded.group_id, decoded.value)
             )
@@ -105,8 +106,8 @@ class SnapshotReader:
         # A group that changes its protocol is deleted as what it was in the same moment.
         found = [one for one in (classic, modern) if one is not None]
         for snapshot in [one for one in found if one.members] or found[-1:]:
-            self._generation = snapshot.generation
-            yield snapshot
+            self._told = snapshot if self._told is None else keep_claims(self._told, snapshot)
+            yield self._told
 
 
 def read_safely(reader: SnapshotReader, record: ArchivedRecord) -> list[Snapshot]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from kafka_assignors._groups.moved import find_owner_moves
 from kafka_assignors._wire.offsets_topic import (
     GroupMetadata,
     RecordError,
@@ -111,23 +112,21 @@ def expected_moves(rows: Rows) -> Rows:
         now = classic_snapshot(place, record.group_id, record.value)
         last = before.get(record.group_id, now)
         before[record.group_id] = now
-        for topic, partition in {*last.owners, *now.owners}:
-            source, target = last.owners.get((topic, partition)), now.owners.get((topic, partition))
-            if source != target:
-                moves.append(
-                    {
-                        "group": now.group,
-                        "partition": now.partition,
-                        "offset": now.offset,
-                        "time": one["timestamp"],
-                        "generation": now.generation,
-                        "topic": topic,
-                        "moved_partition": partition,
-                        "source": source,
-                        "target": target,
-                        "before": last.generation,
-                    }
-                )
+        moves += [
+            {
+                "group": now.group,
+                "partition": now.partition,
+                "offset": now.offset,
+                "time": one["timestamp"],
+                "generation": now.generation,
+                "topic": move.topic,
+                "moved_partition": move.partition,
+                "source": move.source,
+                "target": move.target,
+                "before": last.generation,
+            }
+            for move in find_owner_moves(last, now)
+        ]
     return sorted(moves, key=lambda move: (move["partition"], move["offset"], repr(move)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +69,46 @@ def snapshot(
         offset=round(seconds * 1000),
         members=tuple(sorted(members, key=lambda one: (one.identity, one.member_id))),
         **{**settings, **fields},
+    )
+
+
+def recorded(snapshot: Snapshot) -> ArchivedRecord:
+    """The record of which a classic group's snapshot is made."""
+    assert snapshot.state_time_us is not None
+    value = GroupMetadataValue(
+        version=3,
+        protocol_type=snapshot.protocol_type,
+        generation=snapshot.generation,
+        protocol=snapshot.strategy,
+        leader=snapshot.members[0].member_id if snapshot.members else None,
+        current_state_timestamp=snapshot.state_time_us // 1000,
+        members=tuple(
+            MemberMetadata(
+                member_id=one.member_id,
+                group_instance_id=one.instance_id,
+                client_id=one.client_id,
+                client_host=one.host,
+                rebalance_timeout=one.rebalance_timeout_ms,
+                session_timeout=one.session_timeout_ms,
+                subscription=make_subscription(
+                    sorted(one.topics),
+                    owned={topic: [*ids] for topic, ids in one.claims.items()},
+                    generation=one.claimed_generation,
+                    rack=one.rack,
+                    user_data=b"",
+                ).encode(),
+                assignment=_assignment(one.assignment),
+            )
+            for one in snapshot.members
+        ),
+    )
+    return ArchivedRecord(
+        group_metadata_key(snapshot.group),
+        encode_group_metadata(value),
+        snapshot.partition,
+        snapshot.offset,
+        snapshot.time_us,
+        snapshot.leader_epoch,
     )
 
 
@@ -173,11 +215,12 @@ def total(values: Iterable[float]) -> float:
     return round(sum(values), 6)
 
 
-def _assignment(topic: str, partitions: Sequence[int]) -> bytes:
-    of_topic = ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=list(partitions))
-    made: bytes = ConsumerProtocolAssignment(
-        version=3, assigned_partitions=[of_topic], user_data=b""
-    ).encode()
+def _assignment(partitions: Iterable[tuple[str, int]]) -> bytes:
+    of_topics = [
+        ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=[number for _, number in each])
+        for topic, each in groupby(sorted(partitions), itemgetter(0))
+    ]
+    made: bytes = ConsumerProtocolAssignment(version=3, assigned_partitions=of_topics, user_data=b"").encode()
     return made
 
 
@@ -211,7 +254,7 @@ def random_records(seed: int, *, group: str = "g", records: int = 150) -> list[A
                     rack=None,
                     user_data=b"",
                 ).encode(),
-                assignment=_assignment("t", given[name][: rng.randint(1, 2)]),
+                assignment=_assignment(("t", number) for number in given[name][: rng.randint(1, 2)]),
             )
             for name in names
         ]

@@ -67,6 +67,7 @@ def summary(group: str = "orders", **changes: Any) -> GroupSummary:
         "per_day": 2.0,
         "moved": 4,
         "least_moved": 2,
+        "needless": 2,
         "unowned_seconds": 24.0,
         "longest_seconds": 3.0,
         "members": 2,

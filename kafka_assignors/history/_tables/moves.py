@@ -44,6 +44,8 @@ class MovesTable(NamedTuple):
 def find_moves(before: Sequence[Told], after: Sequence[Told], *, fast: bool = True) -> MovesTable:
     """The partitions whose owners differ, for each pair of records.
 
+    What one of its owners keeps has not moved, even if others had or have it. Else the last owners count.
+
     Args:
         before: (K,) owners of one record each.
         after: (K,) owners of another one.
@@ -105,19 +107,18 @@ def _moved(before: Owners, after: Owners) -> list[_Move]:
     (had, _), (has, is_exclusive) = settled(left), settled(came)
     # Where nothing was given to two members, those that stayed have nothing of what others had.
     suspect = has.keys() - had.keys() if before.is_exclusive else has.keys() | had.keys()
-    stayed = {member: listed for member, listed in old.items() if member not in left}
-    shared = {
-        member: listed
-        for member, listed in stayed.items()
-        if suspect and not suspect.isdisjoint(list_of(listed).different)
-    }
+    shared = [
+        suspect & list_of(listed).different
+        for member, listed in old.items()
+        if suspect and member not in left
+    ]
     if before.is_exclusive:
-        after.is_exclusive = not shared and is_exclusive
-    if shared:
-        (had, _), (has, _) = settled(left | shared), settled(came | shared)
-    moved: list[_Move] = [(*one, owner, has.get(one)) for one, owner in had.items() if has.get(one) != owner]
-    moved += [(*one, None, has[one]) for one in has.keys() - had.keys()]
-    return sorted(moved, key=_BY_PLACE)
+        after.is_exclusive = is_exclusive and not any(shared)
+    kept = [
+        list_of(left[member]).different & list_of(came[member]).different for member in left.keys() & came
+    ]
+    moved = (had.keys() | has.keys()).difference(*shared, *kept)
+    return [(*one, had.get(one), has.get(one)) for one in sorted(moved)]
 
 
 _BY_PLACE: Final = itemgetter(0, 1)

@@ -6,7 +6,8 @@ The owners of a record are:
     its identity as a string, its partition list
 
 in the layouts of `kafka_assignors._wire.reader`. The identity is the instance id of a static member, and the
-member id of others. Of two members that were given the same partition the last by identity counts.
+member id of others. Of two members that were given the same partition the last by identity counts, unless one
+of them has it before and after.
 """
 
 from __future__ import annotations

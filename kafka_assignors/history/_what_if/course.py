@@ -11,12 +11,14 @@ its assignor made of it. So
 - a static member that comes back to its generation is none: its member id changes in the step before.
 
 A step lasts from when the coordinator had all joins (`reasons.began_us`) to when it wrote the assignments.
-No record says how long the group waited for the joins.
+No record says how long the group waited for the joins. If a clock was set back, times continue from where
+they were. How long it was until then is unknown, and counts as no time.
 
 The first step is no rebalance: it only says what there was when the history begins.
 
 A topic has as many partitions as were last seen until then, or as the group has assigned since, if these are
-more. It may have grown since it was seen. Before it was seen it has what the group gave away up to then.
+more. It may have grown since it was seen. Before it was seen it has what the group gave away up to then. One
+of which a rebalance left nobody any partition, though members subscribe to it, was deleted: it has none.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -36,7 +38,7 @@ from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY, IntArray, places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,7 +50,6 @@ MOST_PARTITIONS: Final = 100_000
 
 _ID_BITS: Final = 32
 _ID_MASK: Final = (1 << _ID_BITS) - 1
-_REPLAYED: Final = ("consumer", PROTOCOL_TYPE)
 _CODED: Final = 4096
 """How many members' partitions are remembered."""
 
@@ -74,7 +75,7 @@ class CourseStep:
         rebalance: The number of its rebalance, from 1 on; steps that follow each other with one number are
             one. 0 for none: where the history begins, and where a group is otherwise than it was left.
         members: Who was in the group then, by identity; empty if nobody was left.
-        began_us: When it began, in microseconds since 1970.
+        began_us: When it began, in microseconds since 1970, on a clock that is never set back.
         ended_us: When the assignments were there.
         sizes: How many partitions each topic of the course had.
         owners: (N,) the number of the identity to which each partition of the course was really assigned, or
@@ -144,8 +145,9 @@ class Course:
 
 
 class _Seen(NamedTuple):
-    """A snapshot, made small."""
+    """A snapshot, made small; its times are on a clock that is never set back, but for `told_us`."""
 
+    told_us: int
     time_us: int
     began_us: int
     modern: bool
@@ -188,18 +190,21 @@ class CourseBuilder:
         self._open: list[_Seen] = []  # of the rebalance that may yet go on
         self._rebalance = 0
         self._any_members = False
+        self._assignable = True
         self._until_us = 0
+        self._behind_us = 0  # what clocks were set back by
         self._coded: dict[Partitions, IntArray] = {}
         self._given: IntArray = np.empty(0, dtype=np.int64)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Take a snapshot; those of others than consumers (Kafka Connect's workers, say) are passed over."""
-        if snapshot.members and snapshot.protocol_type not in _REPLAYED:
+        """Take a snapshot. The course is empty if no assignor of consumers could assign any of them."""
+        self._assignable &= snapshot.assignable
+        if not self._assignable:
             return
         seen = self._seen(snapshot)
         self._last = snapshot
         self._any_members |= bool(snapshot.members)
-        self._until_us = max(self._until_us, snapshot.time_us)
+        self._until_us = seen.time_us
         ended = False
         for span in self._spans.add(snapshot):
             if span.end is snapshot:
@@ -219,7 +224,7 @@ class CourseBuilder:
         """
         for span in self._spans.finish():
             self._end_rebalance(span)
-        rebalances = self._steps if self._any_members else []
+        rebalances = self._steps if self._any_members and self._assignable else []
         numbers, bounds, sizes = self._layout(rebalances, TopicsSeen.told(topics))
         shown = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         steps = []
@@ -279,9 +284,12 @@ class CourseBuilder:
         given = [self._codes(member.assignment) for member in snapshot.members]
         to = [identities.setdefault(member.identity, len(identities)) for member in snapshot.members]
         columns = self._columns(given, to)
+        last = self._last or snapshot
+        self._behind_us += max(0, last.time_us - snapshot.time_us)
         return _Seen(
-            time_us=snapshot.time_us,
-            began_us=snapshot.time_us if self._last is None else reasons.began_us(self._last, snapshot),
+            told_us=snapshot.time_us,
+            time_us=snapshot.time_us + self._behind_us,
+            began_us=reasons.began_us(last, snapshot) + self._behind_us,
             modern=snapshot.protocol_type == PROTOCOL_TYPE,
             cooperative=snapshot.cooperative or snapshot.protocol_type == PROTOCOL_TYPE,
             members=tuple(self._participant(member) for member in snapshot.members),
@@ -351,6 +359,8 @@ class CourseBuilder:
         """The place of each topic among the sorted ones; their bounds; their sizes in each rebalance."""
         numbers = places(np.argsort(np.array(list(self._topics), dtype=object)), len(self._topics))
         changes = _changes(sorted(self._topics), rebalances, seen)
+        for place, topic in self._deleted(rebalances):
+            changes.setdefault(place, []).append((int(numbers[topic]), 0))
         now = np.zeros(len(self._topics), dtype=np.int64)
         most = now.copy()
         sizes: list[tuple[int, ...]] = []
@@ -368,13 +378,29 @@ class CourseBuilder:
             sizes.append(tuple(now.tolist()))
         return numbers, np.concatenate(([0], np.cumsum(most))), sizes
 
+    def _deleted(self, rebalances: Sequence[_Seen]) -> Iterator[tuple[int, int]]:
+        """The last step of each rebalance that left nobody any partition of a topic, and that topic."""
+        names = list(self._topics)
+        had: set[int] = set()
+        for step, following in zip_longest(enumerate(rebalances), rebalances[1:]):
+            place, rebalance = step
+            # Within a rebalance a topic may be on its way from one member to another.
+            goes_on = following is not None and 0 < rebalance.rebalance == following.rebalance
+            if goes_on or not rebalance.members:
+                continue
+            has = set(np.unique(rebalance.given >> _ID_BITS).tolist())
+            for topic in had - has:
+                if any(names[topic] in member.topics for member in rebalance.members):
+                    yield place, topic
+            had = has
+
 
 def _changes(
     topics: Iterable[str], rebalances: Sequence[_Seen], seen: TopicsSeen
 ) -> dict[int, list[tuple[int, int]]]:
     """Topics by number, and how many partitions they had been seen to have, by the first rebalance after."""
     # Records are in the order of their offsets; a clock that was set back does not undo what was seen.
-    ended = list(accumulate((rebalance.time_us for rebalance in rebalances), max))
+    ended = list(accumulate((rebalance.told_us for rebalance in rebalances), max))
     found: dict[int, list[tuple[int, int]]] = {}
     for number, topic in enumerate(topics):
         for since, count in seen.changes(topic):

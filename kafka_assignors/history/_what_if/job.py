@@ -226,7 +226,7 @@ class CourseFollower:
 def replay_parts(group: str, course: Course, part: ReplayPart, broken: int) -> list[Replay]:
     """Replay the course of one group.
 
-    A group that is none of consumers, or never had any, has no replays.
+    A group that no assignor of consumers could assign, or that never had members, has no replays.
 
     Args:
         group: The group.

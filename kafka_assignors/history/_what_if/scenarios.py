@@ -120,8 +120,8 @@ class _Retold:
         self._scenario = scenario
         self._times: list[int] = []
         for step in course.steps:
-            # A member that came with one step and went with the next must have come before it went, whatever
-            # the brokers' clocks say.
+            # A member that came with one step and went with the next must have come before it went, even if
+            # both are of one moment.
             self._times.append(max([step.began_us, *(time + 1 for time in self._times[-1:])]))
         self._names = _client_names(course, self._times) if scenario.static else {}
         name_of = self._names.get

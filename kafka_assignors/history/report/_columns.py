@@ -46,15 +46,9 @@ class Column:
         return sum(one.moved for one in self.rebalances)
 
     @property
-    def least_moved(self) -> int:
-        """How many of these moves were needed; of a rebalance of which that is not known, all.
-
-        A group that is not balanced may have needed more moves than it made: not these, then.
-        """
-        return sum(
-            one.moved if one.least_moved is None else min(one.moved, one.least_moved)
-            for one in self.rebalances
-        )
+    def needless(self) -> int:
+        """How many of these moves were not needed, as far as that is known."""
+        return sum(one.needless for one in self.rebalances)
 
     @property
     def unowned_seconds(self) -> float:

@@ -31,6 +31,7 @@ class GroupSummary:
     per_day: float
     moved: int
     least_moved: int
+    needless: int
     unowned_seconds: float
     longest_seconds: float
     members: int

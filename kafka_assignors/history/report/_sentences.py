@@ -35,10 +35,9 @@ def group_sentences(
         avoided = _avoided(saving, restarted)
         sentences[0] += f" {what[:1].upper()}{what[1:]} would have avoided {avoided}."
     if summary.moved:
-        needless = summary.moved - summary.least_moved
         moves = f"Partitions moved from one consumer to another {words.times(summary.moved)}."
-        if needless > 0 and summary.least_moved > 0:
-            moves += f" An even share did not need {words.number(needless)} of these moves."
+        if summary.needless:
+            moves += f" An even share did not need {words.number(summary.needless)} of these moves."
         sentences.append(moves)
     if summary.unowned_seconds >= 1:
         sentences.append(

@@ -187,7 +187,7 @@ def _moved(scale: Scale, top: float) -> Iterator[Markup]:
     most = max((one.moved for one in scale.columns), default=0)
     yield heading("Partitions that changed hands in a rebalance", top)
     yield from _bars(scale, top, [one.moved for one in scale.columns], most, "needless")
-    yield from _bars(scale, top, [one.least_moved for one in scale.columns], most, "needed")
+    yield from _bars(scale, top, [one.moved - one.needless for one in scale.columns], most, "needed")
     yield label(f"at most {most:,}" if most else "none moved", top + HEADING + 6)
 
 

@@ -152,7 +152,7 @@ def test_metrics_fit_80_columns_and_long_groups_are_cut_last() -> None:
         "rebalances": 5,
         "per_day": 428.6,
         "moved": 1900,
-        "least_moved": 15,
+        "needless": 1885,
         "unowned_seconds": 110.1,
         "longest_seconds": 0.1,
         "flapping": [],
@@ -160,9 +160,9 @@ def test_metrics_fit_80_columns_and_long_groups_are_cut_last() -> None:
     }
     short = {**row, "group": "orders-range", "reasons": {"member joined": 5}}
     long_one, short_one = [*metrics_lines([row])], [*metrics_lines([short])]
-    assert long_one[1] == "a-group-with...           5  428.6  1,900     15  110.1 s    0.1 s  subscript..."
+    assert long_one[1] == "a-group-wit...           5  428.6  1,900      15  110.1 s    0.1 s  subscript..."
     assert short_one == [
-        "group         rebalances  a day  moved  least  unowned  longest  mostly",
-        "orders-range           5  428.6  1,900     15  110.1 s    0.1 s  member joined",
+        "group         rebalances  a day  moved  needed  unowned  longest  mostly",
+        "orders-range           5  428.6  1,900      15  110.1 s    0.1 s  member joined",
     ]
     assert max(map(len, long_one)) == 80

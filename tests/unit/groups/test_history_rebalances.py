@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from kafka_assignors._groups.activity import Activity, find_group
 from kafka_assignors._groups.best import Best, find_best
+from kafka_assignors._groups.moved import OwnerMove
 from kafka_assignors._groups.rebalances import LONGEST_HAND_OVER, Rebalance, RebalanceFinder, find_rebalances
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors.assignors import (
@@ -28,6 +29,7 @@ from tests.support.group_histories import (
     member,
     random_life,
     random_records,
+    recorded,
     snapshot,
     total,
 )
@@ -41,6 +43,11 @@ ALL = (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssig
 
 def only(*snapshots: Snapshot) -> Rebalance:
     (found,) = find_rebalances(snapshots)
+    return found
+
+
+def only_of(topics: TopicsSeen, *snapshots: Snapshot) -> Rebalance:
+    (found,) = find_rebalances(snapshots, topics)
     return found
 
 
@@ -111,6 +118,64 @@ def test_a_hand_over_is_one_rebalance() -> None:
     assert (found.first_generation, found.generation, kinds(found)) == (2, 3, ["member joined"])
     assert (found.seconds, found.moved, found.least_moved) == (3.5, 2, 2)
     assert found.unowned_seconds == 6.0  # two partitions from one record to the other
+
+
+def test_a_static_member_that_comes_back_within_a_hand_over_does_not_split_it() -> None:
+    life = [
+        coop(1, 0, member("=a", "t0 t1 t2 t3"), member("=c", "t4")),
+        coop(2, 10, member("=a", "t0 t1", had="t0 t1 t2 t3"), member("=c", "t4", had="t4"), member("=b")),
+        coop(2, 11, member("=a", "t0 t1", had="t0 t1 t2 t3"), member("=c#2", "t4"), member("=b"), joined=10),
+        coop(3, 13, member("=a", "t0 t1", had="t0 t1"), member("=b", "t2 t3"), member("=c#2", "t4")),
+    ]
+    found = only(*life)
+    assert (found.first_generation, found.generation, found.quiet) == (2, 3, False)
+    assert kinds(found) == ["member joined", "static member came back"]
+    assert (found.joined, found.returned, found.moved, found.least_moved) == (1, 1, 2, 2)
+    assert (found.seconds, found.unowned_seconds) == (3.0, 2 * 3.0)
+    (unfinished,) = find_rebalances(life[:3])
+    assert (unfinished.generation, unfinished.seconds, unfinished.moved) == (2, 1.0, 0)
+    activity = find_group(life)
+    assert activity is not None
+    assert (activity.rebalances, activity.moved) == (1, 2)
+
+
+def test_a_static_member_that_comes_back_after_a_hand_over_should_have_come_is_told_apart() -> None:
+    life = [
+        coop(1, 0, member("a", "t0 t1"), member("=c")),
+        coop(2, 10, member("a", "t0", had="t0 t1"), member("=c"), member("b")),
+        coop(2, 80, member("a", "t0", had="t0 t1"), member("=c#2"), member("b"), joined=10),
+    ]
+    (found,) = find_rebalances(life)
+    assert (found.generation, found.seconds, kinds(found)) == (2, 0.0, ["member joined"])
+    activity = find_group(life)
+    assert activity is not None
+    assert activity.reasons == {"member joined": 1, "static member came back": 1}
+
+
+def test_a_group_that_was_deleted_within_a_hand_over_has_no_more_of_it() -> None:
+    (found,) = find_rebalances(
+        [
+            coop(1, 0, member("a", "t0 t1")),
+            coop(2, 10, member("a", "t0", had="t0 t1"), member("b")),
+            snapshot(2, 12),
+        ]
+    )
+    assert (found.generation, found.members, found.seconds) == (2, 2, 0.0)
+
+
+def test_a_static_member_that_comes_back_within_its_generation_claims_what_it_had_claimed() -> None:
+    # Its new process claims nothing, and what it gave up before is on its way to another all the same.
+    life = [
+        coop(1, 0, member("=a", "t0 t1 t2 t3")),
+        coop(2, 10, member("=a", "t0 t1", had="t0 t1 t2 t3"), member("b")),
+        coop(2, 11, member("=a#2", "t0 t1"), member("b"), joined=10),
+        coop(2, 12, member("=a#3", "t0 t1"), member("b"), joined=10),
+        coop(3, 14, member("=a#3", "t0 t1"), member("b", "t2 t3")),
+    ]
+    (found,) = find_rebalances(read_snapshots(map(recorded, life)))
+    assert (found.first_generation, found.generation) == (2, 3)
+    assert kinds(found) == ["member joined", "static member came back"]
+    assert (found.moved, found.least_moved, found.unowned_seconds) == (2, 2, 2 * 4.0)
 
 
 def test_a_join_within_a_hand_over_is_told_too() -> None:
@@ -207,6 +272,36 @@ def test_a_member_that_is_gone_too_soon_was_not_lost() -> None:
     assert kinds(only(before, snapshot(2, 10, member("b", "t0 t1")))) == ["member gone"]
 
 
+def test_who_went_is_not_told_by_clocks_that_do_not_fit_each_other() -> None:
+    def gone(name: str, seconds: float, epoch: int | None) -> Rebalance:
+        return only(
+            snapshot(5, 1000, member("a", "t0"), member(name, "t1"), leader_epoch=1),
+            snapshot(6, seconds, member("a", "t0 t1"), joined=seconds - 0.1, leader_epoch=epoch),
+        )
+
+    assert [kinds(gone(name, 1005, 1)) for name in ("b", "=b")] == [["member left"], ["member removed"]]
+    for seconds, epoch in ((990, 1), (990, None), (1005, 2)):
+        found = [gone(name, seconds, epoch) for name in ("b", "=b")]
+        assert [kinds(one) for one in found] == [["member gone"], ["member lost"]]
+    assert [gone(name, 990, 2).unowned_seconds for name in ("b", "=b")] == [0.0, 0.0]
+
+
+def test_no_time_is_negative_when_a_clock_was_set_back() -> None:
+    hand_over = only(
+        coop(1, 0, member("a", "t0 t1 t2 t3")),
+        coop(2, 100, member("a", "t0 t1", had="t0 t1 t2 t3"), member("b"), joined=99.9),
+        coop(3, 40, member("a", "t0 t1", had="t0 t1"), member("b", "t2 t3"), joined=39.9),
+    )
+    assert (hand_over.moved, hand_over.seconds, hand_over.unowned_seconds) == (2, 0.0, 0.0)
+    modern: dict[str, Any] = {"protocol_type": "kip848"}
+    found = only(
+        snapshot(5, 1000, member("a", "t0"), member("b", "t1"), **modern),
+        snapshot(6, 1001, member("a", "t0"), member("b"), settled=False, **modern),
+        snapshot(6, 990, member("a", "t0 t1"), member("b"), **modern),
+    )
+    assert (found.moved, found.seconds, found.unowned_seconds) == (1, 0.0, 0.0)
+
+
 def test_a_restart_is_told_by_client_and_host() -> None:
     before = snapshot(1, 0, member("a", "t0"), member("b", "t1"))
     again = only(before, snapshot(2, 30, member("a#2", "t0"), member("b", "t1")))
@@ -247,6 +342,34 @@ def test_workers_of_kafka_connect_rebalance_without_partitions() -> None:
     assert (found.least_moved, found.best_imbalance) == (None, None)
 
 
+def test_who_comes_to_a_broadcast_or_goes_moves_nothing() -> None:
+    def all_have(generation: int, *names: str) -> Snapshot:
+        members = [member(name, "t0 t1 t2 t3") for name in names]
+        at = 100 * generation
+        return snapshot(generation, at, *members, strategy="broadcast", joined=at - 0.5)
+
+    life = [all_have(1, "a", "b"), all_have(2, "a", "b", "z"), all_have(3, "a", "b"), all_have(4, "b")]
+    for one in find_rebalances(life):
+        assert (one.moves, one.moved, one.least_moved, one.best_imbalance) == ((), 0, None, None)
+        assert one.unowned_seconds == 4 * 0.5
+    lost = only(all_have(1, "a", "=b"), all_have(2, "a"))
+    assert (kinds(lost), lost.unowned_seconds) == (["member lost"], 4 * 0.5)
+    # Who takes over from all who had it has it from the last of them.
+    replaced = only(all_have(1, "a", "b"), all_have(2, "c", "d"))
+    assert replaced.moves == tuple(OwnerMove("t", number, "b-0", "d-0") for number in range(4))
+    assert (replaced.moved, replaced.least_moved) == (4, None)
+    to_one = only(all_have(1, "a", "b"), all_have(2, "a"))
+    assert (to_one.moves, to_one.least_moved, to_one.best_imbalance) == ((), None, None)
+
+
+def test_the_best_is_not_told_of_kafka_streams() -> None:
+    found = only(
+        snapshot(1, 0, member("a", "t0 t1"), strategy="stream"),
+        snapshot(2, 9, member("a", "t0"), member("b", "t1"), strategy="stream"),
+    )
+    assert (found.moved, found.least_moved, found.best_imbalance) == (1, None, None)
+
+
 @pytest.mark.parametrize(
     "members",
     [
@@ -271,6 +394,16 @@ def test_partitions_that_nobody_ever_had_count_if_the_cluster_named_them() -> No
     assert [one.partitions for one in find_rebalances(life, {"t": 3})] == [3, 3]
     assert [one.best_imbalance for one in find_rebalances(life, seen)] == [0, 1]
     assert [one.partitions for one in find_rebalances(life)] == [2, 2]
+
+
+def test_a_topic_of_which_nobody_has_a_partition_any_more_does_not_count() -> None:
+    found = only_of(
+        TopicsSeen.of([("t", START_US, 4), ("u", START_US, 12)]),
+        snapshot(1, 1, member("a", "t0 t1 u0 u1", topics="tu"), member("b", "t2 t3 u2 u3", topics="tu")),
+        snapshot(2, 9, member("a", "t0 t1", topics="tu"), member("b", "t2 t3", topics="tu")),
+    )
+    assert (found.partitions, found.moved, found.least_moved) == (4, 0, 0)
+    assert (found.imbalance, found.best_imbalance) == (0, 0)
 
 
 def test_topics_are_counted_as_they_were_seen_last() -> None:
@@ -325,6 +458,23 @@ def test_a_group_is_summed_up() -> None:
     assert row["reasons"] == [("member gone", 1), ("member joined", 1)]
     assert (row["since"].timestamp(), row["until"].timestamp()) == (START_US / 1e6, START_US / 1e6 + 172800)
     assert total([row["unowned_seconds"]]) == 2.0
+
+
+def test_moves_are_needless_only_where_the_least_is_known_and_exceeded() -> None:
+    a, b = member("a", "t0 t1 t2 t3"), member("b", "t4 t5")
+    life = [
+        snapshot(1, 0, a, b),
+        snapshot(2, 100, a, b, member("c")),
+        snapshot(3, 200, member("a", "t0 t4"), member("b", "t1 t2"), member("c", "t3 t5")),
+        snapshot(4, 300, member("d", "t0 t1 t2 t3 t4 t5", topics="")),
+    ]
+    found = find_rebalances(life)
+    assert [(one.moved, one.least_moved) for one in found] == [(0, 2), (5, 2), (6, None)]
+    assert [one.needless for one in found] == [0, 3, 0]
+    activity = find_group(life)
+    assert activity is not None
+    row = activity.row("g")
+    assert (row["moved"], row["least_moved"], row["needless"]) == (11, 4, 3)
 
 
 # Whole lives
@@ -533,7 +683,7 @@ def test_windows_tell_the_same_as_the_whole(seed: int, window: int) -> None:
 
 
 def _in_windows(records: Sequence[ArchivedRecord], window: int) -> tuple[list[Rebalance], Activity]:
-    lead = LONGEST_HAND_OVER + 3
+    lead = 2 * LONGEST_HAND_OVER  # some of its records are of one generation
     found: list[Rebalance] = []
     activities: list[Activity] = []
     for begin in range(0, len(records), window):

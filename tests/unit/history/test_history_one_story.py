@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
+from kafka_assignors import BroadcastAssignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors._cli.history_what_if_text import what_if_lines
 from kafka_assignors._cluster.groups import ClassicGroup, Topic
 from kafka_assignors._common.uuids import uuid_text
@@ -47,13 +47,21 @@ from kafka_assignors.history._what_if.job import (
 )
 from kafka_assignors.history.report._savings import change
 from tests.support.archives import random_records as random_pairs
-from tests.support.group_histories import member, random_life, random_records, snapshot
+from tests.support.group_histories import (
+    RecordedGroup,
+    member,
+    random_life,
+    random_records,
+    recorded,
+    snapshot,
+)
 from tests.support.kip848_log import TOPIC_IDS, Log, a_third_passes, two_come
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafka_assignors._groups.rebalances import Rebalance
+    from kafka_assignors._groups.snapshots import Snapshot
 
 TOPICS = TopicsSeen.always({"orders": 14, "payments": 2, "t": 8})
 NAMES = {uuid_text(topic_id): topic for topic, topic_id in TOPIC_IDS.items()}
@@ -189,24 +197,7 @@ def _row(row: WhatIf) -> Mapping[str, Any]:
 @pytest.mark.parametrize("group", ["eager", "sticky", "cooperative"])
 def test_explain_tells_the_same_of_the_last_rebalance(group: str) -> None:
     records, measured = GOLDEN[group], metrics(GOLDEN[group])
-    noted = []
-    for record in records:
-        told = decode_record(record.key, record.value)
-        assert isinstance(told, GroupMetadata)
-        assert told.value is not None
-        noted.append(
-            LiveRecord(time_ms=record.time_us // 1000, value=told.value, leader_epoch=record.leader_epoch)
-        )
-    topics = {"orders": range(14), "payments": range(2)}
-    live = LiveGroup(
-        group_id="g",
-        looks=(Look(0, ClassicGroup("g", "Stable", "consumer", None, ())),),
-        coordinator=GroupCoordinator(partition=0, partitions=1, broker=0, address=""),
-        records=tuple(noted),
-        record_limit=1,
-        topics={name: Topic(name=name, leaders=dict.fromkeys(ids, 0)) for name, ids in topics.items()},
-        committed={},
-    )
+    live = live_group(records)
     told_changes = read_rebalances(live)
     last = measured[-1]
     begun = next(place for place in reversed(range(len(told_changes))) if told_changes[place].begins)
@@ -218,20 +209,99 @@ def test_explain_tells_the_same_of_the_last_rebalance(group: str) -> None:
     assert found.account.imbalance == last.imbalance
 
 
+def live_group(records: Sequence[ArchivedRecord]) -> LiveGroup:
+    """A running group with these records, as `group explain` reads it."""
+    noted = []
+    for record in records:
+        told = decode_record(record.key, record.value)
+        assert isinstance(told, GroupMetadata)
+        assert told.value is not None
+        noted.append(
+            LiveRecord(time_ms=record.time_us // 1000, value=told.value, leader_epoch=record.leader_epoch)
+        )
+    topics = {"orders": range(14), "payments": range(2)}
+    return LiveGroup(
+        group_id="g",
+        looks=(Look(0, ClassicGroup("g", "Stable", "consumer", None, ())),),
+        coordinator=GroupCoordinator(partition=0, partitions=1, broker=0, address=""),
+        records=tuple(noted),
+        record_limit=1,
+        topics={name: Topic(name=name, leaders=dict.fromkeys(ids, 0)) for name, ids in topics.items()},
+        committed={},
+    )
+
+
+@pytest.mark.parametrize("back", ["a", "c"], ids=["who gives partitions up", "another"])
+def test_a_static_member_that_comes_back_within_a_hand_over_is_told_by_every_command(back: str) -> None:
+    def record(generation: int, seconds: float, is_back: bool, **has: tuple[str, str]) -> ArchivedRecord:
+        members = [
+            member(f"={name}#{int(is_back and name == back)}", now, had=claims)
+            for name, (now, claims) in has.items()
+        ]
+        return recorded(snapshot(generation, seconds, *members, strategy="cooperative-sticky", joined=0))
+
+    first = {"a": ("t0 t1", "t0 t1 t2 t3"), "b": ("", ""), "c": ("t4", "t4")}
+    records = [
+        record(1, 1, False, a=("t0 t1 t2 t3", ""), c=("t4", "")),
+        record(2, 10, False, **first),
+        record(2, 11, True, **first | {back: (first[back][0], "")}),
+        record(3, 13, True, a=("t0 t1", "t0 t1"), b=("t2 t3", ""), c=("t4", "t4")),
+    ]
+    (found,) = metrics(records)
+    assert [one.kind for one in found.reasons] == ["member joined", "static member came back"]
+    assert (found.moved, found.seconds, found.unowned_seconds) == (2, 3.0, 6.0)
+    polls = [*([record] for record in records), []]
+    assert [*watch_records(polls, partitions=lambda: {"t": 8}, now_us=lambda: records[-1].time_us)] == [found]
+    assert report(records)[0] == [found]
+    (actual,) = (row for row in what_if(records) if row.assignor == ACTUAL)
+    assert (actual.rebalances, actual.moved) == (1, 2)
+    explained = read_rebalances(live_group(records))
+    assert [one.begins for one in explained] == [True, True, False, False]
+    assert [[change.kind for change in one.changes] for one in explained] == [
+        [],
+        ["member joined"],
+        ["static member came back"],
+        ["hand-over of a cooperative rebalance"],
+    ]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_group_that_shares_its_partitions_moves_nothing_by_any_command(compiled: bool) -> None:
+    group = RecordedGroup({"orders": 4}, BroadcastAssignor)
+    for name in "ab":
+        group.simulation.join(name)
+    group.settle()
+    group.simulation.join("z")
+    group.settle()
+    group.simulation.members["z"].leave()
+    group.settle()
+    measured = metrics(group.records)
+    assert [(one.members, one.moved, one.least_moved, one.moves) for one in measured[-2:]] == [
+        (3, 0, None, ()),
+        (2, 0, None, ()),
+    ]
+    assert (report(group.records)[0], report(group.records)[2], what_if(group.records)) == (measured, [], [])
+    owners = [owners_of(each) for each in read_snapshots(group.records)][-3:]
+    found = table_moves.find_moves(owners[:-1], owners[1:], fast=compiled)
+    assert found.topic.to_pylist() == []
+
+
 def test_moves_of_the_tables_add_up_to_those_of_metrics() -> None:
     # Tables tell of moves from record to record; where each is a rebalance of its own, they are the same.
     records = GOLDEN["eager"]
     snapshots = list(read_snapshots(records))
-    owners = [
-        Owners((one.identity, encode_list(_by_topic(one.assignment))) for one in each.members)
-        for each in snapshots
-    ]
+    owners = [owners_of(each) for each in snapshots]
     found = table_moves.find_moves(owners[:-1], owners[1:])
     columns = [column.to_pylist() for column in found]
     by_pair: dict[int, list[OwnerMove]] = {}
     for pair, *move in zip(*columns, strict=True):
         by_pair.setdefault(pair, []).append(OwnerMove(*move))
     assert list(by_pair.values()) == [list(one.moves) for one in metrics(records) if one.moves]
+
+
+def owners_of(one: Snapshot) -> Owners:
+    """The owners as the tables have them."""
+    return Owners((each.identity, encode_list(_by_topic(each.assignment))) for each in one.members)
 
 
 def _by_topic(partitions: frozenset[tuple[str, int]]) -> dict[str, list[int]]:

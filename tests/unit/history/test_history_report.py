@@ -173,6 +173,7 @@ def test_a_group_is_told_in_a_sentence() -> None:
         rebalances=41,
         moved=194,
         least_moved=80,
+        needless=114,
         unowned_seconds=1234.0,
         longest_seconds=6.6,
         flapping=["billing-4", "billing-5"],
@@ -700,12 +701,29 @@ def test_a_group_that_moved_less_than_it_needed_is_drawn_with_what_moved() -> No
     still = rebalance(60, moved=0, least_moved=3)
     less = rebalance(120, moved=2, least_moved=3)
     history = GroupHistory(group="orders", rebalances=[still, less])
-    assert [one.least_moved for one in columns(history, END, ReportLimits())] == [0, 2]
+    assert [one.needless for one in columns(history, END, ReportLimits())] == [0, 0]
     text = Page(render(report([summary(moved=2, least_moved=6)], [history]))).text
     assert "at most 2" in text
     alone = GroupHistory(group="orders", rebalances=[still])
     text = Page(render(report([summary(moved=0, least_moved=3)], [alone]))).text
     assert "none moved" in text
+
+
+def test_moves_of_which_nobody_knows_whether_they_were_needed_are_not_called_needless() -> None:
+    unknown = rebalance(60, moved=90, least_moved=None)
+    known = rebalance(120, moved=10, least_moved=7)
+    history = GroupHistory(group="orders", rebalances=[unknown, known])
+    row = summary(moved=100, least_moved=7, needless=3)
+    said = "Partitions moved from one consumer to another 100 times."
+    assert f"{said} An even share did not need 3 of these moves." in group_sentences(
+        row, history.rebalances, None, "range"
+    )
+    page = Page(render(report([row], [history])))
+    assert re.findall(r"\d+ needless", page.text) == ["3 needless", "3 needless"]
+    assert [one.needless for one in columns(history, END, ReportLimits())] == [0, 3]
+    none = summary(moved=90, least_moved=0, needless=0)
+    assert said.replace("100", "90") in group_sentences(none, [unknown], None, "range")
+    assert "needless" not in Page(render(report([none], []))).text.replace("Needless are", "")
 
 
 def test_a_group_that_cannot_be_drawn_is_named_and_the_others_are_there(
@@ -784,6 +802,7 @@ def groups(draw: st.DrawFn) -> tuple[GroupSummary, GroupHistory]:
         rebalances=draw(COUNTS),
         moved=draw(COUNTS),
         least_moved=draw(COUNTS),
+        needless=draw(COUNTS),
         unowned_seconds=draw(SECONDS),
         members=draw(COUNTS),
         reasons=draw(st.dictionaries(st.sampled_from(get_args(Kind)), COUNTS, max_size=3)),

@@ -17,7 +17,7 @@ from kafka_assignors import (
 )
 from kafka_assignors._cli.history_what_if_text import what_if_lines
 from kafka_assignors._groups.rebalances import find_rebalances
-from kafka_assignors._groups.saving import ACTUAL
+from kafka_assignors._groups.saving import ACTUAL, WhatIf, best_saving
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import Member
@@ -31,6 +31,7 @@ from kafka_assignors.history._snapshots import (
 )
 from kafka_assignors.history._what_if.assignors import NAMES, leader_of
 from kafka_assignors.history._what_if.course import Course
+from kafka_assignors.history._what_if.job import replay_parts, row_of
 from kafka_assignors.history._what_if.replay import Replay, ReplayedRebalance, replay, replay_course
 from kafka_assignors.history._what_if.scenarios import AS_IT_WAS, Scenario
 from kafka_assignors.planners import plan_range
@@ -225,6 +226,8 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
     found = []
     for generation in range(1, draw(st.integers(1, 6)) + 1):
         here = draw(st.lists(st.sampled_from(names), unique=True))
+        # Each topic to one of those who want it: one that nobody got would have been deleted.
+        owner = {topic: name for name in reversed(here) for topic in subscription[name]}
         found.append(
             snapshot(
                 generation,
@@ -232,9 +235,7 @@ def histories(draw: st.DrawFn, *, equal: bool = False) -> list[Snapshot]:
                 *(
                     member(
                         name,
-                        {topic: range(sizes[topic]) for topic in subscription[name]}
-                        if name == here[0]
-                        else {},
+                        {topic: range(sizes[topic]) for topic, its in owner.items() if its == name},
                         topics=subscription[name],
                         instance=f"i{name}" if name in "m1m3" else None,
                     )
@@ -542,6 +543,62 @@ def test_a_topic_that_was_deleted_or_made_anew_has_no_partitions_of_the_old_one(
     assert replay(history, ACTUAL, topics=gone).failed == 0
 
 
+def both(t: Collection[int], u: Collection[int] = ()) -> dict[str, Any]:
+    """What a member of both topics has."""
+    return {"partitions": {"t": t, "u": u}, "topics": ["t", "u"]}
+
+
+def test_a_topic_that_a_rebalance_gave_to_nobody_was_deleted_before_that_was_seen() -> None:
+    history = [
+        snapshot(1, 10, member("a", **both([0, 1], range(6))), member("b", **both([2, 3], range(6, 12)))),
+        snapshot(2, 20, member("a", **both([0, 1])), member("b", **both([2, 3]))),
+        snapshot(3, 9000, member("a", **both([0, 1])), member("b", **both([2])), member("c", **both([3]))),
+    ]
+    seen = TopicsSeen.of([("t", 5, 4), ("u", 5, 12), ("u", 1000 * SECOND, 0)])
+
+    for topics in (seen, None):
+        assert [step.sizes for step in Course.of(history, topics).steps] == [(4, 12), (4, 0), (4, 0)]
+        actual = replay(history, ACTUAL, topics=topics)
+        again = replay(history, "sticky", topics=topics)
+        assert (actual.failed, actual.unowned_seconds) == (0, 2 * 4 * 1.0)
+        assert (again.failed, again.unowned_seconds) == (0, 2 * 4 * 1.0)
+        rows = [WhatIf.from_row(row_of(one)) for one in (actual, again)]
+        assert best_saving(rows) is None
+    made_anew = TopicsSeen.of([("t", 5, 4), ("u", 5, 12), ("u", 1000 * SECOND, 0), ("u", 2000 * SECOND, 3)])
+    assert [step.sizes for step in Course.of(history, made_anew).steps] == [(4, 12), (4, 0), (4, 3)]
+
+
+def test_a_topic_on_its_way_from_one_to_another_was_not_deleted() -> None:
+    cooperative = "cooperative-sticky"
+    had = {"t": (0,), "u": (0,)}
+    history = [
+        snapshot(1, 10, member("a", **both([0], [0])), strategy=cooperative),
+        snapshot(2, 20, member("a", **both([0]), claims=had), member("b", **both([])), strategy=cooperative),
+        snapshot(
+            3,
+            21,
+            member("a", **both([0]), claims={"t": (0,)}),
+            member("b", **both([], [0])),
+            member("c", **both([])),
+            strategy=cooperative,
+        ),
+    ]
+
+    assert len(find_rebalances(history)) == 1
+    assert [step.sizes for step in Course.of(history).steps] == [(1, 1), (1, 1), (1, 1)]
+
+
+def test_a_topic_that_nobody_subscribes_to_for_a_while_was_not_deleted() -> None:
+    history = [
+        snapshot(1, 10, member("a", **both([0], [0]))),
+        snapshot(2, 20, member("a", {"t": [0]})),
+        snapshot(3, 30),
+        snapshot(4, 40, member("a", **both([0], [0]))),
+    ]
+
+    assert [step.sizes for step in Course.of(history, {"t": 1, "u": 4}).steps] == [(1, 4)] * 4
+
+
 @pytest.mark.parametrize("seen", [[(5.0, 4), (40.0, 12)], [(40.0, 12)]], ids=["before and after", "after"])
 def test_a_topic_that_grew_after_a_history_has_no_more_partitions_in_it(
     seen: list[tuple[float, int]],
@@ -588,6 +645,20 @@ def test_workers_of_connect_are_not_replayed() -> None:
     connect = Snapshot(group="g", generation=1, time_us=1, protocol_type="connect", members=(member("a"),))
 
     assert Course.of([connect]).steps == ()
+
+
+@pytest.mark.parametrize("strategy", ["broadcast", "stream"])
+def test_a_group_that_no_assignor_of_consumers_could_assign_is_not_replayed(strategy: str) -> None:
+    shared = range(4) if strategy == "broadcast" else ()
+    history = [
+        snapshot(1, 10, member("a", {"t": range(4)}), strategy=strategy),
+        snapshot(2, 20, member("a", {"t": range(4)}), member("b", {"t": shared}), strategy=strategy),
+        snapshot(3, 30, member("a", {"t": range(4)}), strategy=strategy),
+    ]
+    course = Course.of(history)
+
+    assert course.steps == ()
+    assert replay_parts("g", course, ((AS_IT_WAS, (ACTUAL, "range")),), 0) == []
 
 
 def test_an_assignor_that_raises_fails_and_members_keep_what_they_had() -> None:
@@ -786,6 +857,51 @@ def test_members_are_who_they_were_when_a_clock_was_set_back() -> None:
     course = AS_IT_WAS.apply(Course.of(history))
 
     assert [len(step.members) for step in course.steps] == [1, 2, 1, 2]
+
+
+def test_what_happened_costs_what_metrics_say_it_cost_when_a_clock_was_set_back() -> None:
+    def had(**given: Collection[int]) -> list[SnapshotMember]:
+        return [member(name, {"t": its}, instance=name) for name, its in given.items()]
+
+    told = [
+        (1000, had(a=[0], b=[1], c=[2])),
+        (940, had(a=[0], b=[1, 2])),
+        (1000, had(a=[0, 1, 2])),
+        (990, had(a=[0], b=[1, 2])),
+        (1100, had(b=[0, 1, 2])),
+    ]
+    history = [
+        replace(snapshot(number, at, *members, took=0.5), offset=number)
+        for number, (at, members) in enumerate(told, 1)
+    ]
+
+    actual = replay(history, ACTUAL)
+
+    # Nothing is known where the clock was set back. Later b and then a were away for their sessions.
+    expected = [0.0, 2 * 45 + 3 * 0.5, 0.0, 45 + 3 * 0.5]
+    assert [one.unowned_seconds for one in find_rebalances(history)] == expected
+    assert [one.unowned_seconds for one in actual.rebalances] == pytest.approx(expected, abs=1e-5)
+
+
+@given(history=histories(), clock=st.lists(st.integers(-100, 100), min_size=6, max_size=6))
+@examples(50)
+def test_no_time_is_negative_whatever_the_clocks_say(history: list[Snapshot], clock: list[int]) -> None:
+    told = [
+        replace(one, time_us=one.time_us + shift * SECOND, state_time_us=one.time_us + (shift - 1) * SECOND)
+        for one, shift in zip(history, clock, strict=False)
+    ]
+
+    found = find_rebalances(told)
+    assert all(one.seconds >= 0 and one.unowned_seconds >= 0 for one in found)
+    for scenario in (AS_IT_WAS, Scenario(static=True), Scenario(static=True, session_timeout_ms=1000)):
+        course = scenario.apply(Course.of(told))
+        ends = [time for step in course.steps for time in (step.began_us, step.ended_us)]
+        assert ends[::2] == sorted(ends[::2])
+        assert all(step.seconds >= 0 and all(away >= 0 for _, away in step.away) for step in course.steps)
+    actual = replay(told, ACTUAL)
+    assert [(one.members, one.moved) for one in actual.rebalances] == [
+        (one.members, one.moved) for one in found
+    ]
 
 
 @given(history=histories())
