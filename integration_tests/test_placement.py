@@ -266,7 +266,7 @@ def test_a_reassignment_is_broken_off(three_brokers: Cluster, admin: Admin, topi
         three_brokers.wait_complete()
     assert command(three_brokers, "reassign", topic, "--cancel") == {
         "cancelled": [],
-        "throttles": {"brokers": {}, "topics": {}},
+        "throttles": {"brokers": {}, "topics": {}, "untold": {}},
     }
 
 

@@ -5,6 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from kafka import TopicPartition
+
 from kafka_assignors._cli.arguments import Pacing, WantedReplicas, Where
 from kafka_assignors._cli.output import Answer, joined, show
 from kafka_assignors._cli.placement_cluster import (
@@ -31,7 +33,7 @@ from kafka_assignors._common.words import size
 from kafka_assignors.placement._cluster import reassign as moving
 from kafka_assignors.placement._cluster.logs import Logs, read_logs
 from kafka_assignors.placement._cluster.throttle import Throttle
-from kafka_assignors.placement._cluster.topics import FENCED_WAYS_OUT
+from kafka_assignors.placement._cluster.topics import FENCED_WAYS_OUT, read_states, replicas_of
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
@@ -78,7 +80,8 @@ def reassign(
         return answer.status
     target = None if file is None else read_placements(file)
     with open_cluster(where, [*(target or topics)]) as opened:
-        cluster = _seen(opened, allow_fenced=allow_fenced)
+        under_way = {} if opened.admin is None else _under_way(opened.admin, opened.topics)
+        cluster = _seen(opened, under_way, allow_fenced=allow_fenced)
         logs = _logs(opened)
         sizes = None if logs is None else logs.largest(cluster.topics)
         plan: Moves
@@ -120,11 +123,20 @@ def reassign(
     return 0
 
 
-def _seen(cluster: OpenedCluster, *, allow_fenced: bool) -> OpenedCluster:
+def _under_way(admin: Admin, topics: Topics) -> dict[TopicPartition, moving.Reassignment]:
+    found = moving.read_under_way(admin)
+    return {tp: one for tp, one in found.items() if tp.partition in topics.get(tp.topic, {})}
+
+
+def _seen(
+    cluster: OpenedCluster, under_way: Mapping[TopicPartition, moving.Reassignment], *, allow_fenced: bool
+) -> OpenedCluster:
     """The cluster as if nothing were under way; and as if fenced brokers were up, if they are allowed."""
-    if cluster.admin is not None:
-        adding = moving.read_adding(cluster.admin)
-        cluster = cluster._replace(topics=moving.settled(cluster.topics, adding))
+    if cluster.admin is not None and cluster.topics:
+        # Again: what has arrived since the topics were described had too many replicas in that.
+        states = read_states(cluster.admin, cluster.topics)
+        topics = {topic: replicas_of(partitions) for topic, partitions in states.items()}
+        cluster = cluster._replace(topics=moving.settled(topics, under_way), states=states)
     return cluster._replace(racks=cluster.all_racks, down={}) if allow_fenced else cluster
 
 
@@ -241,25 +253,17 @@ def _execute(admin: Admin, target: Topics, pacing: Pacing, *, allow_fenced: bool
             say(f"no progress for {pacing.stalled_after} s; {counts}:\n{why}")
         told = why
 
-    try:
-        with bar:
-            done = moving.reassign(
-                admin,
-                target,
-                at_once=pacing.at_once,
-                watch=watch,
-                warn=say,
-                allow_fenced=allow_fenced,
-                throttle=throttle,
-                stalled_after=pacing.stalled_after,
-            )
-    except KeyboardInterrupt:
-        bar.console.print(
-            "what is under way continues in the cluster; the same command does the rest"
-            if throttle is None
-            else "broken off, and the throttle removed; the same command begins again what was under way"
+    with bar:
+        done = moving.reassign(
+            admin,
+            target,
+            at_once=pacing.at_once,
+            watch=watch,
+            warn=say,
+            allow_fenced=allow_fenced,
+            throttle=throttle,
+            stalled_after=pacing.stalled_after,
         )
-        raise
     # A killed run's throttle, if there was nothing to set one for.
     remove_left(admin, journal)
     return done

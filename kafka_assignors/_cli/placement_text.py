@@ -225,7 +225,7 @@ def fenced_lines(plan: "Moves", fenced: Collection[int]) -> Iterator[str]:
 
 
 def throttle_lines(throttles: "Throttles") -> Iterator[str]:
-    """Which replication quotas there are."""
+    """Which replication quotas there are, and what does not say whether it has some."""
     for broker, rates in throttles.rates.items():
         for name, rate in rates.items():
             yield f"broker {broker} has {name}={rate}"
@@ -233,6 +233,8 @@ def throttle_lines(throttles: "Throttles") -> Iterator[str]:
         for name, entries in lists.items():
             if entries:
                 yield f"topic {topic} has {name}={first_of(entries, _NAMED, ',')}"
+    for resource, why in throttles.untold.items():
+        yield f"{resource} does not say whether it has a throttle: {why}"
 
 
 def volume_lines(volume: "Volume", rate: int | None, too_much: str) -> Iterator[str]:
