@@ -18,7 +18,14 @@ from kafka_assignors._cli.placement_cluster import (
     open_cluster,
     read_placements,
 )
-from kafka_assignors._cli.placement_text import are, fenced_lines, move_lines, named, volume_lines
+from kafka_assignors._cli.placement_text import (
+    UnderWay,
+    are,
+    fenced_lines,
+    move_lines,
+    named,
+    volume_lines,
+)
 from kafka_assignors._cli.placement_under_way import (
     cancel as break_off,
     journal_of,
@@ -86,7 +93,7 @@ def reassign(
         sizes = None if logs is None else logs.largest(cluster.topics)
         plan: Moves
         if target is None:
-            plan = _plan(cluster, goal, None if goal.count_replicas else sizes)
+            plan = _plan(cluster, goal, None if goal.count_replicas else sizes, moving.targets(under_way))
             target = plan.after
         else:
             plan = _given(cluster, target, sizes)
@@ -97,7 +104,9 @@ def reassign(
         volume = Volume.of(plan.moves, _leaders(cluster), sizes or {})
         much = "" if pacing.throttle or pacing.no_throttle else _too_much(volume, _unknown(plan, logs))
         if not as_json:
-            show(joined(_shown(plan, cluster, volume, pacing.throttle, "" if execute else much)))
+            begun = UnderWay.of(moving.targets(under_way), target)
+            paced = volume_lines(volume, pacing.throttle, "" if execute else much)
+            show(joined(_shown(plan, cluster, begun, paced)))
         done = 0
         if execute and cluster.admin is not None:
             if much:
@@ -116,6 +125,7 @@ def reassign(
             "bytes": {"sent": volume.sent, "got": volume.got},
             "throttle": rate,
             "estimated_seconds": None if rate is None else volume.seconds(rate),
+            "under_way": [[tp.topic, tp.partition] for tp in sorted(under_way)],
         },
         [f"partitions reassigned: {done}" if execute else ONLY_SHOWN],
     )
@@ -166,11 +176,10 @@ def _too_much(volume: Volume, unknown: Sequence[tuple[str, int]]) -> str:
     return size(volume.total) if volume.total > UNTHROTTLED_BYTES else ""
 
 
-def _shown(
-    plan: Moves, cluster: OpenedCluster, volume: Volume, rate: int | None, too_much: str
-) -> Iterator[str]:
-    yield from move_lines(plan, plan if isinstance(plan, MovePlan) else None)
-    yield from volume_lines(volume, rate, too_much)
+def _shown(plan: Moves, cluster: OpenedCluster, begun: UnderWay, paced: Iterator[str]) -> Iterator[str]:
+    yield from move_lines(plan, plan if isinstance(plan, MovePlan) else None, beside=bool(begun.there))
+    yield from begun.lines()
+    yield from paced
     yield from fenced_lines(plan, cluster.down)
 
 
@@ -215,7 +224,7 @@ def _given(cluster: OpenedCluster, target: Topics, sizes: Sizes | None) -> Moves
     return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes)
 
 
-def _plan(cluster: OpenedCluster, goal: WantedReplicas, sizes: Sizes | None) -> MovePlan:
+def _plan(cluster: OpenedCluster, goal: WantedReplicas, sizes: Sizes | None, under_way: Topics) -> MovePlan:
     if fenced := cluster.down.keys() & {*(goal.to_brokers or ())}:
         raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {FENCED_WAYS_OUT}")
     return plan_moves(
@@ -225,6 +234,7 @@ def _plan(cluster: OpenedCluster, goal: WantedReplicas, sizes: Sizes | None) -> 
         sizes=sizes,
         brokers=goal.to_brokers,
         per_topic=goal.per_topic,
+        under_way=under_way,
     )
 
 

@@ -342,8 +342,9 @@ def _check(
             raise PlacementError(f"{name} is to have replicas {replicas}: brokers must differ")
         if tp in running and running[tp] != replicas:
             raise PlacementError(
-                f"{name} is on its way to {running[tp]} and is to be on {replicas}:"
-                " wait for that, or cancel it"
+                f"{name} is on its way to {running[tp]} and is to be on {replicas}: wait until it is there,"
+                f" or break that off with `reassign {tp.topic} --cancel`. If --output kept the plan that"
+                " began it, --file continues that"
             )
 
 

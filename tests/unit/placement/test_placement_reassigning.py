@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -108,3 +110,85 @@ def test_the_throttle_of_a_killed_run_stays_until_its_copies_are_done(
     assert main(["placement", "reassign", "small", "--verify", *SERVER]) == 0
     assert cluster.rate(3) is None
     assert not ThrottleJournal("cluster").exists
+
+
+PLANNED = ("placement", "reassign", "orders", "--no-throttle", "--at-once", "2", *SERVER)
+
+
+def begin_planned(cluster: Cluster) -> TopicPartition:
+    """Leave what a planned run leaves that Ctrl-C ends: one partition done, one under way."""
+
+    def interrupt() -> None:
+        cluster.after_alter = cluster.finish
+        cluster.finish(min(cluster.moving))
+        raise KeyboardInterrupt
+
+    cluster.after_alter = interrupt
+    assert main([*PLANNED, "--execute"]) == 130
+    (left,) = cluster.moving
+    return left
+
+
+def replicas_by_broker(cluster: Cluster) -> Counter[int]:
+    return Counter(broker for replicas in cluster.topics["orders"].values() for broker in replicas)
+
+
+def test_a_planned_run_that_ctrl_c_ended_is_continued_by_the_same_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(5):
+        draw = Random(seed)
+        cluster = Cluster({"orders": {p: draw.sample([1, 2, 3], 2) for p in range(12)}}, brokers=(1, 2, 3, 4))
+        open_as(cluster, monkeypatch)
+        left = begin_planned(cluster)
+        target = cluster.moving[left]
+        capsys.readouterr()
+
+        assert main([*PLANNED, "--execute"]) == 0
+        said = capsys.readouterr().out
+        assert f"1 partition of it under way already: orders-{left.partition}\n" in said
+        assert "replicas on a broker: 6 to 6, the best possible beside what is under way\n" in said
+        assert cluster.topics["orders"][left.partition] == target
+        assert replicas_by_broker(cluster) == {1: 6, 2: 6, 3: 6, 4: 6}
+
+
+def test_a_partition_on_its_way_to_where_no_plan_has_it_is_named_with_the_ways_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster({"orders": {p: [1, 2] for p in range(4)}}, brokers=(1, 2, 3, 4))
+    open_as(cluster, monkeypatch)
+    moved = TopicPartition("orders", 0)
+    cluster.moving[moved] = [1, 4]
+    cluster.fenced = {4}
+
+    assert main([*PLANNED]) == 0
+    assert (
+        "1 partition under way to other brokers than planned: orders-0\n"
+        "  before --execute wait until that is done, or break it off: `reassign orders --cancel`\n"
+    ) in capsys.readouterr().out
+    assert main([*PLANNED, "--execute"]) == 2
+    after = cluster.moving.copy()
+    said = capsys.readouterr().err
+    assert "orders-0 is on its way to [1, 4] and is to be on [" in said
+    assert (
+        "]: wait until it is there, or break that off with `reassign orders --cancel`. If --output kept the"
+        " plan that began it, --file continues that\n"
+    ) in said
+    assert after == {moved: [1, 4]}
+
+
+def test_what_arrives_while_a_plan_is_made_does_not_count_as_more_replicas(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster({"orders": {0: [1, 2]}})
+    open_as(cluster, monkeypatch)
+    cluster.moving[TopicPartition("orders", 0)] = [1, 3]
+    under_way = cluster.list_partition_reassignments
+
+    def arrive() -> dict[TopicPartition, dict[str, list[int]]]:
+        cluster.finish()
+        return under_way()
+
+    monkeypatch.setattr(cluster, "list_partition_reassignments", arrive)
+    assert main([*PLANNED]) == 0
+    assert "replicas on a broker: 0 to 1, the best possible\n" in capsys.readouterr().out
