@@ -49,7 +49,9 @@ def expected(group: str, topic: str, *, kind: str, members: int, state: str) -> 
     found: Samples = {
         ("kafka_groups_up", ()): 1.0,
         ("kafka_group_state", (one, ("state", state), ("type", kind))): 1.0,
+        ("kafka_group_described", (one,)): 1.0,
         ("kafka_group_members", (one,)): float(members),
+        ("kafka_group_lag_known", (one,)): 1.0,
         ("kafka_group_problems", (one, ("severity", "error"))): 0.0,
         ("kafka_group_problems", (one, ("severity", "warning"))): 0.0,
         ("kafka_group_uncommitted_partitions", (one,)): 0.0,

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -225,13 +226,14 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     live.create_topic(admin, topic, {0: [1, 2], 1: [2, 1], 2: [1, 2]})
     wanted = {0: [1, 3], 1: [2, 3], 2: [1, 2]}
     (tmp_path / "wanted.json").write_text(format_reassignment({topic: wanted}))
+    wanted_file = ("--file", str(tmp_path / "wanted.json"), "--execute")
     broker = three_brokers.broker(3)
     # A broker that is down copies nothing, so the reassignment is under way until it is back.
     broker.stop()
     moves = {TopicPartition(topic, 0): wanted[0], TopicPartition(topic, 1): wanted[1]}
     try:
         assert set(admin.ask(lambda client: client.alter_partition_reassignments(moves)).values()) == {None}
-        first = watched(three_brokers, tmp_path / "wanted.json")
+        first = watched(three_brokers, *wanted_file)
         assert first.stderr is not None
         assert first.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
         first.send_signal(signal.SIGINT)
@@ -240,7 +242,7 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
         assert "the same command does the rest" in said
         with pytest.raises(PlacementError, match=r"is on its way to \[1, 3\] and is to be on \[2, 3\]"):
             moving.reassign(admin, {topic: {0: [2, 3]}})
-        second = watched(three_brokers, tmp_path / "wanted.json")
+        second = watched(three_brokers, *wanted_file)
         assert second.stderr is not None
         assert second.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
     finally:
@@ -266,8 +268,69 @@ def test_a_reassignment_is_broken_off(three_brokers: Cluster, admin: Admin, topi
         three_brokers.wait_complete()
     assert command(three_brokers, "reassign", topic, "--cancel") == {
         "cancelled": [],
-        "throttles": {"brokers": {}, "topics": {}},
+        "throttles": {"brokers": {}, "topics": {}, "untold": {}},
     }
+
+
+def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
+    three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    ours, theirs = TopicPartition(topic, 0), TopicPartition(f"{topic}-others", 0)
+    moved = f"{topic}-moved"
+    for name, replicas in ((topic, [1, 2]), (theirs.topic, [1, 2]), (moved, [1])):
+        live.create_topic(admin, name, {0: replicas})
+    broker = three_brokers.broker(3)
+    broker.stop()
+    try:
+        admin.ask(lambda client: client.alter_partition_reassignments({ours: [1, 3], theirs: [1, 3]}))
+        before = admin.ask(lambda client: client.list_partition_reassignments())
+        assert command(three_brokers, "reassign", topic, "--cancel")["cancelled"] == [[topic, 0]]
+        for replicas, pace in (([2], "--no-throttle"), ([1], "--throttle=10MiB")):
+            (tmp_path / "wanted.json").write_text(format_reassignment({moved: {0: replicas}}))
+            arguments = ("--file", str(tmp_path / "wanted.json"), "--execute", pace)
+            assert command(three_brokers, "reassign", *arguments)["reassigned"] == 1
+            assert live.read_topics(admin, [topic, moved]) == {topic: {0: [1, 2]}, moved: {0: replicas}}
+        under_way = admin.ask(lambda client: client.list_partition_reassignments())
+        assert under_way == {theirs: before[theirs]}
+        assert command(three_brokers, "reassign", theirs.topic, "--cancel")["cancelled"] == [
+            [theirs.topic, 0]
+        ]
+    finally:
+        broker.start()
+        # Others go on with all three.
+        three_brokers.wait_complete()
+
+
+def test_a_planned_run_is_continued_by_the_same_command_after_ctrl_c(
+    three_brokers: Cluster, admin: Admin, topic: str
+) -> None:
+    live.create_topic(admin, topic, {number: [1, 2] for number in range(6)})
+    planned = (topic, "--count-replicas", "--at-once", "2", "--execute", "--allow-fenced")
+    broker = three_brokers.broker(3)
+    broker.stop()
+    try:
+        first = watched(three_brokers, *planned)
+        assert first.stderr is not None
+        assert first.stderr.readline() == "0 of 4 partitions done, 2 under way\n"
+        first.send_signal(signal.SIGINT)
+        _, said = first.communicate(timeout=PATIENCE)
+        assert first.returncode == 130
+        assert "the same command does the rest" in said
+        begun = moving.targets(moving.read_under_way(admin))[topic]
+        assert len(begun) == 2
+        second = watched(three_brokers, *planned)
+        assert second.stderr is not None
+        assert second.stderr.readline() == "0 of 4 partitions done, 2 under way\n"
+    finally:
+        broker.start()
+        three_brokers.wait_complete()
+    shown, said = second.communicate(timeout=PATIENCE)
+    assert second.returncode == 0, said
+    assert "2 partitions of it under way already: " in shown
+    after = live.read_topics(admin, [topic])[topic]
+    assert begun.items() <= after.items()
+    assert Counter(one for replicas in after.values() for one in replicas) == {1: 4, 2: 4, 3: 4}
 
 
 def test_a_cluster_that_wants_tls_and_a_password_is_reached_by_a_properties_file(
@@ -288,10 +351,10 @@ def test_a_cluster_that_wants_tls_and_a_password_is_reached_by_a_properties_file
     assert "no broker answers" in command(guarded, "describe", topic, *config, status=1)
 
 
-def watched(cluster: Cluster, wanted: Path) -> subprocess.Popen[str]:
+def watched(cluster: Cluster, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
-            *(COMMAND, "placement", "reassign", "--file", str(wanted), "--execute"),
+            *(COMMAND, "placement", "reassign", *arguments),
             *("--bootstrap-server", ",".join(cluster.bootstrap_servers)),
         ],
         stdout=subprocess.PIPE,

@@ -166,6 +166,15 @@ def test_what_is_not_in_order_is_shown_and_is_a_status(disturbed_brokers: Cluste
         delete_topic(cluster, name)
 
 
+def test_a_client_that_was_given_one_server_continues_without_it(disturbed_brokers: Cluster) -> None:
+    given = disturbed_brokers.broker(1)
+    with Admin([given.bootstrap]) as admin, given.kill():
+        admin.reconnect()
+        brokers = read_brokers(admin)
+    assert {*brokers.up, *brokers.down} == {1, 2, 3}
+    disturbed_brokers.wait_complete()
+
+
 def test_a_broker_that_clients_do_not_reach_hides_none_of_the_others(
     disturbed_brokers: Cluster, tmp_path: Path
 ) -> None:

@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 from kafka import TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ConfigResource,
+    ConfigResourceType,
+    ResourcePattern,
+    ResourceType,
+)
 
+from integration_tests.support.clusters import own_cluster
 from kafka_assignors._cli import placement_moves
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.admin import Admin
@@ -28,8 +37,11 @@ from kafka_assignors.placement._cluster.throttle import (
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
+    Copies,
     Throttle,
     Throttles,
+    _replace,
+    _set,
     read_throttles,
 )
 from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
@@ -52,7 +64,7 @@ OTHERS = {LEADER_RATE: "77000000"}
 LISTED = {FOLLOWER_REPLICAS: "0:2"}
 """And on the topic."""
 BEFORE = Throttles(
-    {1: {LEADER_RATE: 77_000_000}, 2: {}, 3: {}}, {1: {LEADER_RATE: 77_000_000}, 2: {}, 3: {}}, {}
+    {1: {LEADER_RATE: 77_000_000}, 2: {}, 3: {}}, {1: {LEADER_RATE: 77_000_000}, 2: {}, 3: {}}, {}, {}
 )
 
 
@@ -272,11 +284,73 @@ def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
     assert removed.returncode == 0, removed.stderr
     wait_until(
         lambda: (
-            [] if set_now(admin, topic) == ({1: {}, 2: {}, 3: {}},) * 2 + ({topic: {}},) else ["there are"]
+            [] if set_now(admin, topic) == ({1: {}, 2: {}, 3: {}},) * 2 + ({topic: {}}, {}) else ["there are"]
         ),
         PATIENCE,
         "no throttles to be left",
     )
+
+
+def test_who_may_not_see_a_throttle_leaves_it_to_who_may(
+    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",  # who comes to the kit's own listener
+    }
+    with own_cluster(pytestconfig, settings=settings, security="sasl") as cluster:
+        with Admin([cluster.brokers[0].bootstrap]) as admin:
+            live.create_topic(admin, "orders", {0: [1]})
+            _left_by_a_killed_run(admin, "orders")
+            _allow(admin, ACLOperation.DESCRIBE)
+        config = tmp_path / "ops.properties"
+        security = cluster.security
+        config.write_text(
+            f"security.protocol={security.protocol}\nsasl.mechanism={security.mechanism}\n"
+            f"sasl.username={security.username}\nsasl.password={security.password}\n",
+            encoding="utf-8",
+        )
+        verify = ("orders", "--verify", "--command-config", str(config))
+        unseen = run(cluster, *verify)
+        with Admin([cluster.brokers[0].bootstrap]) as admin:
+            there = read_throttles(admin, [1], ["orders"])
+            _allow(admin, ACLOperation.ALTER_CONFIGS)
+        removed = run(cluster, *verify)
+        with Admin([cluster.brokers[0].bootstrap]) as admin:
+            wait_until(
+                lambda: (
+                    []
+                    if read_throttles(admin, [1], ["orders"]) == ({1: {}}, {1: {}}, {"orders": {}}, {})
+                    else ["there are"]
+                ),
+                PATIENCE,
+                "no throttles to be left",
+            )
+    assert unseen.returncode == 0, unseen.stderr
+    assert "broker 1 does not say whether the throttle is on it: " in unseen.stderr
+    assert "topic orders does not say what is throttled: " in unseen.stderr
+    assert unseen.stdout.startswith("nothing is under way\nbroker 1 does not say whether it has a throttle: ")
+    assert there.own == {1: {LEADER_RATE: 1024, FOLLOWER_RATE: 1024}}
+    assert there.replicas == {"orders": {LEADER_REPLICAS: ["0:1"], FOLLOWER_REPLICAS: ["0:2"]}}
+    assert removed.stdout == "nothing is under way\n"
+    assert removed.stderr == "removed what an earlier run left: its throttle on brokers 1\n"
+
+
+def _left_by_a_killed_run(admin: Admin, topic: str) -> None:
+    copies = Copies.of({TopicPartition(topic, 0): ([1], [2])})._replace(brokers=frozenset({1}))
+    throttle = Throttle(1024, ThrottleJournal(live.read_cluster_id(admin)), print)
+    with throttle.journal.alone():
+        _set(admin, throttle, copies, *_replace(admin, throttle, copies))
+
+
+def _allow(admin: Admin, operation: ACLOperation) -> None:
+    """Let the kit's user do something with the cluster and all topics."""
+    acls = [
+        ACL("User:tester", "*", operation, ACLPermissionType.ALLOW, ResourcePattern(*of))
+        for of in ((ResourceType.CLUSTER, "kafka-cluster"), (ResourceType.TOPIC, "*"))
+    ]
+    admin.ask(lambda client: client.create_acls(acls))
 
 
 def test_a_throttle_that_is_too_low_is_named_as_the_reason(

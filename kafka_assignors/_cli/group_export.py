@@ -121,6 +121,9 @@ class _Groups(Collector):
 def metrics_of(groups: Sequence[FleetGroup]) -> Iterator[Metric]:
     """The metrics of groups."""
     state = GaugeMetricFamily("kafka_group_state", "The group's state: 1", labels=["group", "type", "state"])
+    described = GaugeMetricFamily(
+        "kafka_group_described", "Whether its coordinator describes it: 1, else 0", labels=["group"]
+    )
     members = GaugeMetricFamily("kafka_group_members", "How many members it has", labels=["group"])
     epoch = GaugeMetricFamily("kafka_group_epoch", "The epoch of a group of KIP-848", labels=["group"])
     problems = GaugeMetricFamily(
@@ -131,6 +134,11 @@ def metrics_of(groups: Sequence[FleetGroup]) -> Iterator[Metric]:
         "The end of a partition less the committed offset",
         labels=["group", "topic", "partition"],
     )
+    lag_known = GaugeMetricFamily(
+        "kafka_group_lag_known",
+        "Whether the lag of each partition with a commit is known: 1, else 0",
+        labels=["group"],
+    )
     uncommitted = GaugeMetricFamily(
         "kafka_group_uncommitted_partitions", "Partitions with records and no commit", labels=["group"]
     )
@@ -140,7 +148,9 @@ def metrics_of(groups: Sequence[FleetGroup]) -> Iterator[Metric]:
     for one in groups:
         group = one.group_id
         state.add_metric([group, one.kind, one.state], 1)
-        members.add_metric([group], one.members)
+        described.add_metric([group], float(one.members is not None))
+        if one.members is not None:
+            members.add_metric([group], one.members)
         if one.epoch is not None:
             epoch.add_metric([group], one.epoch)
         counts = Counter[str](problem.severity for problem in one.problems)
@@ -148,10 +158,12 @@ def metrics_of(groups: Sequence[FleetGroup]) -> Iterator[Metric]:
             problems.add_metric([group, severity], counts[severity])
         if one.unowned is not None:
             unowned.add_metric([group], len(one.unowned))
+        if one.lag_known is not None:
+            lag_known.add_metric([group], float(one.lag_known))
         if one.lag is None:
             continue
         uncommitted.add_metric([group], len(one.lag.uncommitted))
         for partition in one.lag.partitions:
             if partition.lag is not None:
                 lag.add_metric([group, partition.topic, str(partition.partition)], partition.lag)
-    yield from (state, members, epoch, problems, lag, uncommitted, unowned)
+    yield from (state, described, members, epoch, problems, lag, lag_known, uncommitted, unowned)

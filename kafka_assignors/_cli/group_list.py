@@ -29,6 +29,8 @@ def list_all(
 ) -> Answer:
     """All groups; with `check` the status 1 if one of them has an error or a warning.
 
+    That the state or the lag of a group is not known is a warning.
+
     Args:
         client: The cluster.
         groups: Patterns of ids; all groups if there are none.
@@ -55,9 +57,11 @@ def _lines(groups: Sequence[FleetGroup]) -> Iterator[str]:
         for severity in ("error", "warning")
     )
     lag = sum(group.lag.total for group in groups if group.lag is not None)
+    unknown = sum(group.lag_known is False for group in groups)
+    more = f"; that of {count(unknown, 'group')} is not known, or not all of it" if unknown else ""
     yield (
         f"{count(len(groups), 'group')}, {errors:,} with errors, {warnings:,} with warnings; lag:"
-        f" {count(lag, 'record')}"
+        f" {count(lag, 'record')}{more}"
     )
     if groups:
         yield ""
@@ -66,8 +70,11 @@ def _lines(groups: Sequence[FleetGroup]) -> Iterator[str]:
                 "group": [group.group_id for group in groups],
                 "type": [group.kind for group in groups],
                 "state": [group.state for group in groups],
-                "members": [f"{group.members:,}" for group in groups],
-                "lag": [lag_cell(group.lag) for group in groups],
+                "members": ["?" if group.members is None else f"{group.members:,}" for group in groups],
+                "lag": [
+                    "?" if group.lag is None and group.lag_known is False else lag_cell(group.lag)
+                    for group in groups
+                ],
                 "problem": [_worst(group) for group in groups],
             },
             left={"group", "type", "state", "problem"},

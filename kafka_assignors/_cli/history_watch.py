@@ -38,8 +38,8 @@ def watch(*, client: ClusterClient, group: str, as_json: bool) -> int:
                 missing = "" if now is not None else ", which does not exist yet"
                 print(f"watching {escaped(group)}{missing}; Ctrl-C ends it", file=sys.stderr, flush=True)
                 if now is not None and not as_json:
-                    head = f"now: {now.state}, {count(now.members, 'member')}"
-                    print(joined([head, *now_lines(now)]), flush=True)
+                    members = "? members" if now.members is None else count(now.members, "member")
+                    print(joined([f"now: {now.state}, {members}", *now_lines(now)]), flush=True)
 
             watched = watch_group(admin, group, ready=begin)
             show_rebalances(watched, as_json=as_json, look=lambda: read_summary(admin, group))

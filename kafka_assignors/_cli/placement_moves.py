@@ -5,6 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from kafka import TopicPartition
+
 from kafka_assignors._cli.arguments import Pacing, WantedReplicas, Where
 from kafka_assignors._cli.output import Answer, joined, show
 from kafka_assignors._cli.placement_cluster import (
@@ -16,7 +18,14 @@ from kafka_assignors._cli.placement_cluster import (
     open_cluster,
     read_placements,
 )
-from kafka_assignors._cli.placement_text import are, fenced_lines, move_lines, named, volume_lines
+from kafka_assignors._cli.placement_text import (
+    UnderWay,
+    are,
+    fenced_lines,
+    move_lines,
+    named,
+    volume_lines,
+)
 from kafka_assignors._cli.placement_under_way import (
     cancel as break_off,
     journal_of,
@@ -31,7 +40,7 @@ from kafka_assignors._common.words import size
 from kafka_assignors.placement._cluster import reassign as moving
 from kafka_assignors.placement._cluster.logs import Logs, read_logs
 from kafka_assignors.placement._cluster.throttle import Throttle
-from kafka_assignors.placement._cluster.topics import FENCED_WAYS_OUT
+from kafka_assignors.placement._cluster.topics import FENCED_WAYS_OUT, read_states, replicas_of
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import MovePlan, Moves, moves_between, plan_moves
@@ -78,12 +87,13 @@ def reassign(
         return answer.status
     target = None if file is None else read_placements(file)
     with open_cluster(where, [*(target or topics)]) as opened:
-        cluster = _seen(opened, allow_fenced=allow_fenced)
+        under_way = {} if opened.admin is None else _under_way(opened.admin, opened.topics)
+        cluster = _seen(opened, under_way, allow_fenced=allow_fenced)
         logs = _logs(opened)
         sizes = None if logs is None else logs.largest(cluster.topics)
         plan: Moves
         if target is None:
-            plan = _plan(cluster, goal, None if goal.count_replicas else sizes)
+            plan = _plan(cluster, goal, None if goal.count_replicas else sizes, moving.targets(under_way))
             target = plan.after
         else:
             plan = _given(cluster, target, sizes)
@@ -94,7 +104,9 @@ def reassign(
         volume = Volume.of(plan.moves, _leaders(cluster), sizes or {})
         much = "" if pacing.throttle or pacing.no_throttle else _too_much(volume, _unknown(plan, logs))
         if not as_json:
-            show(joined(_shown(plan, cluster, volume, pacing.throttle, "" if execute else much)))
+            begun = UnderWay.of(moving.targets(under_way), target)
+            paced = volume_lines(volume, pacing.throttle, "" if execute else much)
+            show(joined(_shown(plan, cluster, begun, paced)))
         done = 0
         if execute and cluster.admin is not None:
             if much:
@@ -113,6 +125,7 @@ def reassign(
             "bytes": {"sent": volume.sent, "got": volume.got},
             "throttle": rate,
             "estimated_seconds": None if rate is None else volume.seconds(rate),
+            "under_way": [[tp.topic, tp.partition] for tp in sorted(under_way)],
         },
         [f"partitions reassigned: {done}" if execute else ONLY_SHOWN],
     )
@@ -120,11 +133,20 @@ def reassign(
     return 0
 
 
-def _seen(cluster: OpenedCluster, *, allow_fenced: bool) -> OpenedCluster:
+def _under_way(admin: Admin, topics: Topics) -> dict[TopicPartition, moving.Reassignment]:
+    found = moving.read_under_way(admin)
+    return {tp: one for tp, one in found.items() if tp.partition in topics.get(tp.topic, {})}
+
+
+def _seen(
+    cluster: OpenedCluster, under_way: Mapping[TopicPartition, moving.Reassignment], *, allow_fenced: bool
+) -> OpenedCluster:
     """The cluster as if nothing were under way; and as if fenced brokers were up, if they are allowed."""
-    if cluster.admin is not None:
-        adding = moving.read_adding(cluster.admin)
-        cluster = cluster._replace(topics=moving.settled(cluster.topics, adding))
+    if cluster.admin is not None and cluster.topics:
+        # Again: what has arrived since the topics were described had too many replicas in that.
+        states = read_states(cluster.admin, cluster.topics)
+        topics = {topic: replicas_of(partitions) for topic, partitions in states.items()}
+        cluster = cluster._replace(topics=moving.settled(topics, under_way), states=states)
     return cluster._replace(racks=cluster.all_racks, down={}) if allow_fenced else cluster
 
 
@@ -154,11 +176,10 @@ def _too_much(volume: Volume, unknown: Sequence[tuple[str, int]]) -> str:
     return size(volume.total) if volume.total > UNTHROTTLED_BYTES else ""
 
 
-def _shown(
-    plan: Moves, cluster: OpenedCluster, volume: Volume, rate: int | None, too_much: str
-) -> Iterator[str]:
-    yield from move_lines(plan, plan if isinstance(plan, MovePlan) else None)
-    yield from volume_lines(volume, rate, too_much)
+def _shown(plan: Moves, cluster: OpenedCluster, begun: UnderWay, paced: Iterator[str]) -> Iterator[str]:
+    yield from move_lines(plan, plan if isinstance(plan, MovePlan) else None, beside=bool(begun.there))
+    yield from begun.lines()
+    yield from paced
     yield from fenced_lines(plan, cluster.down)
 
 
@@ -203,7 +224,7 @@ def _given(cluster: OpenedCluster, target: Topics, sizes: Sizes | None) -> Moves
     return moves_between(cluster.topics, after, cluster.racks, brokers=brokers, sizes=sizes)
 
 
-def _plan(cluster: OpenedCluster, goal: WantedReplicas, sizes: Sizes | None) -> MovePlan:
+def _plan(cluster: OpenedCluster, goal: WantedReplicas, sizes: Sizes | None, under_way: Topics) -> MovePlan:
     if fenced := cluster.down.keys() & {*(goal.to_brokers or ())}:
         raise PlacementError(f"--to-brokers: {are(fenced)} fenced: {FENCED_WAYS_OUT}")
     return plan_moves(
@@ -213,6 +234,7 @@ def _plan(cluster: OpenedCluster, goal: WantedReplicas, sizes: Sizes | None) -> 
         sizes=sizes,
         brokers=goal.to_brokers,
         per_topic=goal.per_topic,
+        under_way=under_way,
     )
 
 
@@ -241,25 +263,17 @@ def _execute(admin: Admin, target: Topics, pacing: Pacing, *, allow_fenced: bool
             say(f"no progress for {pacing.stalled_after} s; {counts}:\n{why}")
         told = why
 
-    try:
-        with bar:
-            done = moving.reassign(
-                admin,
-                target,
-                at_once=pacing.at_once,
-                watch=watch,
-                warn=say,
-                allow_fenced=allow_fenced,
-                throttle=throttle,
-                stalled_after=pacing.stalled_after,
-            )
-    except KeyboardInterrupt:
-        bar.console.print(
-            "what is under way continues in the cluster; the same command does the rest"
-            if throttle is None
-            else "broken off, and the throttle removed; the same command begins again what was under way"
+    with bar:
+        done = moving.reassign(
+            admin,
+            target,
+            at_once=pacing.at_once,
+            watch=watch,
+            warn=say,
+            allow_fenced=allow_fenced,
+            throttle=throttle,
+            stalled_after=pacing.stalled_after,
         )
-        raise
     # A killed run's throttle, if there was nothing to set one for.
     remove_left(admin, journal)
     return done

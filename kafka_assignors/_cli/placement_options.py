@@ -26,7 +26,8 @@ GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 
 _EPILOG: Final = """\
 the cluster is a running one, --bootstrap-server, or what files say: --placements (Kafka's reassignment
-JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute.
+JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute;
+`reassign --cancel` breaks moves off, and with --verify or --cancel throttles are removed.
 
 exit status: 0 done; 1 the cluster did not do it, no generator fits, something is not in order
 (`describe --check`), or is under way (`reassign --verify`). It is 2 for a wrong command line, a

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from kafka_assignors._cli.output import count, filled, screen_width, table
 from kafka_assignors._common.words import first_of, size
@@ -184,8 +184,11 @@ def _sureness(fit: Fit) -> str:
     return f"a random placement would fit with a chance of at most {fit.chance:.0e}"
 
 
-def move_lines(plan: "Moves", proved: "MovePlan | None") -> Iterator[str]:
-    """What is to move, and what is reached by it; with what is proved about it, if it was planned here."""
+def move_lines(plan: "Moves", proved: "MovePlan | None", *, beside: bool = False) -> Iterator[str]:
+    """What is to move, and what is reached by it; with what is proved about it, if it was planned here.
+
+    `beside` says that it was planned beside partitions that are under way already.
+    """
     listed: Sequence[ReplicaMove] = plan.moves[:SHOWN]
     for move in listed:
         source = "" if move.source is None else f" in place of {move.source}"
@@ -205,8 +208,9 @@ def move_lines(plan: "Moves", proved: "MovePlan | None") -> Iterator[str]:
     replicas, leaders = plan.replica_loads.values(), plan.leader_loads.values()
     most = leader_best = ""
     if proved is not None:
-        most = ", the best possible"
-        leader_best = most if proved.leaders_best else ", not proved to be the best possible"
+        best = "the best possible beside what is under way" if beside else "the best possible"
+        most = f", {best}"
+        leader_best = f", {best}" if proved.leaders_best else f", not proved to be {best}"
     yield f"replicas on a broker: {min(replicas)} to {max(replicas)}{most}"
     yield f"preferred leaders of a broker: {min(leaders)} to {max(leaders)}{leader_best}"
 
@@ -224,8 +228,43 @@ def fenced_lines(plan: "Moves", fenced: Collection[int]) -> Iterator[str]:
             yield "  if it comes back, start it first, or say --allow-fenced"
 
 
+class UnderWay(NamedTuple):
+    """Partitions of a target that are being reassigned already.
+
+    Attributes:
+        there: Those that are to be where the target has them.
+        elsewhere: Those that are to be on other brokers.
+    """
+
+    there: list[tuple[str, int]]
+    elsewhere: list[tuple[str, int]]
+
+    @classmethod
+    def of(cls, moves: Mapping[str, "Placement"], target: Mapping[str, "Placement"]) -> Self:
+        """What is under way of a target; what it does not name is left out."""
+        found = cls([], [])
+        for topic, placement in sorted(moves.items()):
+            for partition, replicas in sorted(placement.items()):
+                if (wanted := target.get(topic, {}).get(partition)) is not None:
+                    same = [*wanted] == [*replicas]
+                    (found.there if same else found.elsewhere).append((topic, partition))
+        return found
+
+    def lines(self) -> Iterator[str]:
+        """What there is to say of it."""
+        if self.there:
+            yield f"{count(len(self.there), 'partition')} of it under way already: {named(self.there)}"
+        if self.elsewhere:
+            topics = " ".join(sorted({topic for topic, _ in self.elsewhere}))
+            yield (
+                f"{count(len(self.elsewhere), 'partition')} under way to other brokers than planned:"
+                f" {named(self.elsewhere)}"
+            )
+            yield f"  before --execute wait until that is done, or break it off: `reassign {topics} --cancel`"
+
+
 def throttle_lines(throttles: "Throttles") -> Iterator[str]:
-    """Which replication quotas there are."""
+    """Which replication quotas there are, and what does not say whether it has some."""
     for broker, rates in throttles.rates.items():
         for name, rate in rates.items():
             yield f"broker {broker} has {name}={rate}"
@@ -233,6 +272,8 @@ def throttle_lines(throttles: "Throttles") -> Iterator[str]:
         for name, entries in lists.items():
             if entries:
                 yield f"topic {topic} has {name}={first_of(entries, _NAMED, ',')}"
+    for resource, why in throttles.untold.items():
+        yield f"{resource} does not say whether it has a throttle: {why}"
 
 
 def volume_lines(volume: "Volume", rate: int | None, too_much: str) -> Iterator[str]:

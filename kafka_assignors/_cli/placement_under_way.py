@@ -135,4 +135,5 @@ def _json(throttles: Throttles) -> dict[str, object]:
     return {
         "brokers": {broker: rates for broker, rates in throttles.rates.items() if rates},
         "topics": {topic: lists for topic, lists in throttles.replicas.items() if any(lists.values())},
+        "untold": throttles.untold,
     }

@@ -92,20 +92,26 @@ class Admin:
             self.reconnect()
 
     def reconnect(self) -> None:
-        """Begin again: after Ctrl-C during a request.
+        """Begin again, also by brokers that were not named: after Ctrl-C during a request.
 
         Raises:
-            ClusterError: No broker answers.
+            ClusterError: No broker answers. The client stays the one that it was.
         """
-        before, self._client = self._client, self._connect()
+        before, self._client = self._client, self._connect(_known_brokers(self._client))
         before.close()
 
-    def _connect(self) -> KafkaAdminClient:
+    def _connect(self, known: Sequence[str] = ()) -> KafkaAdminClient:
+        servers = [*dict.fromkeys([*self.settings["bootstrap_servers"], *known])]
         try:
-            return KafkaAdminClient(**self.settings)
+            return KafkaAdminClient(**{**self.settings, "bootstrap_servers": servers})
         except KafkaError as error:
-            servers = ", ".join(self.settings["bootstrap_servers"])
-            raise ClusterError(f"no broker answers at {servers}: {error}") from error
+            raise ClusterError(f"no broker answers at {', '.join(servers)}: {error}") from error
+
+
+def _known_brokers(client: KafkaAdminClient) -> list[str]:
+    """The addresses that a cluster's brokers advertised when the client asked last."""
+    brokers = client._manager.cluster.brokers()  # noqa: SLF001 - a request for them may find nobody
+    return [f"[{one.host}]:{one.port}" if ":" in one.host else f"{one.host}:{one.port}" for one in brokers]
 
 
 def _check_reachable(servers: Sequence[str], settings: Mapping[str, Any]) -> None:

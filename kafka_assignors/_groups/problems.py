@@ -35,6 +35,7 @@ Kind = Literal[
     "no commit",
     "end unknown",
     "lag",
+    "lag unknown",
     "not described",
 ]
 """What can be wrong."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IncompatibleBrokerVersion, KafkaError
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     Described = ClassicGroup | EpochGroup | Refused | None
 
+_UNKNOWN: Final = "Unknown"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetGroup:
@@ -48,12 +50,13 @@ class FleetGroup:
     Attributes:
         group_id: Its id.
         kind: Its type: "classic", "consumer" (KIP-848), "share", "streams" or "unknown".
-        state: Its state.
+        state: Its state; "Unknown" if the broker does not say.
         protocol_type: "consumer", "connect" and so on.
         strategy: What it is assigned by; None while it rebalances, and of an empty group.
         epoch: The group's epoch; None of a classic group, whose generation is not described.
         account: What is known of its members; None of a type that brokers do not describe to us.
-        lag: How far it is behind; None of a share group.
+        lag: How far it is behind; None of a share group, and if its coordinator does not say what it has
+            committed.
         problems: What is wrong, the worst first.
     """
 
@@ -68,9 +71,16 @@ class FleetGroup:
     problems: tuple[Problem, ...]
 
     @property
-    def members(self) -> int:
-        """How many there are."""
-        return 0 if self.account is None else len(self.account.members)
+    def members(self) -> int | None:
+        """How many there are; None if its coordinator does not describe it."""
+        return None if self.account is None else len(self.account.members)
+
+    @property
+    def lag_known(self) -> bool | None:
+        """Whether the lag of each partition with a commit is known; None of a share group, which has none."""
+        if self.kind == "share":
+            return None
+        return self.lag is not None and not self.lag.unknown
 
     @property
     def unowned(self) -> tuple[Partition, ...] | None:
@@ -117,7 +127,7 @@ def read_fleet(
         committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])
         ids = {name: topic.ids for name, topic in topics.items()}
         found = [
-            _Found(group, described.get(group.group_id), _offsets(committed.get(group.group_id)), ids)
+            _Found(group, described.get(group.group_id), committed.get(group.group_id, {}), ids)
             for group in listed
         ]
         ends = end_offsets(admin, {one for group in found for one in group.partitions}, topics)
@@ -134,10 +144,6 @@ def read_summary(admin: Admin, group_id: str) -> FleetGroup | None:
         ClusterError: The cluster does not say.
     """
     return next(iter(read_fleet(admin, wanted=group_id.__eq__)), None)
-
-
-def _offsets(committed: dict[Partition, int] | Refused | None) -> dict[Partition, int]:
-    return committed if isinstance(committed, dict) else {}
 
 
 def _describe(
@@ -179,13 +185,16 @@ class _Found:
         self,
         listed: ListedGroup,
         described: Described,
-        committed: Mapping[Partition, int],
+        committed: Mapping[Partition, int] | Refused,
         topics: Mapping[str, Sequence[int]],
     ) -> None:
-        self.listed, self.described, self._committed, self._topics = listed, described, committed, topics
+        self.listed, self.described, self._topics = listed, described, topics
+        self._committed: Mapping[Partition, int] = {} if isinstance(committed, Refused) else committed
+        # A group without commits may be unknown to who keeps them.
+        self._untold = committed.why if isinstance(committed, Refused) and not committed.unknown else ""
         self._account: GroupAccount | None = None
         self._problems: tuple[Problem, ...] = ()
-        names = {topic for topic, _ in committed}
+        names = {topic for topic, _ in self._committed}
         if isinstance(described, ClassicGroup):
             value = described_value(described)
             explained = explain(listed.group_id, value, topics, committed=names)
@@ -221,13 +230,15 @@ class _Found:
         if isinstance(described, Refused) and described.unknown:
             return None
         lag = None
-        if self.listed.kind != "share":
+        if self.listed.kind != "share" and not self._untold:
             lag = find_lag(self._owned, self._subscribed, self._topics, self._committed, ends)
         known = isinstance(described, ClassicGroup | EpochGroup)
         return FleetGroup(
             group_id=self.listed.group_id,
             kind=self.listed.kind,
-            state=described.state if isinstance(described, ClassicGroup | EpochGroup) else self.listed.state,
+            state=described.state
+            if isinstance(described, ClassicGroup | EpochGroup)
+            else self.listed.state or _UNKNOWN,
             protocol_type=self.listed.protocol_type,
             strategy=account.strategy if known and account is not None else None,
             epoch=described.epoch if isinstance(described, EpochGroup) else None,
@@ -245,6 +256,21 @@ class _Found:
                 severity="warning",
                 text=f"its coordinator does not describe it: {self.described.why}",
                 advice="the client needs the right to describe the group",
+            )
+        elif self.described is None:
+            yield Problem(
+                kind="not described",
+                # Its lag is known all the same, and so is its state, if it is listed with one.
+                severity="note" if self.listed.state else "warning",
+                text=f"its members are not known: groups of type {self.listed.kind} cannot be described here",
+                advice="see its members with Kafka's own tools",
+            )
+        if self._untold:
+            yield Problem(
+                kind="lag unknown",
+                severity="warning",
+                text=f"its coordinator does not say what it has committed: {self._untold}",
+                advice="the lag is not known: the client needs the right to describe the group",
             )
         if seconds is not None:
             yield Problem(

@@ -3,6 +3,7 @@
 import builtins
 import math
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -114,6 +115,44 @@ def test_what_is_planned_is_left_alone_when_planned_again(seed: int) -> None:
     ).plan()
     assert again.after == plan.after
     assert again.moves == ()
+
+
+@given(SEEDS, st.randoms(use_true_random=False))
+@examples(200)
+def test_a_plan_beside_what_is_under_way_is_as_good_as_the_plan_that_began_it(
+    seed: int, order: Random
+) -> None:
+    case = random_case(seed)
+    plan = case.plan()
+    planned = order.sample(case.planned, len(case.planned))
+    done = planned[: order.randint(0, len(planned))]
+    begun = planned[len(done) :][: order.randint(0, len(planned))]
+    now = {topic: {p: [*replicas] for p, replicas in placed.items()} for topic, placed in case.topics.items()}
+    for topic, partition in done:
+        now[topic][partition] = plan.after[topic][partition]
+    under_way: dict[str, dict[int, list[int]]] = {}
+    for topic, partition in begun:
+        under_way.setdefault(topic, {})[partition] = plan.after[topic][partition]
+    again = replace(case, topics=now, under_way=under_way).plan()
+    assert {one: again.after[one[0]][one[1]] for one in begun} == {
+        one: plan.after[one[0]][one[1]] for one in begun
+    }
+    loads = [sum(load**2 for load in one.replica_loads.values()) for one in (plan, again)]
+    assert case.per_topic or loads[0] == loads[1]
+    assert again.before == now
+    rest = [move for move in plan.moves if (move.topic, move.partition) not in done]
+    copied = [sum(1 if move.size is None else move.size for move in moves) for moves in (again.moves, rest)]
+    assert copied[0] <= copied[1]
+
+
+def test_what_is_under_way_to_an_invalid_placement_is_planned_as_all_else_is() -> None:
+    topics = {"t": {0: [1, 2], 1: [1, 2]}}
+    racks = {1: "a", 2: "b", 3: "b"}
+    for invalid in ([1], [1, 4], [2, 3], [1, 1]):
+        assert plan_moves(topics, racks, under_way={"t": {0: invalid}}) == plan_moves(topics, racks)
+    plan = plan_moves(topics, racks, under_way={"t": {0: [3, 1]}, "gone": {0: [1]}})
+    assert plan.after == {"t": {0: [3, 1], 1: [1, 2]}}
+    assert [(move.partition, move.target, move.source) for move in plan.moves] == [(0, 3, 2)]
 
 
 @given(

@@ -35,6 +35,7 @@ class Case:
     brokers: list[int] | None = None
     fixed: list[str] = field(default_factory=list)
     per_topic: bool = False
+    under_way: dict[str, dict[int, list[int]]] = field(default_factory=dict)
 
     def plan(self) -> MovePlan:
         return plan_moves(
@@ -45,6 +46,7 @@ class Case:
             brokers=self.brokers,
             fixed=self.fixed,
             per_topic=self.per_topic,
+            under_way=self.under_way,
         )
 
     @property

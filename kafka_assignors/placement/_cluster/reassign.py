@@ -7,9 +7,9 @@ are under way are waited for. So the same command continues a run that ended in 
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError, NoReassignmentInProgressError, UnknownTopicOrPartitionError
@@ -30,7 +30,7 @@ from kafka_assignors.placement._cluster.topics import (
 from kafka_assignors.placement._placement import PlacementError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors.placement._cluster.stall import Reason
@@ -81,7 +81,8 @@ def reassign(
         targets: The placements to reach; partitions that are not named stay as they are.
         at_once: How many partitions to reassign at once.
         watch: Gets the progress whenever it changes.
-        warn: Gets what is said beside it: which partitions were deleted meanwhile, and so are left out.
+        warn: Gets what is said beside it: which partitions were deleted meanwhile, and so are left out; and
+            after Ctrl-C without a throttle, what continues.
         allow_fenced: Whether to begin moves onto fenced brokers: they are done once those are started.
         throttle: How fast to copy; as fast as brokers do by default.
         stalled_after: After how many seconds without progress to say why there is none.
@@ -100,23 +101,26 @@ def reassign(
         for partition, replicas in placement.items()
     }
     present = _by_partition(read_topics(admin, {*targets}))
-    adding = read_adding(admin, wanted)
-    running = under_way(admin, wanted)
+    moving = read_under_way(admin, wanted)
+    running = {tp: one.target for tp, one in moving.items()}
     _check(wanted, present, running)
     brokers = read_brokers(admin)
     check_up(_new_replicas(wanted, present, running), brokers, allow_fenced=allow_fenced)
     waiting = [tp for tp, replicas in sorted(wanted.items()) if tp not in running and present[tp] != replicas]
     # All that others do with the rest of the target is theirs.
     own = {tp: wanted[tp] for tp in [*waiting, *running]}
-    work = _Work(admin, own, waiting, warn or (lambda _: None))
-    moves = {
-        tp: ({*present[tp]} - {*adding.get(tp, ())}, adding.get(tp, {*replicas} - {*present[tp]}))
+    say = warn or (lambda _: None)
+    work = _Work(admin, own, waiting, say)
+    moves: dict[TopicPartition, tuple[Collection[int], Collection[int]]] = {
+        tp: (moving[tp].before, moving[tp].adding)
+        if tp in moving
+        else (present[tp], {*replicas} - {*present[tp]})
         for tp, replicas in own.items()
     }
     copies = Copies.of(moves)
     copies = copies._replace(brokers=copies.brokers & brokers.up.keys())
     with (
-        nullcontext()
+        _left_to_the_cluster(say)
         if throttle is None or not copies.replicas
         else throttled(admin, throttle, copies, lambda: cancel(admin, moves))
     ):
@@ -125,6 +129,16 @@ def reassign(
     # Also if nothing was left to move: an interrupted run has elected nobody.
     _elect(admin, _read(admin, wanted).keys() & wanted.keys())
     return work.total
+
+
+@contextmanager
+def _left_to_the_cluster(say: Callable[[str], None]) -> Iterator[None]:
+    """Say after Ctrl-C what becomes of the moves: there is no throttle to remove."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("what is under way continues in the cluster; the same command does the rest")
+        raise
 
 
 @dataclass(slots=True)
@@ -197,44 +211,66 @@ class _Work:
             time.sleep(LOOK_SECONDS)
 
 
-def under_way(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
-    """Of some partitions, those whose reassignment is under way, and what they are to have after it."""
+class Reassignment(NamedTuple):
+    """What is under way of a partition.
+
+    Attributes:
+        before: The brokers that it would stay on if that were cancelled.
+        target: The brokers that it is to be on.
+        adding: Those of them that get a replica.
+    """
+
+    before: list[int]
+    target: list[int]
+    adding: list[int]
+
+
+def read_under_way(
+    admin: Admin, partitions: Mapping[TopicPartition, object] | None = None
+) -> dict[TopicPartition, Reassignment]:
+    """What is under way of some partitions, or of all."""
     return {
-        partition: [broker for broker in state["replicas"] if broker not in state["removing_replicas"]]
+        partition: Reassignment(
+            [broker for broker in state["replicas"] if broker not in state["adding_replicas"]],
+            [broker for broker in state["replicas"] if broker not in state["removing_replicas"]],
+            list(state["adding_replicas"]),
+        )
         for partition, state in admin.ask(lambda client: client.list_partition_reassignments()).items()
-        if partition in partitions
+        if partitions is None or partition in partitions
     }
 
 
+def under_way(admin: Admin, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, list[int]]:
+    """Of some partitions, those whose reassignment is under way, and what they are to have after it."""
+    return {partition: one.target for partition, one in read_under_way(admin, partitions).items()}
+
+
 def settled(
-    topics: Mapping[str, Placement], adding: Mapping[TopicPartition, Collection[int]]
+    topics: Mapping[str, Placement], moves: Mapping[TopicPartition, Reassignment]
 ) -> dict[str, dict[int, list[int]]]:
     """Placements without what reassignments are adding: where partitions would stay if all were cancelled."""
     return {
         topic: {
-            partition: [
-                one for one in replicas if one not in adding.get(TopicPartition(topic, partition), ())
-            ]
+            partition: list(
+                moves[tp].before if (tp := TopicPartition(topic, partition)) in moves else replicas
+            )
             for partition, replicas in placement.items()
         }
         for topic, placement in topics.items()
     }
 
 
-def read_adding(
-    admin: Admin, partitions: Mapping[TopicPartition, object] | None = None
-) -> dict[TopicPartition, list[int]]:
-    """Of some partitions, or all, those whose reassignment is under way, and the brokers that it adds."""
-    return {
-        partition: list(state["adding_replicas"])
-        for partition, state in admin.ask(lambda client: client.list_partition_reassignments()).items()
-        if partitions is None or partition in partitions
-    }
+def targets(moves: Mapping[TopicPartition, Reassignment]) -> dict[str, dict[int, list[int]]]:
+    """Where partitions are to be whose reassignment is under way, by topic."""
+    found: dict[str, dict[int, list[int]]] = {}
+    for tp, one in moves.items():
+        found.setdefault(tp.topic, {})[tp.partition] = one.target
+    return found
 
 
 def read_situation(admin: Admin, partitions: Mapping[TopicPartition, object]) -> StallSituation:
     """Ask for all that says why the reassignment of these partitions does not get on."""
-    adding = read_adding(admin, partitions)
+    adding = {tp: one.adding for tp, one in read_under_way(admin, partitions).items()}
     topics: dict[str, list[int]] = {}
     for tp in sorted(adding):
         topics.setdefault(tp.topic, []).append(tp.partition)
@@ -306,8 +342,9 @@ def _check(
             raise PlacementError(f"{name} is to have replicas {replicas}: brokers must differ")
         if tp in running and running[tp] != replicas:
             raise PlacementError(
-                f"{name} is on its way to {running[tp]} and is to be on {replicas}:"
-                " wait for that, or cancel it"
+                f"{name} is on its way to {running[tp]} and is to be on {replicas}: wait until it is there,"
+                f" or break that off with `reassign {tp.topic} --cancel`. If --output kept the plan that"
+                " began it, --file continues that"
             )
 
 

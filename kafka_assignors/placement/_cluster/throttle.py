@@ -7,14 +7,15 @@ to a file first (`ThrottleJournal`), and the next run puts back what a killed on
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._common.words import first_of, size
+from kafka_assignors.placement._cluster.configs import describe_broker, describe_topics
 from kafka_assignors.placement._cluster.throttle_journal import Replaced, RunsTogetherError
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ _RATES: Final = (LEADER_RATE, FOLLOWER_RATE)
 _REPLICAS: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 _ALL: Final = "*"
 _NAMED: Final = 5
-_PATIENCE_SECONDS: Final = 3.0
 _TRY_AGAIN: Final = "`reassign --verify` tries again to remove the throttle"
-_OWN: Final = "DYNAMIC_BROKER_CONFIG"  # not the one that all brokers have by default
+_WHO_MAY: Final = "a user who may alter configurations has to do that"
 
 
 class Throttles(NamedTuple):
@@ -46,11 +46,13 @@ class Throttles(NamedTuple):
         rates: Broker -> name -> bytes per second, where set.
         own: The same, but only what is set for that broker and not for all.
         replicas: Topic -> name -> its list, "partition:broker" each or "*", where set.
+        untold: "broker 1" or "topic orders" -> why it does not say what it has, as for want of a permission.
     """
 
     rates: dict[int, dict[str, int]]
     own: dict[int, dict[str, int]]
     replicas: dict[str, dict[str, list[str]]]
+    untold: dict[str, str]
 
     def rate(self, partition: TopicPartition, leader: int | None, target: int) -> int | None:
         """Bytes per second that copying this partition from its leader may take; None for any number."""
@@ -97,24 +99,26 @@ class Copies(NamedTuple):
 
 def read_throttles(admin: Admin, brokers: Collection[int], topics: Collection[str]) -> Throttles:
     """The quotas of these brokers, but for those that do not answer, and of these topics."""
-    found = Throttles({}, {}, {})
+    found = Throttles({}, {}, {}, {})
     for broker in sorted(brokers):
         try:
-            configs = _describe(admin, ConfigResourceType.BROKER, [str(broker)], _RATES)[str(broker)]
+            said = describe_broker(admin, broker, _RATES)
         except (ClusterError, KafkaError):
             continue
-        found.rates[broker] = {name: int(one["value"]) for name, one in configs.items()}
-        found.own[broker] = {
-            name: int(one["value"]) for name, one in configs.items() if one["config_source"] == _OWN
-        }
-    for topic, configs in _describe(admin, ConfigResourceType.TOPIC, sorted(topics), _REPLICAS).items():
-        found.replicas[topic] = {name: _entries(one["value"]) for name, one in configs.items()}
+        found.untold.update({f"broker {broker}": why for why in said.refused.values()})
+        for rates in said.settings.values():
+            found.rates[broker] = {name: int(one.value) for name, one in rates.items()}
+            found.own[broker] = {name: int(one.value) for name, one in rates.items() if one.own}
+    listed = describe_topics(admin, sorted(topics), _REPLICAS)
+    found.untold.update({f"topic {topic}": why for topic, why in listed.refused.items()})
+    for topic, lists in listed.settings.items():
+        found.replicas[topic] = {name: _entries(one.value) for name, one in lists.items()}
     return found
 
 
 @contextmanager
 def throttled(
-    admin: Admin, throttle: Throttle, copies: Copies, give_up: Callable[[], object]
+    admin: Admin, throttle: Throttle, copies: Copies, give_up: Callable[[], Collection[TopicPartition]]
 ) -> Iterator[None]:
     """Hold copies to so many bytes per second, for each broker and each way; put back what was in the end.
 
@@ -123,25 +127,22 @@ def throttled(
         throttle: The rate, and where what is replaced is kept meanwhile.
         copies: What is copied; brokers that do not answer are left out.
         give_up: Breaks the copies off, after an error or Ctrl-C: they would continue without a throttle.
+            Returns what it broke off.
 
     Raises:
         PlacementError: Another run has its throttle on this cluster.
         ClusterError: The cluster does not take it.
     """
     with throttle.journal.alone():
+        now, replaced = _replace(admin, throttle, copies)
         try:
-            _set(admin, throttle, copies)
+            _set(admin, throttle, copies, now, replaced)
             yield
         except BaseException:
-            try:
-                admin.reconnect()
-                give_up()
-            except (ClusterError, KafkaError) as error:
-                throttle.warn(f"what is under way continues: {error}")
+            _give_up(admin, throttle, sorted(copies.replicas), give_up)
             raise
-        finally:
-            for one in _put_back(admin, throttle.journal):
-                throttle.warn(one)
+        for one in _put_back(admin, throttle.journal):
+            throttle.warn(one)
 
 
 class Throttle(NamedTuple):
@@ -150,7 +151,8 @@ class Throttle(NamedTuple):
     Attributes:
         rate: Bytes per second that a broker may send, and as many that it may get.
         journal: Where what is replaced is kept.
-        warn: Gets what is taken over from an earlier run, and what could not be put back.
+        warn: Gets what is taken over from an earlier run, and what could not be put back. After an error or
+            Ctrl-C it gets what has become of the run.
     """
 
     rate: int
@@ -202,7 +204,13 @@ def remove_all(admin: Admin, journal: ThrottleJournal, throttles: Throttles) -> 
         for topic, lists in throttles.replicas.items():
             if lists:
                 _alter(admin, ConfigResourceType.TOPIC, topic, dict.fromkeys(lists, ("DELETE", None)))
-        journal.store(Replaced({}, {}))
+        replaced = journal.load()
+        for broker in throttles.own:
+            replaced.forget(broker)
+        for topic in throttles.replicas:
+            replaced.forget(topic)
+        # What did not say what it has may still have it.
+        journal.store(replaced)
 
 
 def taken_over(replaced: Replaced, own: Mapping[int, Mapping[str, int]], rate: int) -> str:
@@ -229,10 +237,13 @@ def taken_over(replaced: Replaced, own: Mapping[int, Mapping[str, int]], rate: i
     )
 
 
-def _set(admin: Admin, throttle: Throttle, copies: Copies) -> None:
-    rate, journal = throttle.rate, throttle.journal
+def _replace(admin: Admin, throttle: Throttle, copies: Copies) -> tuple[Throttles, Replaced]:
+    """What there is now, and what the throttle is to replace; nothing is set."""
+    rate = throttle.rate
     now = read_throttles(admin, copies.brokers, copies.replicas)
-    replaced = journal.load()
+    for resource, why in now.untold.items():
+        raise ClusterError(f"{resource} does not say which throttle it has: {why}; {_WHO_MAY}")
+    replaced = throttle.journal.load()
     if over := taken_over(replaced, now.own, rate):
         throttle.warn(over)
     for broker, own in now.own.items():
@@ -243,8 +254,12 @@ def _set(admin: Admin, throttle: Throttle, copies: Copies) -> None:
             before = now.replicas.get(topic, {}).get(name)
             if _ALL not in (before or []):
                 replaced.add_replicas(topic, name, before=before, ours=entries)
+    return now, replaced
+
+
+def _set(admin: Admin, throttle: Throttle, copies: Copies, now: Throttles, replaced: Replaced) -> None:
     # In this order: whatever is set stands in the journal.
-    journal.store(replaced)
+    throttle.journal.store(replaced)
     for topic, lists in copies.replicas.items():
         added = {
             name: ("APPEND", ",".join(entries))
@@ -253,8 +268,53 @@ def _set(admin: Admin, throttle: Throttle, copies: Copies) -> None:
         }
         if added:
             _alter(admin, ConfigResourceType.TOPIC, topic, added)
+    rate = str(throttle.rate)
     for broker in now.own:
-        _alter(admin, ConfigResourceType.BROKER, str(broker), {name: ("SET", str(rate)) for name in _RATES})
+        _alter(admin, ConfigResourceType.BROKER, str(broker), dict.fromkeys(_RATES, ("SET", rate)))
+
+
+def _give_up(
+    admin: Admin,
+    throttle: Throttle,
+    topics: Sequence[str],
+    give_up: Callable[[], Collection[TopicPartition]],
+) -> None:
+    """Break copies off, put back what was, and say what has come of both."""
+    named = " ".join(topics) if len(topics) <= _NAMED else "TOPIC..."
+    cancel = f"`reassign {named} --cancel`"
+    broken_off: Collection[TopicPartition] = ()
+    failure = ""
+    try:
+        with suppress(ClusterError):  # the client that there was may know brokers that answer
+            admin.reconnect()
+        try:
+            broken_off = give_up()
+        except (ClusterError, KafkaError) as error:
+            failure = str(error)
+        left = _put_back(admin, throttle.journal)
+    except KeyboardInterrupt:
+        throttle.warn(f"interrupted before all was broken off and the throttle removed: {cancel} does both")
+        raise
+    for one in left:
+        throttle.warn(one)
+    if failure and left:
+        said = (
+            f"what is under way is not broken off: {failure}; {cancel} breaks it off and removes the"
+            " throttle, and the same command continues with it"
+        )
+    elif failure:
+        said = (
+            f"what was under way was not broken off: {failure}; the throttle is removed, as nothing is copied"
+            " under it any more"
+        )
+    elif left:
+        ended = "broken off" if broken_off else "nothing was under way"
+        said = f"{ended}, but the throttle is not removed: {cancel}, or the same command again, removes it"
+    elif broken_off:
+        said = "broken off, and the throttle removed; the same command begins again what was under way"
+    else:
+        said = "nothing was under way, and the throttle is removed; the same command does the rest"
+    throttle.warn(said)
 
 
 def _put_back(admin: Admin, journal: ThrottleJournal, own: Collection[TopicPartition] = ()) -> list[str]:
@@ -270,14 +330,17 @@ def _put_back(admin: Admin, journal: ThrottleJournal, own: Collection[TopicParti
     for broker, rates in sorted(replaced.brokers.items()):
         if broker not in now.own:
             left.append(
-                f"the throttle is still on broker {broker}, which does not answer:"
+                f"broker {broker} does not say whether the throttle is on it: {why}: {_TRY_AGAIN}; {_WHO_MAY}"
+                if (why := now.untold.get(f"broker {broker}"))
+                else f"the throttle is still on broker {broker}, which does not answer:"
                 " `reassign --verify` removes it once it is up"
             )
             continue
         changes: dict[str, tuple[str, str | None]] = {}
         for name, (before, ours) in rates.items():
-            # What somebody else has set meanwhile stays.
-            if now.own[broker].get(name) in ours:
+            # What somebody else has set meanwhile stays. What was there before may be what the broker has not
+            # yet heard to be replaced.
+            if now.own[broker].get(name) in {before, *ours}:
                 changes[name] = ("DELETE", None) if before is None else ("SET", str(before))
         left += _try(admin, ConfigResourceType.BROKER, str(broker), changes) or replaced.forget(broker)
     for topic, lists in sorted(replaced.topics.items()):
@@ -307,14 +370,23 @@ def _held(admin: Admin, replaced: Replaced, own: Collection[TopicPartition]) -> 
 
 def _remove_replicas(admin: Admin, topic: str, lists: Mapping[str, tuple[bool, Sequence[str]]]) -> list[str]:
     try:
-        now = _describe(admin, ConfigResourceType.TOPIC, [topic], _REPLICAS).get(topic, {})
+        said = describe_topics(admin, [topic], _REPLICAS)
     except (ClusterError, KafkaError) as error:
         return [f"topic {topic} does not say what is throttled: {error}: {_TRY_AGAIN}"]
+    if topic in said.refused:
+        return [
+            f"topic {topic} does not say what is throttled: {said.refused[topic]}: {_TRY_AGAIN}; {_WHO_MAY}"
+        ]
+    if topic not in said.settings:  # it was deleted, and its lists with it
+        return []
+    now = said.settings[topic]
     changes: dict[str, tuple[str, str | None]] = {}
     for name, (was_set, ours) in lists.items():
-        if name not in now:
+        # A list that was not there before may be one of which the broker has not yet heard.
+        if was_set and name not in now:
             continue
-        rest = [entry for entry in _entries(now[name]["value"]) if entry not in ours]
+        entries = _entries(now[name].value) if name in now else []
+        rest = [entry for entry in entries if entry not in ours]
         changes[name] = ("SUBTRACT", ",".join(ours)) if rest or was_set else ("DELETE", None)
     return _try(admin, ConfigResourceType.TOPIC, topic, changes)
 
@@ -344,17 +416,6 @@ def _alter(
         ) from error
     if (said := answer[kind.name.lower()][name]) != "OK":
         raise ClusterError(f"{kind.name.lower()} {name} does not take {', '.join(changes)}: {said}")
-
-
-def _describe(
-    admin: Admin, kind: ConfigResourceType, resources: Sequence[str], names: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    """The named settings of each resource, where they are set at run time."""
-    if not resources:
-        return {}
-    wanted = [ConfigResource(kind, resource, [*names]) for resource in resources]
-    answer = admin.ask(lambda client: client.describe_configs(wanted), patience=_PATIENCE_SECONDS)
-    return dict(answer[kind.name.lower()])
 
 
 def _entries(value: str) -> list[str]:

@@ -124,6 +124,7 @@ def plan_moves(
     brokers: Collection[int] | None = None,
     fixed: Collection[str] = (),
     per_topic: bool = False,
+    under_way: Mapping[str, Placement] | None = None,
 ) -> MovePlan:
     """Plan where replicas should be, moving as few as possible.
 
@@ -138,6 +139,8 @@ def plan_moves(
         brokers: Those that may hold replicas after; None for all of `racks`.
         fixed: Topics that stay as they are, and count as load; with `per_topic` they do not count.
         per_topic: Balance each topic by itself instead of all together.
+        under_way: Of partitions that are being reassigned, the brokers that they are to be on after it. If
+            that is a valid placement, the plan has them there, and they count as load.
 
     Raises:
         PlacementError: An argument cannot be, or no placement is allowed; the message names the entry. Sizes
@@ -150,11 +153,18 @@ def plan_moves(
     after = {topic: {p: list(topics[topic][p]) for p in sorted(topics[topic])} for topic in sorted(topics)}
     before = {topic: {p: list(replicas) for p, replicas in of.items()} for topic, of in after.items()}
     together: dict[str, list[Wanted]] = {}
+    settled = {"": [] if per_topic else [before[topic] for topic in sorted(set(fixed))]}
     for wanted in planned:
-        together.setdefault(wanted.topic if per_topic else "", []).append(wanted)
-    beside = cluster.load(() if per_topic else [before[topic] for topic in sorted(set(fixed))])
+        group_name = wanted.topic if per_topic else ""
+        target = (under_way or {}).get(wanted.topic, {}).get(wanted.partition)
+        if target is not None and cluster.allows(wanted, target):
+            after[wanted.topic][wanted.partition] = list(target)
+            settled.setdefault(group_name, []).append({wanted.partition: list(target)})
+        else:
+            together.setdefault(group_name, []).append(wanted)
     squares = bound = 0
-    for group in together.values():
+    for group_name, group in together.items():
+        beside = cluster.load(settled.get(group_name, ()))
         placed = _place(group, cluster, beside)
         for wanted, replicas in zip(group, placed, strict=True):
             after[wanted.topic][wanted.partition] = replicas

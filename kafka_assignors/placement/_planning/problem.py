@@ -9,6 +9,7 @@ import numpy as np
 from kafka_assignors._common.words import first_of
 from kafka_assignors._model.arrays import IntArray
 from kafka_assignors.placement._placement import Placement, PlacementError, Racks
+from kafka_assignors.placement._planning.spread import rack_bounds
 
 _LARGEST = 2**62
 """More bytes than that do not fit into a 64-bit integer."""
@@ -174,6 +175,16 @@ class BrokerSet:
                     f"brokers may hold them ({listed(self.brokers)}): allow more, or lower the replication "
                     "factor"
                 )
+
+    def allows(self, wanted: Wanted, replicas: Sequence[int]) -> bool:
+        """Whether a partition may be on these brokers: as many as it is to have, spread over the racks."""
+        number = {broker: at for at, broker in enumerate(self.brokers)}
+        if len(replicas) != wanted.factor or len({*replicas} & number.keys()) != wanted.factor:
+            return False
+        in_rack = np.bincount(self.rack)
+        low, high = rack_bounds(in_rack, wanted.factor)
+        found = np.bincount(self.rack[[number[broker] for broker in replicas]], minlength=in_rack.size)
+        return bool((low <= found).all() and (found <= high).all())
 
     def load(self, placements: Iterable[Placement]) -> BrokerTotals:
         """What placements put on the brokers."""

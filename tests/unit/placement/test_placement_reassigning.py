@@ -2,171 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 from kafka import TopicPartition
-from kafka.errors import (
-    ClusterAuthorizationFailedError,
-    NoReassignmentInProgressError,
-    UnknownTopicOrPartitionError,
-)
 
-import kafka_assignors._cli.placement_cluster as opening
 from kafka_assignors._cli.main import main
-from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.placement._cluster.reassign import Progress, reassign
-from kafka_assignors.placement._cluster.throttle import FOLLOWER_RATE, Copies, Throttle, _set
+from kafka_assignors.placement._cluster.throttle import Throttle
 from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
+from tests.support.fake_cluster import Cluster, ClusterAdmin, leave_killed_run, open_as
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 SERVER = ("--bootstrap-server", "h:1")
 
 
-class Cluster:
-    """Brokers 1, 2 and 3 as kafka-python's admin client shows them; copies end when a test says."""
-
-    def __init__(self, topics: Mapping[str, Mapping[int, list[int]]]) -> None:
-        self.topics = {topic: dict(placed) for topic, placed in topics.items()}
-        self.moving: dict[TopicPartition, list[int]] = {}
-        self.configs: dict[tuple[str, str], dict[str, str]] = {}
-        self.elected: list[dict[str, list[int]]] = []
-        self.refused: set[TopicPartition] = set()
-        self.before_alter: Callable[[], None] = lambda: None
-
-    def finish(self, *partitions: TopicPartition) -> None:
-        for one in partitions or tuple(self.moving):
-            self.topics[one.topic][one.partition] = self.moving.pop(one)
-
-    def describe_cluster(self) -> dict[str, Any]:
-        brokers = [{"broker_id": broker, "rack": None, "is_fenced": False} for broker in (1, 2, 3)]
-        return {"cluster_id": "cluster", "brokers": brokers}
-
-    def describe_topics(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "error_code": 0 if name in self.topics else 3,
-                "is_internal": False,
-                "partitions": [
-                    {
-                        "partition_index": partition,
-                        "replica_nodes": self._replicas(TopicPartition(name, partition)),
-                        "isr_nodes": replicas,
-                        "leader_id": replicas[0],
-                    }
-                    for partition, replicas in self.topics.get(name, {}).items()
-                ],
-            }
-            for name in (sorted(self.topics) if names is None else names)
-        ]
-
-    def list_partition_reassignments(self) -> dict[TopicPartition, dict[str, list[int]]]:
-        found = {}
-        for one, target in self.moving.items():
-            before = self.topics[one.topic][one.partition]
-            found[one] = {
-                "replicas": self._replicas(one),
-                "adding_replicas": [broker for broker in target if broker not in before],
-                "removing_replicas": [broker for broker in before if broker not in target],
-            }
-        return found
-
-    def alter_partition_reassignments(
-        self, wanted: Mapping[TopicPartition, list[int] | None]
-    ) -> dict[TopicPartition, Any]:
-        self.before_alter()
-        return {one: self._alter(one, target) for one, target in wanted.items()}
-
-    def _alter(self, one: TopicPartition, target: list[int] | None) -> Any:
-        if one.partition not in self.topics.get(one.topic, {}):
-            return UnknownTopicOrPartitionError
-        if one in self.refused:
-            return ClusterAuthorizationFailedError
-        if target is not None:
-            self.moving[one] = list(target)
-        elif self.moving.pop(one, None) is None:
-            return NoReassignmentInProgressError
-        return None
-
-    def _replicas(self, one: TopicPartition) -> list[int]:
-        before = self.topics[one.topic][one.partition]
-        target = self.moving.get(one, before)
-        return [*target, *(broker for broker in before if broker not in target)]
-
-    def describe_configs(self, resources: Sequence[Any], **_: object) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
-        for one in resources:
-            kind = one.resource_type.name.lower()
-            found.setdefault(kind, {})[one.name] = {
-                name: {"value": value, "config_source": f"DYNAMIC_{kind.upper()}_CONFIG"}
-                for name, value in self.configs.get((kind, one.name), {}).items()
-            }
-        return found
-
-    def alter_configs(self, resources: Sequence[Any], **_: object) -> dict[str, dict[str, str]]:
-        (one,) = resources
-        kind = one.resource_type.name.lower()
-        config = self.configs.setdefault((kind, one.name), {})
-        for name, (operation, value) in one.configs.items():
-            entries = [entry for entry in config.get(name, "").split(",") if entry]
-            if operation == "SET":
-                config[name] = value
-            elif operation == "DELETE":
-                config.pop(name, None)
-            elif operation == "APPEND":
-                config[name] = ",".join([*entries, *value.split(",")])
-            else:
-                config[name] = ",".join(entry for entry in entries if entry not in value.split(","))
-        return {kind: {one.name: "OK"}}
-
-    def describe_log_dirs(self, *_: object, **__: object) -> list[dict[str, Any]]:
-        return [{"log_dirs": [{"error_code": 0, "log_dir": "/data", "topics": []}]}]
-
-    def elect_leaders(self, _: object, partitions: dict[str, list[int]]) -> None:
-        self.elected.append(partitions)
-
-    def rate(self, broker: int) -> str | None:
-        return self.configs.get(("broker", str(broker)), {}).get(FOLLOWER_RATE)
-
-
-class ClusterAdmin(Admin):
-    """An admin client of such a cluster."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._client: Any = cluster
-        self.settings = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def reconnect(self) -> None:
-        """Nothing is to be connected."""
-
-    def close(self) -> None:
-        """Nothing is to be closed."""
-
-
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-def open_as(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Admin:
-    """Let commands open this cluster."""
-    monkeypatch.setattr(opening, "open_admin", lambda _: ClusterAdmin(cluster))
-    return ClusterAdmin(cluster)
-
-
-def leave_killed_run(admin: Admin, cluster: Cluster, partition: TopicPartition) -> None:
-    """Leave what a throttled run of this partition to broker 3 leaves that was killed."""
-    throttle = Throttle(1024, ThrottleJournal("cluster"), print)
-    with throttle.journal.alone():
-        _set(admin, throttle, Copies.of({partition: ({1, 2}, {3})}))
-    cluster.alter_partition_reassignments({partition: [1, 3]})
 
 
 def test_what_ends_while_it_is_cancelled_is_no_error_and_its_throttle_goes(
@@ -253,3 +110,85 @@ def test_the_throttle_of_a_killed_run_stays_until_its_copies_are_done(
     assert main(["placement", "reassign", "small", "--verify", *SERVER]) == 0
     assert cluster.rate(3) is None
     assert not ThrottleJournal("cluster").exists
+
+
+PLANNED = ("placement", "reassign", "orders", "--no-throttle", "--at-once", "2", *SERVER)
+
+
+def begin_planned(cluster: Cluster) -> TopicPartition:
+    """Leave what a planned run leaves that Ctrl-C ends: one partition done, one under way."""
+
+    def interrupt() -> None:
+        cluster.after_alter = cluster.finish
+        cluster.finish(min(cluster.moving))
+        raise KeyboardInterrupt
+
+    cluster.after_alter = interrupt
+    assert main([*PLANNED, "--execute"]) == 130
+    (left,) = cluster.moving
+    return left
+
+
+def replicas_by_broker(cluster: Cluster) -> Counter[int]:
+    return Counter(broker for replicas in cluster.topics["orders"].values() for broker in replicas)
+
+
+def test_a_planned_run_that_ctrl_c_ended_is_continued_by_the_same_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(5):
+        draw = Random(seed)
+        cluster = Cluster({"orders": {p: draw.sample([1, 2, 3], 2) for p in range(12)}}, brokers=(1, 2, 3, 4))
+        open_as(cluster, monkeypatch)
+        left = begin_planned(cluster)
+        target = cluster.moving[left]
+        capsys.readouterr()
+
+        assert main([*PLANNED, "--execute"]) == 0
+        said = capsys.readouterr().out
+        assert f"1 partition of it under way already: orders-{left.partition}\n" in said
+        assert "replicas on a broker: 6 to 6, the best possible beside what is under way\n" in said
+        assert cluster.topics["orders"][left.partition] == target
+        assert replicas_by_broker(cluster) == {1: 6, 2: 6, 3: 6, 4: 6}
+
+
+def test_a_partition_on_its_way_to_where_no_plan_has_it_is_named_with_the_ways_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster({"orders": {p: [1, 2] for p in range(4)}}, brokers=(1, 2, 3, 4))
+    open_as(cluster, monkeypatch)
+    moved = TopicPartition("orders", 0)
+    cluster.moving[moved] = [1, 4]
+    cluster.fenced = {4}
+
+    assert main([*PLANNED]) == 0
+    assert (
+        "1 partition under way to other brokers than planned: orders-0\n"
+        "  before --execute wait until that is done, or break it off: `reassign orders --cancel`\n"
+    ) in capsys.readouterr().out
+    assert main([*PLANNED, "--execute"]) == 2
+    after = cluster.moving.copy()
+    said = capsys.readouterr().err
+    assert "orders-0 is on its way to [1, 4] and is to be on [" in said
+    assert (
+        "]: wait until it is there, or break that off with `reassign orders --cancel`. If --output kept the"
+        " plan that began it, --file continues that\n"
+    ) in said
+    assert after == {moved: [1, 4]}
+
+
+def test_what_arrives_while_a_plan_is_made_does_not_count_as_more_replicas(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster({"orders": {0: [1, 2]}})
+    open_as(cluster, monkeypatch)
+    cluster.moving[TopicPartition("orders", 0)] = [1, 3]
+    under_way = cluster.list_partition_reassignments
+
+    def arrive() -> dict[TopicPartition, dict[str, list[int]]]:
+        cluster.finish()
+        return under_way()
+
+    monkeypatch.setattr(cluster, "list_partition_reassignments", arrive)
+    assert main([*PLANNED]) == 0
+    assert "replicas on a broker: 0 to 1, the best possible\n" in capsys.readouterr().out

@@ -20,7 +20,7 @@ from kafka_assignors.placement._cluster.throttle import (
 from kafka_assignors.placement._cluster.topics import Brokers, PartitionState
 
 TP = TopicPartition("orders", 0)
-UNTHROTTLED = Throttles({}, {}, {})
+UNTHROTTLED = Throttles({}, {}, {}, {})
 
 
 def situation(
@@ -51,7 +51,7 @@ def throttles(**rates: int) -> Throttles:
     for which, rate in rates.items():
         broker, name = names[which]
         found[broker] = {name: rate}
-    return Throttles(found, found, {"orders": {LEADER_REPLICAS: ["*"], FOLLOWER_REPLICAS: ["0:3"]}})
+    return Throttles(found, found, {"orders": {LEADER_REPLICAS: ["*"], FOLLOWER_REPLICAS: ["0:3"]}}, {})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,115 @@
+"""What brokers and topics are set to at run time, and which of them do not say.
+
+kafka-python's own call leaves out the error of a resource: one that refuses to say looks as one with nothing
+set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafka.admin import ConfigResourceType
+from kafka.errors import KafkaError, NoError, UnknownTopicOrPartitionError, for_code
+from kafka.protocol.admin import DescribeConfigsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafka import KafkaAdminClient
+
+    from kafka_assignors._cluster.admin import Admin
+
+_PATIENCE_SECONDS: Final = 3.0
+_BY_TOPIC: Final = 1
+_BY_BROKER: Final = 2
+_BY_ALL_BROKERS: Final = 3  # numbers of sources in an answer; others are files and defaults
+
+
+class Setting(NamedTuple):
+    """A setting that was made at run time.
+
+    Attributes:
+        value: What it is.
+        own: Whether it was made for this resource, and not for all brokers.
+    """
+
+    value: str
+    own: bool
+
+
+class Configs(NamedTuple):
+    """What resources say.
+
+    Attributes:
+        settings: Resource -> name -> what is set; nothing of a topic that does not exist.
+        refused: Those that do not say, and why.
+    """
+
+    settings: dict[str, dict[str, Setting]]
+    refused: dict[str, str]
+
+
+def describe_broker(admin: Admin, broker: int, names: Sequence[str]) -> Configs:
+    """The named settings of a broker, by its own word.
+
+    Raises:
+        ClusterError: No broker answers.
+        KafkaError: This one does not.
+    """
+    return _describe(admin, ConfigResourceType.BROKER, [str(broker)], names, node=broker)
+
+
+def describe_topics(admin: Admin, topics: Sequence[str], names: Sequence[str]) -> Configs:
+    """The named settings of topics.
+
+    Raises:
+        ClusterError: No broker answers.
+        KafkaError: The cluster does not say.
+    """
+    return _describe(admin, ConfigResourceType.TOPIC, topics, names) if topics else Configs({}, {})
+
+
+def _describe(
+    admin: Admin,
+    kind: ConfigResourceType,
+    resources: Sequence[str],
+    names: Sequence[str],
+    *,
+    node: int | None = None,
+) -> Configs:
+    wanted = DescribeConfigsRequest.DescribeConfigsResource
+
+    async def ask(client: KafkaAdminClient) -> Configs:
+        request = DescribeConfigsRequest(
+            resources=[
+                wanted(resource_type=kind.value, resource_name=one, configuration_keys=[*names])
+                for one in resources
+            ],
+            include_synonyms=False,
+        )
+        return _read(await client._manager.send(request, node_id=node))  # noqa: SLF001
+
+    found: Configs = admin.ask(
+        lambda client: client._manager.run(ask, client),  # noqa: SLF001
+        patience=_PATIENCE_SECONDS,
+    )
+    return found
+
+
+def _read(response: Any) -> Configs:
+    found = Configs({}, {})
+    for one in response.results:
+        error = for_code(one.error_code)
+        if error is NoError:
+            found.settings[one.resource_name] = {
+                config.name: Setting(config.value, config.config_source != _BY_ALL_BROKERS)
+                for config in one.configs
+                if config.config_source in {_BY_TOPIC, _BY_BROKER, _BY_ALL_BROKERS}
+            }
+        elif error is UnknownTopicOrPartitionError:
+            continue
+        elif issubclass(error, KafkaError) and error.retriable:
+            raise error(f"{one.resource_name}: {one.error_message or error.description}")
+        else:
+            found.refused[one.resource_name] = str(one.error_message or error.description)
+    return found

@@ -1,0 +1,222 @@
+"""A cluster of three brokers as kafka-python's admin client shows it, without brokers."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from kafka import TopicPartition
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    NoReassignmentInProgressError,
+    UnknownTopicOrPartitionError,
+)
+
+import kafka_assignors._cli.placement_cluster as opening
+from kafka_assignors._cluster.admin import Admin, ClusterError
+from kafka_assignors.placement._cluster.throttle import FOLLOWER_RATE, Copies, Throttle, _replace, _set
+from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pytest
+
+HIDDEN: Final = "no broker answers at h:1: nothing listens there"
+
+
+class Cluster:
+    """Brokers, 1, 2 and 3 if nothing else is said; copies end when a test says.
+
+    Attributes:
+        brokers: Their ids.
+        fenced: Those that are fenced.
+        topics: Where replicas are.
+        moving: Where those are to be that are being reassigned.
+        configs: What is set, by kind and name.
+        heard: What brokers say is set, if they have not heard of all; None if they have.
+        elected: Of which partitions preferred leaders were elected.
+        refused: Partitions of which no reassignment is begun or broken off.
+        untold: "broker 1" or "topic orders", which do not say what they have.
+        locked: The same, which take no settings.
+        before_alter: Called before reassignments are begun or broken off.
+        after_alter: Called after it.
+        hides: Whether nobody answers who connects now.
+        mute: Whether it does not say what is under way.
+    """
+
+    def __init__(
+        self, topics: Mapping[str, Mapping[int, list[int]]], brokers: Sequence[int] = (1, 2, 3)
+    ) -> None:
+        self.brokers = {*brokers}
+        self.topics = {topic: dict(placed) for topic, placed in topics.items()}
+        self.moving: dict[TopicPartition, list[int]] = {}
+        self.configs: dict[tuple[str, str], dict[str, str]] = {}
+        self.heard: dict[tuple[str, str], dict[str, str]] | None = None
+        self.untold: set[str] = set()
+        self.locked: set[str] = set()
+        self.elected: list[dict[str, list[int]]] = []
+        self.refused: set[TopicPartition] = set()
+        self.before_alter: Callable[[], None] = lambda: None
+        self.after_alter: Callable[[], None] = lambda: None
+        self.fenced: set[int] = set()
+        self.hides = self.mute = False
+
+    def finish(self, *partitions: TopicPartition) -> None:
+        for one in partitions or tuple(self.moving):
+            self.topics[one.topic][one.partition] = self.moving.pop(one)
+
+    def describe_cluster(self) -> dict[str, Any]:
+        brokers = [
+            {"broker_id": broker, "rack": None, "is_fenced": broker in self.fenced}
+            for broker in sorted(self.brokers)
+        ]
+        return {"cluster_id": "cluster", "brokers": brokers}
+
+    def describe_topics(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "error_code": 0 if name in self.topics else 3,
+                "is_internal": False,
+                "partitions": [
+                    {
+                        "partition_index": partition,
+                        "replica_nodes": self._replicas(TopicPartition(name, partition)),
+                        "isr_nodes": replicas,
+                        "leader_id": replicas[0],
+                    }
+                    for partition, replicas in self.topics.get(name, {}).items()
+                ],
+            }
+            for name in (sorted(self.topics) if names is None else names)
+        ]
+
+    def list_partition_reassignments(self) -> dict[TopicPartition, dict[str, list[int]]]:
+        if self.mute:
+            raise ClusterError(HIDDEN)
+        found = {}
+        for one, target in self.moving.items():
+            before = self.topics[one.topic][one.partition]
+            found[one] = {
+                "replicas": self._replicas(one),
+                "adding_replicas": [broker for broker in target if broker not in before],
+                "removing_replicas": [broker for broker in before if broker not in target],
+            }
+        return found
+
+    def alter_partition_reassignments(
+        self, wanted: Mapping[TopicPartition, list[int] | None]
+    ) -> dict[TopicPartition, Any]:
+        self.before_alter()
+        answer = {one: self._alter(one, target) for one, target in wanted.items()}
+        self.after_alter()
+        return answer
+
+    def _alter(self, one: TopicPartition, target: list[int] | None) -> Any:
+        if one.partition not in self.topics.get(one.topic, {}):
+            return UnknownTopicOrPartitionError
+        if one in self.refused:
+            return ClusterAuthorizationFailedError
+        if target is not None:
+            self.moving[one] = list(target)
+        elif self.moving.pop(one, None) is None:
+            return NoReassignmentInProgressError
+        return None
+
+    def _replicas(self, one: TopicPartition) -> list[int]:
+        before = self.topics[one.topic][one.partition]
+        target = self.moving.get(one, before)
+        return [*target, *(broker for broker in before if broker not in target)]
+
+    @property
+    def _manager(self) -> Self:
+        return self
+
+    def run(self, work: Callable[[Any], Any], client: object) -> Any:
+        return asyncio.run(work(client))
+
+    async def send(self, request: Any, **_: object) -> Any:
+        """Answer DescribeConfigs."""
+        return SimpleNamespace(results=[self._described(one) for one in request.resources])
+
+    def _described(self, wanted: Any) -> Any:
+        kind, source = {2: ("topic", 1), 4: ("broker", 2)}[wanted.resource_type]
+        name, error = wanted.resource_name, 0
+        if f"{kind} {name}" in self.untold:
+            error = ClusterAuthorizationFailedError.errno
+        elif kind == "topic" and name not in self.topics:
+            error = UnknownTopicOrPartitionError.errno
+        heard = self.configs if self.heard is None else self.heard
+        return SimpleNamespace(
+            error_code=error,
+            error_message="not allowed" if error else None,
+            resource_name=name,
+            configs=[
+                SimpleNamespace(name=key, value=value, config_source=source)
+                for key, value in heard.get((kind, name), {}).items()
+                if not error
+            ],
+        )
+
+    def alter_configs(self, resources: Sequence[Any], **_: object) -> dict[str, dict[str, str]]:
+        (one,) = resources
+        kind = one.resource_type.name.lower()
+        if f"{kind} {one.name}" in self.locked:
+            return {kind: {one.name: "not allowed"}}
+        config = self.configs.setdefault((kind, one.name), {})
+        for name, (operation, value) in one.configs.items():
+            entries = [entry for entry in config.get(name, "").split(",") if entry]
+            if operation == "SET":
+                config[name] = value
+            elif operation == "DELETE":
+                config.pop(name, None)
+            elif operation == "APPEND":
+                config[name] = ",".join([*entries, *value.split(",")])
+            else:
+                config[name] = ",".join(entry for entry in entries if entry not in value.split(","))
+        return {kind: {one.name: "OK"}}
+
+    def describe_log_dirs(self, *_: object, **__: object) -> list[dict[str, Any]]:
+        return [{"log_dirs": [{"error_code": 0, "log_dir": "/data", "topics": []}]}]
+
+    def elect_leaders(self, _: object, partitions: dict[str, list[int]]) -> None:
+        self.elected.append(partitions)
+
+    def rate(self, broker: int) -> str | None:
+        return self.configs.get(("broker", str(broker)), {}).get(FOLLOWER_RATE)
+
+
+class ClusterAdmin(Admin):
+    """An admin client of such a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._client: Any = cluster
+        self.settings = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def reconnect(self) -> None:
+        """Nothing is to be connected."""
+        if self._client.hides:
+            raise ClusterError(HIDDEN)
+
+    def close(self) -> None:
+        """Nothing is to be closed."""
+
+
+def open_as(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Admin:
+    """Let commands open this cluster."""
+    monkeypatch.setattr(opening, "open_admin", lambda _: ClusterAdmin(cluster))
+    return ClusterAdmin(cluster)
+
+
+def leave_killed_run(admin: Admin, cluster: Cluster, partition: TopicPartition) -> None:
+    """Leave what a throttled run of this partition to broker 3 leaves that was killed."""
+    throttle = Throttle(1024, ThrottleJournal("cluster"), print)
+    with throttle.journal.alone():
+        copies = Copies.of({partition: ({1, 2}, {3})})
+        _set(admin, throttle, copies, *_replace(admin, throttle, copies))
+    cluster.alter_partition_reassignments({partition: [1, 3]})

@@ -1,0 +1,59 @@
+"""An admin client that outlives the servers that it was given."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka.errors import KafkaTimeoutError
+
+from kafka_assignors._cluster import admin as module
+from kafka_assignors._cluster.admin import Admin, ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Clients:
+    """Makes clients of a cluster whose brokers are advertised as these."""
+
+    def __init__(self, *advertised: tuple[str, int]) -> None:
+        self.advertised = [SimpleNamespace(host=host, port=port) for host, port in advertised]
+        self.asked: list[list[str]] = []
+        self.up = True
+
+    def __call__(self, *, bootstrap_servers: Sequence[str], **_: object) -> Any:
+        self.asked.append([*bootstrap_servers])
+        if not self.up:
+            raise KafkaTimeoutError
+        known = SimpleNamespace(brokers=lambda: self.advertised)
+        return SimpleNamespace(_manager=SimpleNamespace(cluster=known), close=lambda: None)
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, clients: Clients) -> Admin:
+    monkeypatch.setattr(module, "_check_reachable", lambda *_: None)
+    monkeypatch.setattr(module, "KafkaAdminClient", clients)
+    return Admin(["kafka-1:9092"])
+
+
+def test_brokers_that_the_cluster_has_named_are_servers_of_the_next_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clients = Clients(("kafka-1", 9092), ("kafka-2", 9092), ("fe80::3", 9092))
+    admin = opened(monkeypatch, clients)
+    admin.reconnect()
+    assert clients.asked == [["kafka-1:9092"], ["kafka-1:9092", "kafka-2:9092", "[fe80::3]:9092"]]
+    assert admin.settings["bootstrap_servers"] == ["kafka-1:9092"]
+
+
+def test_the_client_stays_if_no_broker_lets_another_one_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    clients = Clients(("kafka-2", 9092))
+    admin = opened(monkeypatch, clients)
+    before = admin.once(lambda client: client)
+    clients.up = False
+    with pytest.raises(
+        ClusterError, match=r"^no broker answers at kafka-1:9092, kafka-2:9092: KafkaTimeoutError"
+    ):
+        admin.reconnect()
+    assert admin.once(lambda client: client) is before

@@ -1,0 +1,251 @@
+"""What a run with a throttle says and leaves that an error or Ctrl-C ends, and who puts back what it left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from kafka import TopicPartition
+
+from kafka_assignors._cli.main import main
+from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors.placement import format_reassignment
+from kafka_assignors.placement._cluster.reassign import reassign
+from kafka_assignors.placement._cluster.throttle import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    Throttle,
+    put_back,
+)
+from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
+from tests.support.fake_cluster import HIDDEN, Cluster, ClusterAdmin, leave_killed_run, open_as
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SERVER = ("--bootstrap-server", "h:1")
+ORDERS = TopicPartition("orders", 0)
+OFF = "broken off, and the throttle removed; the same command begins again what was under way"
+CANCEL = "`reassign orders --cancel`"
+AGAIN = "`reassign --verify` tries again to remove the throttle"
+ON = f"{CANCEL} breaks it off and removes the throttle, and the same command continues with it"
+MAY = "a user who may alter configurations has to do that"
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """One whose topic has one partition, on brokers 1 and 2."""
+    return Cluster({"orders": {0: [1, 2]}})
+
+
+def interrupted(cluster: Cluster, target: list[int] = [1, 3]) -> list[str]:  # noqa: B006 - only read
+    """What is said by a run that Ctrl-C ends when its partition is under way."""
+    said: list[str] = []
+
+    def watch(_: object) -> None:
+        raise KeyboardInterrupt
+
+    throttle = Throttle(1024, ThrottleJournal("cluster"), said.append)
+    with pytest.raises(KeyboardInterrupt):
+        reassign(
+            ClusterAdmin(cluster), {"orders": {0: target}}, throttle=throttle, watch=watch, warn=said.append
+        )
+    return said
+
+
+def left(cluster: Cluster) -> tuple[bool, str | None, bool]:
+    """Whether something is under way, broker 3's throttle, and whether the journal is there."""
+    return bool(cluster.moving), cluster.rate(3), ThrottleJournal("cluster").exists
+
+
+def test_brokers_that_the_old_client_knows_are_asked_if_nobody_lets_a_new_one_in(cluster: Cluster) -> None:
+    cluster.hides = True
+    assert interrupted(cluster) == [OFF]
+    assert left(cluster) == (False, None, False)
+
+
+def test_nothing_is_said_to_be_broken_off_or_removed_that_was_not(cluster: Cluster) -> None:
+    # Not by what is done at the start, nor by the begin of the move.
+    cluster.before_alter = lambda: setattr(cluster, "mute", True)
+    said: list[str] = []
+    throttle = Throttle(1024, ThrottleJournal("cluster"), said.append)
+    with pytest.raises(ClusterError, match=HIDDEN):
+        reassign(ClusterAdmin(cluster), {"orders": {0: [1, 3]}}, throttle=throttle)
+    assert said == [
+        f"the throttle stays, as the cluster does not say what is under way: {HIDDEN}: {AGAIN}",
+        f"what is under way is not broken off: {HIDDEN}; {ON}",
+    ]
+    assert left(cluster) == (True, "1024", True)
+
+
+def test_a_move_that_the_cluster_does_not_break_off_keeps_its_throttle(cluster: Cluster) -> None:
+    cluster.before_alter = lambda: setattr(cluster, "before_alter", lambda: cluster.refused.add(ORDERS))
+    why = (
+        "the cluster refused orders-0 on None: ClusterAuthorizationFailedError; 1 of 1 partitions were"
+        " refused and no more begun"
+    )
+    assert interrupted(cluster) == [
+        f"the throttle stays while orders-0 is copied: {AGAIN} after that",
+        f"what is under way is not broken off: {why}; {ON}",
+    ]
+    assert left(cluster) == (True, "1024", True)
+
+
+def test_a_throttle_that_the_cluster_does_not_remove_is_said_to_stay(cluster: Cluster) -> None:
+    cluster.before_alter = lambda: cluster.locked.add("broker 3")
+    assert interrupted(cluster) == [
+        f"broker 3 does not take {LEADER_RATE}, {FOLLOWER_RATE}: not allowed: {AGAIN}",
+        f"broken off, but the throttle is not removed: {CANCEL}, or the same command again, removes it",
+    ]
+    assert left(cluster) == (False, "1024", True)
+    cluster.locked.clear()
+    assert put_back(ClusterAdmin(cluster), ThrottleJournal("cluster")).brokers == (3,)
+    assert left(cluster) == (False, None, False)
+
+
+def test_what_ended_before_it_was_broken_off_is_not_said_to_be(cluster: Cluster) -> None:
+    cluster.before_alter = lambda: setattr(cluster, "before_alter", cluster.finish)
+    assert interrupted(cluster) == [
+        "nothing was under way, and the throttle is removed; the same command does the rest"
+    ]
+    assert left(cluster) == (False, None, False)
+
+
+def test_a_second_ctrl_c_says_what_the_first_did_not_come_to(cluster: Cluster) -> None:
+    def again() -> None:
+        raise KeyboardInterrupt
+
+    cluster.before_alter = lambda: setattr(cluster, "before_alter", again)
+    assert interrupted(cluster) == [
+        f"interrupted before all was broken off and the throttle removed: {CANCEL} does both"
+    ]
+    assert left(cluster) == (True, "1024", True)
+
+
+def test_a_run_that_copies_nothing_has_no_throttle_to_remove_and_its_moves_continue(cluster: Cluster) -> None:
+    assert interrupted(cluster, [2, 1]) == [
+        "what is under way continues in the cluster; the same command does the rest"
+    ]
+    assert left(cluster) == (True, None, False)
+
+
+def test_what_is_done_after_ctrl_c_is_what_a_command_says(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    open_as(cluster, monkeypatch)
+    wanted = tmp_path / "wanted.json"
+    wanted.write_text(format_reassignment({"orders": {0: [1, 3]}}), encoding="utf-8")
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    cluster.before_alter = interrupt
+    run = ("placement", "reassign", "--file", str(wanted), "--throttle", "1KiB", "--execute", *SERVER)
+    assert main([*run]) == 130
+    assert capsys.readouterr().err.splitlines() == [
+        "nothing was under way, and the throttle is removed; the same command does the rest",
+        "interrupted",
+    ]
+
+
+def test_a_broker_that_does_not_say_what_it_has_keeps_the_throttle_of_a_killed_run(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
+    cluster.finish()
+    cluster.untold = {"broker 1", "broker 2", "broker 3", "topic orders"}
+
+    verify = ("placement", "reassign", "orders", "--verify", *SERVER)
+    assert main([*verify]) == 0
+    shown = capsys.readouterr()
+    assert shown.err.splitlines() == [
+        *(
+            f"broker {broker} does not say whether the throttle is on it: not allowed: {AGAIN}; {MAY}"
+            for broker in (1, 2, 3)
+        ),
+        f"topic orders does not say what is throttled: not allowed: {AGAIN}; {MAY}",
+    ]
+    assert shown.out.splitlines() == [
+        "nothing is under way",
+        *(f"broker {broker} does not say whether it has a throttle: not allowed" for broker in (1, 2, 3)),
+        "topic orders does not say whether it has a throttle: not allowed",
+    ]
+    assert left(cluster) == (False, "1024", True)
+
+    cluster.untold = set()
+    assert main([*verify]) == 0
+    assert capsys.readouterr().err == "removed what an earlier run left: its throttle on brokers 1, 2, 3\n"
+    assert left(cluster) == (False, None, False)
+    assert cluster.configs[("topic", "orders")] == {}
+
+
+def test_removing_all_throttles_keeps_in_the_journal_what_could_not_be_seen(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
+    cluster.finish()
+    cluster.untold = {"broker 3"}
+    remove = ("placement", "reassign", "orders", "--verify", "--remove-throttles", *SERVER)
+    assert main([*remove]) == 0
+    assert "broker 3 does not say whether it has a throttle: not allowed\n" in capsys.readouterr().out
+    assert (cluster.rate(1), cluster.rate(2)) == (None, None)
+    assert left(cluster) == (False, "1024", True)
+    cluster.untold = set()
+    assert main([*remove]) == 0
+    assert left(cluster) == (False, None, False)
+
+
+def test_no_run_begins_beside_a_broker_that_does_not_say_what_throttle_it_has(cluster: Cluster) -> None:
+    cluster.untold = {"broker 2"}
+    said: list[str] = []
+    throttle = Throttle(1024, ThrottleJournal("cluster"), said.append)
+    with pytest.raises(
+        ClusterError, match=f"^broker 2 does not say which throttle it has: not allowed; {MAY}$"
+    ):
+        reassign(
+            ClusterAdmin(cluster),
+            {"orders": {0: [1, 3]}},
+            throttle=throttle,
+            watch=lambda _: pytest.fail("it has begun"),
+        )
+    assert said == []
+    assert left(cluster) == (False, None, False)
+    assert cluster.configs == {}
+
+
+def test_a_throttle_is_removed_also_before_brokers_have_heard_of_it(cluster: Cluster) -> None:
+    before = {LEADER_RATE: "77"}
+    cluster.configs = {("broker", "1"): dict(before), ("topic", "orders"): {FOLLOWER_REPLICAS: "0:9"}}
+    cluster.heard = {key: dict(config) for key, config in cluster.configs.items()}
+    assert interrupted(cluster) == [OFF]
+    assert {key: config for key, config in cluster.configs.items() if config} == cluster.heard
+    assert left(cluster) == (False, None, False)
+
+
+def test_what_others_have_set_meanwhile_stays(cluster: Cluster) -> None:
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
+    cluster.finish()
+    theirs = {LEADER_RATE: "5", FOLLOWER_RATE: "6"}
+    cluster.configs["broker", "2"] = dict(theirs)
+    cluster.configs["topic", "orders"][LEADER_REPLICAS] += ",1:1"
+    put_back(ClusterAdmin(cluster), ThrottleJournal("cluster"))
+    assert {key: config for key, config in cluster.configs.items() if config} == {
+        ("broker", "2"): theirs,
+        ("topic", "orders"): {LEADER_REPLICAS: "1:1"},
+    }
+    assert not ThrottleJournal("cluster").exists
+
+
+def test_the_lists_of_a_topic_that_was_deleted_are_forgotten(cluster: Cluster) -> None:
+    leave_killed_run(ClusterAdmin(cluster), cluster, ORDERS)
+    cluster.finish()
+    del cluster.topics["orders"]
+    assert put_back(ClusterAdmin(cluster), ThrottleJournal("cluster")).left == ()
+    assert not ThrottleJournal("cluster").exists
