@@ -55,8 +55,12 @@ CLAIMS = {
         "benchmarks/results/simulator.md", "| range | 1,000 | 10,000 |"
     ),
     "500 lives of a group": Evidence("benchmarks/results/steadiness.md", "**500 runs, 0 flakes**"),
-    "14 heartbeat intervals": Evidence(
-        "kafka_assignors/assignors/_hand_over.py", "after 2 heartbeats, and again after 4 and 8"
+    "20 heartbeat intervals": Evidence("tests/unit/coordinator/test_false_claims.py", "BOUND = 20\n"),
+    "intervals of 300, 500 and 3000 ms": Evidence(
+        "tests/unit/coordinator/test_false_claims.py", '"heartbeat_ms", [300, 500, 3000]'
+    ),
+    "after 2, 4 and 8 heartbeat intervals": Evidence(
+        "tests/unit/assignors/test_hand_over.py", "assert waits == [2.0, 4.0, 8.0]"
     ),
     "one of weight 1; from 1 to 1000": Evidence("kafka_assignors/_model/members.py", "MAX_WEIGHT = 1000\n"),
     "5 s at most": Evidence("kafka_assignors/assignors/_sticky.py", "TIME_LIMIT: Final = 5.0\n"),
@@ -72,9 +76,6 @@ CLAIMS = {
     ),
     "after 2 heartbeats, and again after 4 and 8": Evidence(
         "kafka_assignors/assignors/_hand_over.py", "PATIENCE: Final = 3\n"
-    ),
-    "for those 14 heartbeats": Evidence(
-        "kafka_assignors/assignors/_hand_over.py", "2 * host.heartbeat_interval * 2**PATIENCE"
     ),
     "within 120 s and 25 generations": Evidence(
         "kafka_assignors/testing/schedules/_run.py", "ROUNDS: Final = 25\n"
