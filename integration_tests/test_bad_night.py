@@ -104,7 +104,7 @@ class Night:
         if not live:
             return [COMMAND, *arguments]
         servers = servers or ",".join(self.cluster.bootstrap_servers)
-        more = ("--bootstrap-servers", servers, "--command-config", str(config or self.config))
+        more = ("--bootstrap-server", servers, "--command-config", str(config or self.config))
         return [COMMAND, *arguments, *more]
 
     def ask(self, *arguments: str, status: int = 0, screen: str = "", once: bool = False, **how: Any) -> str:
@@ -542,5 +542,5 @@ def the_night_is_looked_back_on(night: Night, billing: ConsumerGroup) -> None:
 def the_page_asks_no_other(night: Night) -> None:
     shown = re.findall(r"^\$ kafka-assignors (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(shown) > 1
-    plain = {re.sub(r" --bootstrap-servers \S+", "", command) for command in shown}
+    plain = {re.sub(r" --bootstrap-server \S+", "", command) for command in shown}
     assert plain - night.asked == set()

@@ -141,7 +141,7 @@ _REPLAY: Final = (
 _CAPTURE: Final = _on_archive(
     "capture",
     "read what is new in a running cluster's __consumer_offsets into an archive",
-    "history:capture",
+    "history_capture:capture",
     [
         *client(required=True),
         flag("--continuous", "capture again and again until Ctrl-C"),

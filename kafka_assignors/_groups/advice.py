@@ -67,7 +67,7 @@ REASONS: Final[Mapping[str, ReasonWords]] = {
     "hand-over of a cooperative rebalance": ReasonWords(
         "The second step of a cooperative rebalance",
         "Cooperative groups rebalance in two steps: partitions are revoked in the first, and assigned"
-        " to their new owners in the second. The others are consumed all the while.",
+        " to their new owners in the second. All other partitions stay with their owners.",
         "Nothing: it belongs to the rebalance before it.",
     ),
     "strategy changed": ReasonWords(

@@ -13,6 +13,7 @@ import yaml
 
 from kafka_assignors._cli.commands import Command
 from kafka_assignors._cli.main import main
+from kafka_assignors._groups.advice import REASONS as WORDS
 from kafka_assignors._groups.reasons import Kind
 from kafka_assignors.testing._plugin_options import _SETTINGS
 from tests.support.pages import ROOT, listing, listings, pages, read
@@ -138,10 +139,12 @@ def test_the_ini_file_has_settings_of_the_plug_in() -> None:
     assert {*settings["pytest"]} <= {one.name for one in _SETTINGS}
 
 
-def test_the_reasons_explained_are_those_that_are_found() -> None:
+def test_the_reasons_explained_are_those_that_are_found_in_the_words_of_reports() -> None:
     rows = read(REASONS).split("| reason | what it means | what to do |\n|---|---|---|\n")[1].split("\n\n")[0]
-    explained = [reason for row in rows.splitlines() for reason in row.split("|")[1].strip().split(", ")]
-    assert sorted(explained) == sorted(get_args(Kind))
+    assert rows.splitlines() == [
+        f"| {kind} | {words.meaning} | {words.todo} |" for kind, words in WORDS.items()
+    ]
+    assert sorted(WORDS) == sorted(get_args(Kind))
 
 
 @pytest.mark.parametrize("name", sorted(DRAWN))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -417,6 +418,13 @@ def test_wrong_command_lines_are_refused(
     assert message in capsys.readouterr().err
 
 
+@pytest.fixture
+def no_cluster_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A capture takes it that its cluster answers."""
+    monkeypatch.setattr("kafka_assignors._cli.history_capture.open_admin", lambda _: nullcontext())
+
+
+@pytest.mark.usefixtures("no_cluster_asked")
 def test_a_folder_that_is_no_archive_is_told_without_starting_spark(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -500,12 +508,13 @@ def test_only_what_goes_on_after_ctrl_c_says_so(
     def interrupted(**_: Any) -> int:
         raise KeyboardInterrupt
 
-    module = "history_read" if verb == "metrics" else "history"
+    module = {"metrics": "history_read", "capture": "history_capture"}.get(verb, "history")
     monkeypatch.setattr(f"kafka_assignors._cli.{module}.{verb}", interrupted)
     assert main(["history", verb, "a", *arguments]) == 130
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.usefixtures("no_cluster_asked")
 def test_a_capture_that_is_broken_off_says_what_it_has_captured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
