@@ -36,7 +36,7 @@ def default_cluster(kafka_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.usefixtures("default_cluster")
 def test_passing_a_class_makes_a_consumer() -> None:
     names: dict[str, Any] = {}
-    exec(listing(HOME, 'KafkaConsumer("orders"'), names)  # noqa: S102 - the README's code is ours
+    exec(listing(HOME, '    "orders",'), names)  # noqa: S102 - the README's code is ours
     names["consumer"].close()
 
 

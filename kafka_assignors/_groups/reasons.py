@@ -8,7 +8,8 @@ timeout is over (or a rebalance timeout, of one that did not join). A new proces
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,7 +55,8 @@ HAND_OVER: Final = "hand-over of a cooperative rebalance"
 """The second round of a rebalance, whose reason is that of the first."""
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True, kw_only=True)  # with slots it is pickled by Python: see `Rebalance`
+class Change:
     """Something that differs between two generations.
 
     Attributes:
