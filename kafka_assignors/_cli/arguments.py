@@ -1,5 +1,6 @@
 """What options say, as values: those that belong together, and how their texts are read."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -112,6 +113,21 @@ def positive(text: str) -> int:
     number = whole(text)
     if number == 0:
         raise ValueError("0 is too few")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A number of seconds, from 0 on.
+
+    Raises:
+        ValueError: The text is none.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{text!r} is no number of seconds from 0 on")
     return number
 
 

@@ -5,12 +5,13 @@ from typing import Final
 
 import click
 
-from kafka_assignors._cli.arguments import whole
+from kafka_assignors._cli.arguments import seconds, whole
 from kafka_assignors._cli.commands import (
     FILE_NAME,
     Command,
     Group,
     Option,
+    Read,
     as_json,
     client,
     flag,
@@ -39,7 +40,7 @@ no such group. After Ctrl-C it is 130, after SIGTERM 143. More: docs/coordinator
 def _observe(what: str, default: float = 5.0) -> Option:
     return Option(
         ["--observe"],
-        type=float,
+        type=Read(seconds),
         default=default,
         metavar="SECONDS",
         help=f"how long to look at {what} in a rebalance before that is an error (default: {default:g})",
@@ -146,7 +147,7 @@ _WHAT_IF: Final = Command(
         ),
         Option(
             ["--down"],
-            type=float,
+            type=Read(seconds),
             default=10.0,
             metavar="SECONDS",
             help="how long each is away (default: 10)",

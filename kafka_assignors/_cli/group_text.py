@@ -94,14 +94,17 @@ def _joining(found: OngoingRebalance) -> Iterator[str]:
     )
     if found.joined:
         yield from wrapped(f"have joined: {first_of(found.joined, _NAMED)}", 2)
-    if found.unsure:
+    if found.missing is not None:
         yield from wrapped(
-            f"has not joined: {found.missing}"
-            if found.missing is not None
-            else f"one or more have not joined, and the coordinator does not say who, of:"
-            f" {first_of(found.unsure, _NAMED)}",
-            2,
+            f"has not joined: {found.missing}, unless a new member has yet to come back with its id", 2
         )
+    elif found.unsure:
+        who = (
+            "one or more have not joined, and the coordinator does not say who"
+            if found.unbroken
+            else "the coordinator does not say who has joined"
+        )
+        yield from wrapped(f"{who}, of: {first_of(found.unsure, _NAMED)}", 2)
     if found.gone:
         yield from wrapped(f"are gone since the last generation: {first_of(found.gone, _NAMED)}", 2)
     if found.state == "CompletingRebalance":

@@ -20,7 +20,13 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.coordinator import ConsumerBrokerSettings, MemberSettings, rolling_restart
+from kafka_assignors.coordinator import (
+    BrokerSettings,
+    ConsumerBrokerSettings,
+    MemberSettings,
+    NotStableError,
+    rolling_restart,
+)
 from kafka_assignors.coordinator._live import read_group
 
 if TYPE_CHECKING:
@@ -38,17 +44,21 @@ _ASSIGNORS: Final[Mapping[str, Any]] = {
     "kip848-uniform": "uniform",
     "kip848-range": "range",
 }
-_SESSION_MS: Final = 45_000
+_CLIENTS: Final = MemberSettings()
+_BROKERS: Final = BrokerSettings()
 
 
-ERRORS: Final = Errors(wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError))
+ERRORS: Final = Errors(
+    wrong=(CommandConfigError, ValueError), failed=(ClusterError, KafkaError, NotStableError)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RestartedGroup:
     topics: Mapping[str, int]
     subscriptions: Sequence[Collection[str]]
-    session_timeout_ms: int
+    session_timeout_ms: int = _CLIENTS.session_timeout_ms
+    max_poll_interval_ms: int = _CLIENTS.max_poll_interval_ms
 
 
 class _Restart(NamedTuple):
@@ -77,7 +87,8 @@ def what_if(
     The group is a running one; or one of `members`, each subscribed to all of `topic`, "name=partitions".
 
     Raises:
-        ValueError: A topic is something else, or the group has no members.
+        ValueError: A topic is something else, the group has no members, or sessions end between heartbeats.
+        NotStableError: The group does not come to rest.
     """
     if members is None:
         with open_admin(client) as admin:
@@ -85,6 +96,12 @@ def what_if(
     else:
         restarted = _described(topic, members)
     how = _Restart(down, crash, session_timeout_ms or restarted.session_timeout_ms, heartbeat_interval_ms)
+    if how.heartbeat_interval_ms >= how.session_timeout_ms:
+        raise ValueError(
+            f"heartbeat.interval.ms {how.heartbeat_interval_ms} is not below session.timeout.ms"
+            f" {how.session_timeout_ms}: sessions would end between heartbeats; give a smaller"
+            " --heartbeat-interval-ms"
+        )
     costs = {
         (name, static): _cost(name, restarted, how, static=static)
         for name in assignor or RESTARTED
@@ -105,9 +122,7 @@ def _described(named: Sequence[str], members: int) -> _RestartedGroup:
         if not (name and partitions.isascii() and partitions.isdigit() and int(partitions)):
             raise ValueError(f"{text!r} is not NAME=PARTITIONS")
         topics[name] = int(partitions)
-    return _RestartedGroup(
-        topics=topics, subscriptions=[topics.keys()] * members, session_timeout_ms=_SESSION_MS
-    )
+    return _RestartedGroup(topics=topics, subscriptions=[topics.keys()] * members)
 
 
 def _running(live: LiveGroup) -> _RestartedGroup:
@@ -121,6 +136,11 @@ def _running(live: LiveGroup) -> _RestartedGroup:
         topics={topic: len(live.topics[topic].ids) for topic in sorted(wanted)},
         subscriptions=[wanted.intersection(account.topics) for account in found.members],
         session_timeout_ms=max(account.session_timeout_ms for account in found.members),
+        # Records of version 0 have none, and Kafka takes the session timeout.
+        max_poll_interval_ms=max(
+            account.session_timeout_ms if account.rebalance_timeout_ms < 0 else account.rebalance_timeout_ms
+            for account in found.members
+        ),
     )
 
 
@@ -134,10 +154,17 @@ def _cost(name: str, group: _RestartedGroup, how: _Restart, *, static: bool) -> 
         static=static,
         down_seconds=how.down,
         crash=how.crash,
-        member=MemberSettings(session_timeout_ms=session, heartbeat_interval_ms=beat),
+        member=MemberSettings(
+            session_timeout_ms=session,
+            heartbeat_interval_ms=beat,
+            max_poll_interval_ms=group.max_poll_interval_ms,
+        ),
         broker=ConsumerBrokerSettings(session_timeout_ms=session, heartbeat_interval_ms=beat)
         if isinstance(assignor, str)
-        else None,
+        else BrokerSettings(
+            min_session_timeout_ms=min(_BROKERS.min_session_timeout_ms, session),
+            max_session_timeout_ms=max(_BROKERS.max_session_timeout_ms, session),
+        ),
     )
 
 

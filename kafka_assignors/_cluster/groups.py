@@ -54,7 +54,11 @@ class ListedGroup(NamedTuple):
 
 
 class ClassicMember(NamedTuple):
-    """A member of a classic group; its bytes are empty while the group rebalances."""
+    """A member of a classic group.
+
+    While the group rebalances, its subscription is empty. Its assignment is then that of the last generation.
+    It is empty once a round was broken off after all had joined; before Kafka 4.0 in any rebalance.
+    """
 
     member_id: str
     instance_id: str | None

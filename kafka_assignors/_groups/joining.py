@@ -2,7 +2,12 @@
 
 DescribeGroups says who is a member, and nothing of who has joined. What follows all the same:
 
-- Who is a member now and was none in the last generation has joined: that is how one becomes a member.
+- Who is a member now and was none in the last generation has joined: that is how one becomes a member. But
+  a round in which all had joined may be broken off before the leader's assignment is there. No record is left
+  of such a round, and its members have to join again. So this holds only if no round was broken off.
+- If one was, the coordinator has emptied all assignments. As long as it describes a member of the last
+  generation with its assignment, none was. In a group's first rebalance there are no assignments. Before
+  Kafka 4.0 none are described in any rebalance. In both cases nothing is known of who has joined.
 - Of the members that the last generation had, at least one has not joined, or the rebalance would continue:
   the coordinator waits for all. It also waits for a new member that has yet to come back with the id that it
   was given. And it waits for the delay of an empty group's first rebalance. Neither is in the description.
@@ -51,6 +56,8 @@ class OngoingRebalance:
             began later. None if there was none.
         until_ms: Until when it is waited for at the latest; None if no member's rebalance timeout is known.
         patience_ms: The longest rebalance timeout of the last generation's members that are there still.
+        unbroken: Whether it is sure that no round was broken off since the last generation. If it is not, and
+            members are waited for, nothing is known of who has joined.
         joined: Who has joined.
         unsure: Who may have joined or not.
         gone: Who was in the last generation, and is no member any more.
@@ -62,6 +69,7 @@ class OngoingRebalance:
     last_generation_ms: int | None
     until_ms: int | None
     patience_ms: int | None
+    unbroken: bool
     joined: tuple[str, ...]
     unsure: tuple[str, ...]
     gone: tuple[str, ...]
@@ -69,8 +77,8 @@ class OngoingRebalance:
 
     @property
     def missing(self) -> str | None:
-        """The one that has not joined, if it can be no other."""
-        return self.unsure[0] if len(self.unsure) == 1 else None
+        """The one that has not joined, if it can be no other, unless a new one has yet to come back."""
+        return self.unsure[0] if self.unbroken and len(self.unsure) == 1 else None
 
 
 def find_joining(
@@ -102,7 +110,9 @@ def find_joining(
     old = [member for member_id, member in before.items() if member_id in there]
     patience = max((member.rebalance_timeout for member in old), default=-1)
     completing = now.group.state == "CompletingRebalance"
-    joined = [name for member_id, name in names.items() if completing or member_id not in before]
+    kept = {member.member_id: member.assignment for member in now.group.members if member.assignment}
+    unbroken = any(kept.get(member.member_id) == member.assignment for member in old)
+    joined = {member_id for member_id in there if completing or (unbroken and member_id not in before)}
     instances = {member.instance_id for member in now.group.members if member.instance_id}
     gone = [
         member.group_instance_id or f"{member.client_id}{member.client_host}"
@@ -115,10 +125,9 @@ def find_joining(
         last_generation_ms=last_ms,
         until_ms=since.time_ms + patience if patience >= 0 else None,
         patience_ms=patience if patience >= 0 else None,
-        joined=tuple(sorted(joined)),
-        unsure=tuple(
-            sorted(name for member_id, name in names.items() if not completing and member_id in before)
-        ),
+        unbroken=unbroken,
+        joined=tuple(sorted(names[member_id] for member_id in joined)),
+        unsure=tuple(sorted(names[member_id] for member_id in there - joined)),
         gone=tuple(sorted(gone)),
         leader=None if last is None or last.leader is None else names.get(last.leader),
     )
@@ -136,13 +145,18 @@ def joining_problem(found: OngoingRebalance) -> Problem:
             advice="look at the leader's log: its assignor hangs or fails, or it cannot reach the"
             " coordinator",
         )
+    others = (
+        "a new member has yet to come back with its id, or the first rebalance of an empty group is"
+        " delayed (group.initial.rebalance.delay.ms)"
+    )
     who = (
-        f"{found.missing} has not joined"
+        f"{found.missing} has not joined, unless a new member has yet to come back with its id"
         if found.missing is not None
         else f"one or more of {first_of(found.unsure, _NAMED)} have not joined"
+        if found.unbroken
+        else f"some of {first_of(found.unsure, _NAMED)} have not joined, or {others}"
         if found.unsure
-        else "a new member has yet to come back with its id, or the first rebalance of an empty group is"
-        " delayed (group.initial.rebalance.delay.ms)"
+        else others
     )
     return Problem(
         kind="rebalancing",

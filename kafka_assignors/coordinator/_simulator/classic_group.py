@@ -38,7 +38,6 @@ Trigger = Literal[
     "member joined",
     "member left",
     "member lost",
-    "member did not join in time",
     "member did not sync in time",
     "leader joined again",
     "member joined again with other metadata",
@@ -108,11 +107,11 @@ class HostedClassicGroup:
         self._not_synced: set[str] = set()
         self._from_empty = False
         self._new_member_added = False
-        self._all_joined_at = clock.now
+        self._written_state_since = self._stable_since = clock.now
         self._round: Timer | None = None
         self._sync_timer: Timer | None = None
         self._written: GroupMetadataValue | None = None
-        self._away = False
+        self._moves = 0  # that are not over yet
         self._cut_off: set[str] = set()
 
     @property
@@ -121,9 +120,10 @@ class HostedClassicGroup:
         return self._members.ids
 
     def record(self) -> GroupMetadataValue:
-        """The group as the coordinator writes it to `__consumer_offsets` when its leader has answered.
+        """The group as the coordinator writes it to `__consumer_offsets`.
 
-        Kafka's state is then still CompletingRebalance, so that the time of it is when all had joined.
+        Kafka notes since when it was in the state in which it was written. When its leader answers that is
+        still CompletingRebalance, so since all had joined. When a static member comes back it is Stable.
         """
         return GroupMetadataValue(
             version=3,
@@ -131,7 +131,7 @@ class HostedClassicGroup:
             generation=self.generation,
             protocol=self.strategy or None,
             leader=self.leader,
-            current_state_timestamp=self._all_joined_at,
+            current_state_timestamp=self._written_state_since,
             members=tuple(
                 MemberMetadata(
                     member_id=member.member_id,
@@ -151,16 +151,17 @@ class HostedClassicGroup:
         """Let another broker become the coordinator; for so long none answers.
 
         It knows what was written at the end of the last rebalance, and nothing of one that is on. Members
-        whose joins or syncs are cut off ask again, and that begins a new one. A stable group continues.
+        whose joins or syncs are cut off ask again, and that begins a new one. A stable group continues. Moves
+        that overlap are over with the one that ends last.
         """
-        self._cut_off = {*self._held.joins, *self._held.syncs, *self._not_synced}
+        self._cut_off |= {*self._held.joins, *self._held.syncs, *self._not_synced}
         for timer in (self._round, self._sync_timer, *self._pending.values()):
             if timer is not None:
                 timer.cancel()
         for member in self._members:
             self._sessions.end(member)
         held, self._held = self._held, HeldAnswers()
-        self._away = True
+        self._moves += 1
         held.refuse_all(Error.NOT_COORDINATOR)
         self._load()
         self._clock.after(away_ms, self._come_back)
@@ -184,28 +185,37 @@ class HostedClassicGroup:
         )
         self._pending, self._not_synced = {}, set()
         self._round = self._sync_timer = None
+        self._new_member_added = False
+        if value is not None:
+            self._written_state_since = self._stable_since = value.current_state_timestamp
         self.generation = 0 if value is None else value.generation
         self.strategy = "" if value is None else value.protocol or ""
         self.leader = None if value is None else value.leader
         self.state = State.STABLE if self._members else State.EMPTY
 
     def _come_back(self) -> None:
-        self._away = False
+        self._moves -= 1
+        if self._moves:
+            return
         for member in self._members:
             self._sessions.renew(member)
+        # Static members that were passed over may be too many.
+        if len(self._members) > self._settings.max_size:
+            self._rebalance("coordinator moved", self.leader or "")
 
     # Requests
 
     def join(self, request: Join, reply: JoinReply) -> None:
         """JoinGroup; the answer may come much later."""
         settings = self._settings
-        if self._away:
+        if self._moves:
             reply(Joined(error=Error.NOT_COORDINATOR))
         elif not (
             settings.min_session_timeout_ms <= request.session_timeout_ms <= settings.max_session_timeout_ms
         ):
             reply(Joined(error=Error.INVALID_SESSION_TIMEOUT))
-        elif len(self._members) >= settings.max_size and request.member_id not in self._members:
+        elif not self._has_room_for(request.member_id):
+            self._drop(request.member_id)
             reply(Joined(error=Error.GROUP_MAX_SIZE_REACHED))
         elif not self._members.supports(request.protocols):
             reply(Joined(error=Error.INCONSISTENT_GROUP_PROTOCOL))
@@ -223,7 +233,7 @@ class HostedClassicGroup:
 
     def sync(self, request: Sync, reply: SyncReply) -> None:
         """SyncGroup; the answer comes with the leader's."""
-        if self._away:
+        if self._moves:
             reply(Synced(error=Error.NOT_COORDINATOR))
             return
         error = self._check(request.member_id, request.instance_id, request.generation)
@@ -241,6 +251,7 @@ class HostedClassicGroup:
                     other.assignment = request.assignments.get(other.member_id, b"")
                 self.state = State.STABLE
                 self._written = self.record()
+                self._stable_since = self._clock.now
                 for waiting in list(self._held.syncs):
                     self._sessions.renew(self._members[waiting])
                     self._held.answer_sync(waiting, Synced(assignment=self._members[waiting].assignment))
@@ -252,7 +263,7 @@ class HostedClassicGroup:
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> Error:
         """Heartbeat."""
-        if self._away:
+        if self._moves:
             return Error.NOT_COORDINATOR
         error = self._check(member_id, instance_id, generation)
         if error:
@@ -262,7 +273,7 @@ class HostedClassicGroup:
 
     def commit(self, member_id: str, instance_id: str | None, generation: int) -> Error:
         """OffsetCommit, without the offsets. It renews the session, as a heartbeat does."""
-        if self._away:
+        if self._moves:
             return Error.NOT_COORDINATOR
         if generation < 0 and self.state == State.EMPTY:
             return Error.NONE
@@ -276,20 +287,37 @@ class HostedClassicGroup:
 
     def leave(self, member_id: str, instance_id: str | None = None) -> Error:
         """LeaveGroup: of a member by its id, or of a static one by its instance id."""
-        if self._away:
+        if self._moves:
             return Error.NOT_COORDINATOR
         if instance_id is not None and not member_id:
             member_id = self._members.of_instance(instance_id) or ""
         if member_id in self._pending:
             self._pending.pop(member_id).cancel()
-            self._maybe_complete()
-            return Error.NONE
-        if member_id not in self._members:
-            return Error.UNKNOWN_MEMBER_ID
-        self._remove_and_go_on(member_id, "member left")
+        else:
+            error = self._check(member_id, instance_id)
+            if error:
+                return error
+            self._remove(member_id)
+        if self.state != State.EMPTY:
+            self._rebalance_or_complete("member left", member_id)
         return Error.NONE
 
     # Joining
+
+    def _has_room_for(self, member_id: str) -> bool:
+        """Whether a member may join (`GroupMetadataManager.acceptJoiningMember`)."""
+        if self.state == State.EMPTY:
+            return True
+        if self.state == State.PREPARING:
+            return member_id in self._held.joins or len(self._held.joins) < self._settings.max_size
+        return member_id in self._members or len(self._members) < self._settings.max_size
+
+    def _drop(self, member_id: str) -> None:
+        """Forget a member that is refused; that continues no round that waits for it."""
+        if member_id in self._pending:
+            self._pending.pop(member_id).cancel()
+        elif member_id in self._members:
+            self._remove(member_id)
 
     def _join_again(self, request: Join, reply: JoinReply) -> None:
         if request.member_id in self._pending:
@@ -301,7 +329,7 @@ class HostedClassicGroup:
             reply(Joined(error=error))
             return
         member = self._members[request.member_id]
-        changed = dict(member.protocols) != dict(request.protocols)
+        changed = list(member.protocols.items()) != list(request.protocols.items())
         if self.state == State.PREPARING:
             self._update(member, request, reply)
             self._maybe_complete()
@@ -332,17 +360,19 @@ class HostedClassicGroup:
         self._sessions.end(old)
         was_leader = self.leader == old_id
         member = KnownMember.of(member_id, request)
-        member.assignment = old.assignment
+        # Kafka (4.3) keeps the old client id, and the old session timeout until the next heartbeat. It still
+        # waits for the old member id's sync, so that in the end it rebalances without need.
+        member.client_id, member.assignment = old.client_id, old.assignment
         self._members.remove(old_id)
         self.removed(old_id)
-        self._not_synced.discard(old_id)
         self._members.add(member)
         if was_leader:
             self.leader = member_id
-        self._sessions.renew(member)
+        self._sessions.renew(member, old.session_timeout_ms)
         if self.state == State.STABLE:
             if elect_strategy(self._members.preferences()).strategy == self.strategy:
                 # Nobody notices; what it subscribes to now counts in the next round only.
+                self._written_state_since = self._stable_since
                 self._written = self.record()
                 reply(replace(self._answer_to(member), skip_assignment=was_leader))
                 return
@@ -436,7 +466,7 @@ class HostedClassicGroup:
             return
         self.leader = elected
         self.generation += 1
-        self._all_joined_at = self._clock.now
+        self._written_state_since = self._clock.now
         self._not_synced.clear()
         if not self._members:
             self.state, self.strategy = State.EMPTY, ""
@@ -459,10 +489,11 @@ class HostedClassicGroup:
         if generation != self.generation or self.state not in {State.COMPLETING, State.STABLE}:
             return
         late = [member_id for member_id in self.member_ids if member_id in self._not_synced]
+        replaced = sorted(self._not_synced.difference(late))
         for member_id in late:
             self._remove(member_id)
-        if late:
-            self._rebalance("member did not sync in time", late[0])
+        if late or replaced:
+            self._rebalance("member did not sync in time", [*late, *replaced][0])
 
     def _end_sync_timer(self) -> None:
         if self._sync_timer is not None and not self._not_synced:
@@ -486,15 +517,20 @@ class HostedClassicGroup:
         # One that waits for an answer sends no heartbeats; but a new one has waited long enough.
         waits = member.member_id in self._held
         if self._members.get(member.member_id) is member and (member.is_new or not waits):
-            self._remove_and_go_on(member.member_id, "member lost")
+            self._remove(member.member_id)
+            if self.state == State.PREPARING:
+                self._complete_without_lost()
+            else:
+                self._rebalance("member lost", member.member_id)
 
     def _forget_pending(self, member_id: str) -> None:
         self._pending.pop(member_id, None)
-        self._maybe_complete()
+        self._complete_without_lost()
 
-    def _remove_and_go_on(self, member_id: str, trigger: Trigger) -> None:
-        self._remove(member_id)
-        self._rebalance_or_complete(trigger, member_id)
+    def _complete_without_lost(self) -> None:
+        """End the round if all others have joined. Even the first of an empty group waits no longer."""
+        if self.state == State.PREPARING and self._all_joined:
+            self._complete()
 
     def _remove(self, member_id: str) -> None:
         member = self._members.remove(member_id)

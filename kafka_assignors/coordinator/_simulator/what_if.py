@@ -6,7 +6,9 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.ownership import by_partition
+from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from kafka_assignors.coordinator._simulator.consumer_member import ConsumerMember
 from kafka_assignors.coordinator._simulator.consumer_simulation import ConsumerGroupSimulation
 from kafka_assignors.coordinator._simulator.life import NotStableError
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 _STEP_SECONDS = 0.05
+_PATIENCE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +63,8 @@ def rolling_restart(
 ) -> Cost:
     """Restart all members of a group, one after the other, each once the group is stable again.
 
-    A member that is refused is started again after the same time. In a KIP-848 group that happens to a static
-    member that was killed, until its predecessor's session is over.
+    A member that is refused is started again after the same time. That happens until the session of a killed
+    predecessor is over. In a KIP-848 group static members are refused, in a full classic group all are.
 
     Args:
         topics: Topic -> how many partitions.
@@ -76,7 +79,7 @@ def rolling_restart(
         seed: See `Simulation`.
 
     Raises:
-        NotStableError: The broker's settings do not let all members in.
+        NotStableError: The broker's settings do not let all members in, or not in again.
         TypeError: The broker's settings are for the other protocol.
     """
     group = _new_group(topics, assignor, member=member, broker=broker, seed=seed)
@@ -94,11 +97,17 @@ def rolling_restart(
             old.crash()
         else:
             old.leave()
+        deadline = group.now + down_seconds + _PATIENCE_SECONDS
         for start in itertools.count(2):
             group.run(down_seconds)
             new = group.join(f"{name}.{start}", topics=old.topics, instance_id=old.instance_id)
             if not _is_refused(group, new):
                 break
+            if group.now > deadline:
+                raise NotStableError(
+                    f"the group does not let {name} in again within {_PATIENCE_SECONDS:g} s: look at the"
+                    " session timeout and the broker's settings"
+                )
         group.run_until_stable()
     timeline = group.timeline
     gaps = [gap for gap in timeline.gaps("callback") if gap.start + gap.seconds > began]
@@ -139,9 +148,17 @@ def _epoch(group: Simulation | ConsumerGroupSimulation) -> int:
 
 def _is_refused(group: Simulation | ConsumerGroupSimulation, member: SimulatedConsumer) -> bool:
     """Whether a new member ends because the coordinator does not let it in."""
-    while isinstance(member, ConsumerMember) and member.running and member.epoch <= JOIN:
+    deadline = group.now + _PATIENCE_SECONDS
+    while member.running and not _is_in(member) and group.now < deadline:
         group.run(_STEP_SECONDS)
     return not member.running
+
+
+def _is_in(member: SimulatedConsumer) -> bool:
+    """Whether a member has been in a generation, or an epoch."""
+    return (isinstance(member, ConsumerMember) and member.epoch > JOIN) or (
+        isinstance(member, ClassicConsumer) and member.generation > NO_GENERATION
+    )
 
 
 def _count_moves(timeline: Timeline, after: float) -> int:

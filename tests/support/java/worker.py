@@ -660,10 +660,29 @@ class Coordinator:
         topics: Number of partitions of each, and ids.
     """
 
+    request_version = 1
+
     def __init__(self, settings: dict[str, Any], topics: dict[str, Any]) -> None:
         self.now = 1_000_000
         self.timers: dict[str, tuple[int, int, Any]] = {}
         self.scheduled = 0
+        self.settings = settings
+        self.client_id = "client"
+        self.context = jpype.JProxy(
+            "org.apache.kafka.server.authorizer.AuthorizableRequestContext",
+            dict={
+                "clientId": lambda: self.client_id,
+                "clientAddress": jpype.JClass("java.net.InetAddress").getLoopbackAddress,
+                "requestVersion": lambda: self.request_version,
+            },
+        )
+        self.build()
+        self.load()
+        self.change_topics(topics)
+
+    def build(self) -> None:
+        """Make a shard that knows no group."""
+        settings = self.settings
         self.image = metadata_image({"topics": {}, "topic_ids": {}})
         properties = util("HashMap")()
         for name, value in settings.items():
@@ -698,17 +717,12 @@ class Coordinator:
         builder.withAuthorizerPlugin(util("Optional").empty())
         self.shard = builder.build()
         self.metrics = metrics
-        self.context = jpype.JProxy(
-            "org.apache.kafka.server.authorizer.AuthorizableRequestContext",
-            dict={
-                "clientId": lambda: "client",
-                "clientAddress": jpype.JClass("java.net.InetAddress").getLoopbackAddress,
-                "requestVersion": lambda: 1,
-            },
-        )
+
+    def load(self) -> None:
+        """Begin with what the shard was told of."""
         self.shard.onLoaded(self.image)
-        self.timers.clear()  # of the sweeper of expired offsets
-        self.change_topics(topics)
+        for name in ("expire-group-metadata", "group-size-counter"):  # what is done again and again
+            del self.timers[name]
 
     def schedule(self, key: Any, delay: Any, *others: Any) -> None:
         self.scheduled += 1
@@ -718,8 +732,15 @@ class Coordinator:
         until = self.now + milliseconds
         while due := [(*timer[:2], key) for key, timer in self.timers.items() if timer[0] <= until]:
             self.now, _, key = min(due)
-            self.replay(self.timers.pop(key)[2].generateRecords().records())
+            self.write(self.timers.pop(key)[2].generateRecords())
         self.now = until
+
+    def write(self, result: Any) -> None:
+        """Do with a request's or a timer's outcome what the broker does; the log takes all at once."""
+        if result.replayRecords():
+            self.replay(result.records())
+        if result.appendFuture() is not None:
+            result.appendFuture().complete(None)
 
     def change_topics(self, topics: dict[str, Any]) -> None:
         """Tell of topics that came, went or grew, as the controller would."""
@@ -763,7 +784,7 @@ class Coordinator:
             result = self.shard.consumerGroupHeartbeat(self.context, data)
         except jpype.JException as error:
             return {"error": str(common("protocol.Errors").forException(error).name())}
-        self.replay(result.records())
+        self.write(result)
         answer = result.response()
         assignment = answer.assignment()
         return {
@@ -828,6 +849,257 @@ def live_in_coordinator(lives: list[dict[str, Any]]) -> list[list[dict[str, Any]
             last = state
         asked.metrics.close()
     return answers
+
+
+def message(name: str) -> Any:
+    return jpype.JClass(f"org.apache.kafka.common.message.{name}")()
+
+
+def byte_array(data: bytes) -> Any:
+    return jpype.JArray(jpype.JByte)(data)
+
+
+def error_name(code: int) -> str:
+    """The name of an answer's error, empty if there was none."""
+    return "" if code == 0 else str(common("protocol.Errors").forCode(jpype.JShort(code)).name())
+
+
+class ClassicCoordinator(Coordinator):
+    """The same with a classic group. What it holds back is answered later, under a number of the request.
+
+    Args:
+        settings: Of the broker.
+    """
+
+    request_version = 9
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.log: list[Any] = []
+        self.held: dict[int, tuple[Callable[[Any], dict[str, Any]], Any]] = {}
+        super().__init__(settings, {"topics": {}, "topic_ids": {}})
+
+    def write(self, result: Any) -> None:
+        """Write to the log, then do what waits for that."""
+        if result is not None:
+            self.log.extend(result.records())
+            super().write(result)
+
+    def move(self, away: int) -> None:
+        """Let another broker become the coordinator, which reads the log."""
+        self.shard.onUnloaded()
+        self.timers.clear()
+        self.now += away
+        self.metrics.close()
+        self.build()
+        self.replay(self.log)
+        self.load()
+
+    def hold(self, number: int, show: Callable[[Any], dict[str, Any]]) -> Any:
+        """What the answer to a request is to be put into."""
+        answer = jpype.JClass("java.util.concurrent.CompletableFuture")()
+        self.held[number] = show, answer
+        return answer
+
+    def answered(self) -> list[tuple[int, dict[str, Any]]]:
+        """The answers that there are by now, each once."""
+        done = [number for number, (_, answer) in self.held.items() if answer.isDone()]
+        return [(number, show(answer.get())) for number in done for show, answer in [self.held.pop(number)]]
+
+    def join(self, request: dict[str, Any]) -> None:
+        data = message("JoinGroupRequestData")
+        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
+        data.setProtocolType(string("consumer"))
+        data.setSessionTimeoutMs(request["session_timeout_ms"])
+        data.setRebalanceTimeoutMs(request["rebalance_timeout_ms"])
+        if request["instance_id"] is not None:
+            data.setGroupInstanceId(string(request["instance_id"]))
+        protocols = message("JoinGroupRequestData$JoinGroupRequestProtocolCollection")
+        for name, subscription in request["protocols"]:
+            one = message("JoinGroupRequestData$JoinGroupRequestProtocol").setName(string(name))
+            protocols.add(one.setMetadata(byte_array(bytes.fromhex(subscription))))
+        data.setProtocols(protocols)
+        self.client_id = request["client_id"]
+        held = self.hold(request["number"], self.show_joined)
+        self.write(self.shard.classicGroupJoin(self.context, data, held))
+
+    @staticmethod
+    def show_joined(answer: Any) -> dict[str, Any]:
+        error = error_name(answer.errorCode())
+        if error:
+            return {"error": error, "member_id": str(answer.memberId())}
+        return {
+            "error": "",
+            "member_id": str(answer.memberId()),
+            "generation": int(answer.generationId()),
+            "strategy": str(answer.protocolName()),
+            "leader": str(answer.leader()),
+            "members": [
+                [
+                    str(member.memberId()),
+                    None if member.groupInstanceId() is None else str(member.groupInstanceId()),
+                    bytes(member.metadata()).hex(),
+                ]
+                for member in answer.members()
+            ],
+            "skip_assignment": bool(answer.skipAssignment()),
+        }
+
+    def sync(self, request: dict[str, Any]) -> None:
+        data = message("SyncGroupRequestData")
+        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
+        data.setGenerationId(request["generation"])
+        if request["instance_id"] is not None:
+            data.setGroupInstanceId(string(request["instance_id"]))
+        assignments = request["assignments"].items()
+        data.setAssignments(
+            java_list(
+                message("SyncGroupRequestData$SyncGroupRequestAssignment")
+                .setMemberId(string(member))
+                .setAssignment(byte_array(bytes.fromhex(assignment)))
+                for member, assignment in assignments
+            )
+        )
+        held = self.hold(request["number"], self.show_synced)
+        self.write(self.shard.classicGroupSync(self.context, data, held))
+
+    @staticmethod
+    def show_synced(answer: Any) -> dict[str, Any]:
+        error = error_name(answer.errorCode())
+        return {"error": error, "assignment": "" if error else bytes(answer.assignment()).hex()}
+
+    def beat(self, request: dict[str, Any]) -> str:
+        data = message("HeartbeatRequestData")
+        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
+        data.setGenerationId(request["generation"])
+        if request["instance_id"] is not None:
+            data.setGroupInstanceId(string(request["instance_id"]))
+        return self.error_of(
+            lambda: self.shard.classicGroupHeartbeat(self.context, data), lambda answer: answer.errorCode()
+        )
+
+    def commit(self, request: dict[str, Any]) -> str:
+        """Commit no offsets."""
+        data = message("OffsetCommitRequestData")
+        data.setGroupId(string("group")).setMemberId(string(request["member_id"]))
+        data.setGenerationIdOrMemberEpoch(request["generation"])
+        if request["instance_id"] is not None:
+            data.setGroupInstanceId(string(request["instance_id"]))
+        return self.error_of(lambda: self.shard.commitOffset(self.context, data), lambda _: 0)
+
+    def leave(self, request: dict[str, Any]) -> str:
+        member = message("LeaveGroupRequestData$MemberIdentity").setMemberId(string(request["member_id"]))
+        if request["instance_id"] is not None:
+            member.setGroupInstanceId(string(request["instance_id"]))
+        data = message("LeaveGroupRequestData").setGroupId(string("group")).setMembers(java_list([member]))
+        return self.error_of(
+            lambda: self.shard.classicGroupLeave(self.context, data),
+            lambda answer: answer.members().get(0).errorCode(),
+        )
+
+    def error_of(self, ask: Callable[[], Any], read: Callable[[Any], int]) -> str:
+        try:
+            result = ask()
+        except jpype.JException as error:
+            return str(common("protocol.Errors").forException(error).name())
+        self.write(result)
+        return error_name(read(result.response()))
+
+    def group(self) -> Any:
+        """Kafka's own object, None if there is no such group."""
+        try:
+            manager = private(self.shard, "groupMetadataManager")
+            return manager.classicGroup(string("group"), jpype.JLong(2**63 - 1))
+        except jpype.JException:
+            return None
+
+    def state(self) -> dict[str, Any] | None:
+        """All that is kept of the group."""
+        group = self.group()
+        if group is None:
+            return None
+        protocol = group.protocolName()
+        leader = group.leaderOrNull()
+        return {
+            "state": str(group.stateAsString()),
+            "generation": int(group.generationId()),
+            "strategy": str(protocol.get()) if protocol.isPresent() else "",
+            "leader": None if leader is None else str(leader),
+            "not_synced": sorted(str(member) for member in group.allPendingSyncMembers()),
+            "to_come": sorted(str(member) for member in private(group, "pendingJoinMembers")),
+            "members": [self.show_member(member) for member in group.allMembers()],
+        }
+
+    @staticmethod
+    def show_member(member: Any) -> dict[str, Any]:
+        instance = member.groupInstanceId()
+        return {
+            "member_id": str(member.memberId()),
+            "client_id": str(member.clientId()),
+            "instance_id": str(instance.get()) if instance.isPresent() else None,
+            "session_timeout_ms": int(member.sessionTimeoutMs()),
+            "rebalance_timeout_ms": int(member.rebalanceTimeoutMs()),
+            "protocols": [
+                [str(one.name()), bytes(one.metadata()).hex()] for one in member.supportedProtocols()
+            ],
+            "assignment": bytes(member.assignment()).hex(),
+            "awaits_join": bool(member.isAwaitingJoin()),
+            "awaits_sync": bool(member.isAwaitingSync()),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """What DescribeGroups says."""
+        manager = private(self.shard, "groupMetadataManager")
+        groups = java_list([string("group")])
+        (described,) = manager.describeGroups(self.context, groups, jpype.JLong(2**63 - 1))
+        return {
+            "state": str(described.groupState()),
+            "members": [
+                {
+                    "member_id": str(member.memberId()),
+                    "instance_id": None
+                    if member.groupInstanceId() is None
+                    else str(member.groupInstanceId()),
+                    "client_id": str(member.clientId()),
+                    "host": str(member.clientHost()),
+                    "subscription": bytes(member.memberMetadata()).hex(),
+                    "assignment": bytes(member.memberAssignment()).hex(),
+                }
+                for member in described.members()
+            ],
+        }
+
+    def written(self) -> list[str]:
+        """The values of all records that were written, as hex."""
+        serde = jpype.JClass("org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde")()
+        return [bytes(serde.serializeValue(record)).hex() for record in self.log]
+
+
+HOSTED: list[ClassicCoordinator] = []
+"""The coordinator of the classic group that lives at present."""
+
+
+def classic_group(step: tuple[str, Any]) -> dict[str, Any]:
+    """What a step in the life of a classic group comes to: the answer to it and answers that were held.
+
+    Steps are ["begin", settings of the broker], ["wait", milliseconds], ["move", milliseconds],
+    ["describe", null], ["written", null], and ["join" | "sync" | "beat" | "commit" | "leave", request], which
+    comes a millisecond after the step before it.
+    """
+    what, argument = step
+    if what == "begin":
+        while HOSTED:
+            HOSTED.pop().metrics.close()
+        HOSTED.append(ClassicCoordinator(argument))
+    hosted = HOSTED[-1]
+    answer = None
+    if what in {"describe", "written"}:
+        answer = getattr(hosted, what)()
+    elif what in {"wait", "move"}:
+        getattr(hosted, what)(argument)
+    elif what != "begin":
+        hosted.wait(1)
+        answer = getattr(hosted, what)(argument)
+    return {"answer": answer, "answered": hosted.answered(), "group": hosted.state()}
 
 
 def generated(name: str) -> Any:
@@ -919,6 +1191,7 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "assign_in_coordinator": assign_in_coordinator,
     "reconcile": reconcile,
     "live_in_coordinator": live_in_coordinator,
+    "classic_group": classic_group,
     "write_subscription": write_subscription,
     "read_subscription": read_subscription,
     "read_assignment": read_assignment,

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_assignors._cli import group_what_if
 from kafka_assignors._cli.group_text import explained_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cli.output import Answer
-from kafka_assignors._cluster.groups import ClassicGroup, Topic
+from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember, Topic
 from kafka_assignors._groups.explanation import explain
 from kafka_assignors._groups.joining import Look
 from kafka_assignors._groups.lag import find_lag
 from kafka_assignors.assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.coordinator._live import GroupCoordinator, LiveGroup, LiveRecord, read_rebalances
+from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
+from kafka_assignors.coordinator._simulator.what_if import rolling_restart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -178,6 +182,45 @@ def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("broken_off", "lines"),
+    [
+        (
+            False,
+            [
+                "  have joined: b",
+                "  has not joined: m1, unless a new member has yet to come back with its id",
+            ],
+        ),
+        (True, ["  the coordinator does not say who has joined, of: b, m1"]),
+    ],
+)
+def test_of_a_rebalance_only_what_is_known_is_said_of_who_has_joined(
+    broken_off: bool, lines: list[str]
+) -> None:
+    group = Simulation({"orders": 3}, [RangeAssignor])
+    group.join("m1")
+    group.run_until_stable()
+    value = group.group.record()
+    (member,) = value.members
+    live = live_group(value, topics={"orders": (0, 1, 2)})
+    assignment = b"" if broken_off else member.assignment
+    described = ClassicGroup(
+        "billing",
+        "PreparingRebalance",
+        "consumer",
+        None,
+        (
+            ClassicMember(member.member_id, None, "m1", "/127.0.0.1", b"", assignment),
+            ClassicMember("b-id", None, "b", "/127.0.0.1", b"", b""),
+        ),
+    )
+    shown = lines_of(replace(live, looks=(Look(1_750_000_060_000, described),)))
+    begin = shown.index(lines[0])
+    assert shown[begin : begin + len(lines)] == lines
+    assert shown[begin + len(lines)].startswith("  waited for until ")
+
+
 def test_strategies_are_elected_with_votes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["group", "elect", "a=range,sticky", "b=sticky,range", "c=sticky,range,roundrobin"]) == 0
     assert capsys.readouterr().out == (
@@ -255,6 +298,49 @@ def test_what_if_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.parametrize("session_ms", ["3000", "4000000"])
+def test_what_if_takes_sessions_that_brokers_do_not_allow_by_default(
+    session_ms: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timeouts = ["--session-timeout-ms", session_ms, "--heartbeat-interval-ms", "1000"]
+    assert main([*DESCRIBED, "--assignor", "range", *timeouts, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    # Members are closed: of dynamic ones no session ends.
+    assert [row["generations"] for row in rows if not row["static"]] == [6]
+
+
+def test_a_group_that_does_not_come_to_rest_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    """Heartbeats are 2 ms on their way, and each comes 1 ms after the session is over."""
+    assert main([*DESCRIBED, "--assignor", "range", "--session-timeout-ms", "3001"]) == 1
+    assert capsys.readouterr().err.startswith(
+        "kafka-assignors group what-if: the group is PreparingRebalance after 3600 s: m00000 not stable"
+    )
+
+
+def test_what_if_takes_the_settings_of_the_running_group(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = MemberSettings(session_timeout_ms=20_000, max_poll_interval_ms=5000)
+    group = Simulation({"orders": 3}, [RangeAssignor], member=settings)
+    for name in "abc":
+        group.join(name)
+    group.run_until_stable()
+    live = live_group(group.group.record(), topics={"orders": (0, 1, 2)})
+    monkeypatch.setattr(group_what_if, "open_admin", lambda _: nullcontext())
+    monkeypatch.setattr(group_what_if, "read_group", lambda *_, **__: live)
+    asked = ["group", "what-if", "g", "--bootstrap-server", "x:1", "--assignor", "range", "--crash", "--json"]
+    assert main(asked) == 0
+    row, _ = json.loads(capsys.readouterr().out)
+
+    def cost(member: MemberSettings) -> dict[str, Any]:
+        return asdict(
+            rolling_restart({"orders": 3}, 3, RangeAssignor, member=member, down_seconds=10, crash=True)
+        )
+
+    assert row == {"assignor": "range", "static": False, **cost(settings)}
+    assert cost(settings) != cost(replace(settings, max_poll_interval_ms=300_000))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -262,6 +348,14 @@ def test_what_if_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["--members", "3"], "give GROUP and --bootstrap-server, or --members and --topic"),
         (["--members", "3", "--topic", "orders"], "'orders' is not NAME=PARTITIONS"),
         (["--members", "3", "--topic", "orders=0"], "'orders=0' is not NAME=PARTITIONS"),
+        ([*DESCRIBED[2:], "--down", "-5"], "'-5' is no number of seconds from 0 on"),
+        ([*DESCRIBED[2:], "--down", "nan"], "'nan' is no number of seconds from 0 on"),
+        ([*DESCRIBED[2:], "--down", "inf"], "'inf' is no number of seconds from 0 on"),
+        ([*DESCRIBED[2:], "--down", "soon"], "'soon' is no number of seconds from 0 on"),
+        (
+            [*DESCRIBED[2:], "--heartbeat-interval-ms", "45000"],
+            "heartbeat.interval.ms 45000 is not below session.timeout.ms 45000: sessions would end",
+        ),
     ],
 )
 def test_a_group_that_is_not_described_is_refused(

@@ -369,6 +369,39 @@ def test_an_eager_restart_takes_everything_from_everyone() -> None:
     assert eager.moved == 2 * 12
 
 
+def test_a_killed_member_of_a_full_group_is_started_again_until_its_old_session_is_over() -> None:
+    killed = rolling_restart(
+        {"orders": 12},
+        3,
+        RangeAssignor,
+        member=QUICK,
+        down_seconds=2,
+        crash=True,
+        broker=BrokerSettings(max_size=3),
+    )
+    # One generation for each that is lost, and one for each that comes back: in the end all three are in.
+    assert killed.generations == 3 * 2
+    # At 2 and 4 s each is refused.
+    assert 3 * 6 < killed.seconds < 3 * (6 + 2)
+
+
+def test_a_killed_member_that_a_full_group_never_lets_in_again_is_said() -> None:
+    with pytest.raises(NotStableError) as raised:
+        rolling_restart(
+            {"orders": 12},
+            3,
+            RangeAssignor,
+            member=replace(QUICK, session_timeout_ms=10_000_000),
+            down_seconds=60,
+            crash=True,
+            broker=BrokerSettings(max_size=3, max_session_timeout_ms=10_000_000),
+        )
+    assert str(raised.value) == (
+        "the group does not let m00000 in again within 3600 s: look at the session timeout and the broker's"
+        " settings"
+    )
+
+
 def test_members_that_are_killed_keep_their_partitions_for_a_session() -> None:
     killed = rolling_restart({"orders": 12}, 4, StickyAssignor, member=QUICK, down_seconds=2, crash=True)
     # A session ends so long after the last heartbeat.

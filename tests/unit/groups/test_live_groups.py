@@ -30,10 +30,22 @@ def last_generation(*names: str) -> GroupMetadataValue:
     return group.group.record()
 
 
-def described(value: GroupMetadataValue, state: str, *more: str, without: str = "") -> ClassicGroup:
-    """The group of a record as its coordinator describes it in a rebalance, with new members."""
+def described(
+    value: GroupMetadataValue, state: str, *more: str, without: str = "", broken_off: bool = False
+) -> ClassicGroup:
+    """The group of a record as its coordinator describes it in a rebalance, with new members.
+
+    Once a round was broken off, no assignments are left.
+    """
     old = [
-        ClassicMember(one.member_id, one.group_instance_id, one.client_id, one.client_host, b"", b"")
+        ClassicMember(
+            one.member_id,
+            one.group_instance_id,
+            one.client_id,
+            one.client_host,
+            b"",
+            b"" if broken_off else one.assignment,
+        )
         for one in value.members
         if one.client_id != without
     ]
@@ -65,7 +77,28 @@ def test_of_one_old_member_it_is_known_that_it_has_not_joined() -> None:
     value = last_generation("a")
     found = joining(value, described(value, "PreparingRebalance", "b"))
     assert (found.missing, found.joined) == ("a", ("b",))
-    assert joining_problem(found).text == "a rebalance has been on for 0 s at least: a has not joined"
+    assert joining_problem(found).text == (
+        "a rebalance has been on for 0 s at least: a has not joined, unless a new member has yet to come back"
+        " with its id"
+    )
+
+
+def test_after_a_round_that_was_broken_off_nothing_is_known_of_who_has_joined() -> None:
+    """In it c has joined, and a; then d came, and a is back; c hangs."""
+    value = last_generation("a")
+    found = joining(value, described(value, "PreparingRebalance", "c", "d", broken_off=True))
+    assert (found.joined, found.unsure, found.missing) == ((), ("a", "c", "d"), None)
+    assert joining_problem(found).text == (
+        "a rebalance has been on for 0 s at least: some of a, c, d have not joined, or a new member has yet"
+        " to come back with its id, or the first rebalance of an empty group is delayed"
+        " (group.initial.rebalance.delay.ms)"
+    )
+
+
+def test_of_one_member_in_its_first_rebalance_it_is_not_said_that_it_has_not_joined() -> None:
+    value = last_generation("a")
+    found = joining(value, described(replace(value, members=()), "PreparingRebalance", "b"))
+    assert (found.joined, found.unsure, found.missing) == ((), ("b",), None)
 
 
 def test_once_all_have_joined_the_leader_is_waited_for() -> None:
@@ -83,7 +116,7 @@ def test_once_all_have_joined_the_leader_is_waited_for() -> None:
 def test_a_first_rebalance_has_no_timeouts_to_tell() -> None:
     value = last_generation("a")
     found = joining(None, described(replace(value, members=()), "PreparingRebalance", "a"))
-    assert (found.joined, found.unsure, found.until_ms, found.missing) == (("a",), (), None, None)
+    assert (found.joined, found.unsure, found.until_ms, found.missing) == ((), ("a",), None, None)
     assert "a new member has yet to come back with its id" in joining_problem(found).text
 
 

@@ -1,0 +1,505 @@
+"""Classic groups, and what is said of them, against Kafka's own coordinator, on random lives.
+
+The simulator's groups are compared request by request. Of Kafka's groups it is known who has joined; what is
+inferred from their descriptions has to be true.
+
+Each life comes from a seed, which a failure names. Kafka gives out the member ids, and ours takes the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING, Any, get_args
+
+from kafka_assignors._cluster.groups import ClassicGroup, ClassicMember
+from kafka_assignors._groups.explanation import member_names
+from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
+from kafka_assignors._wire.offsets_topic import decode_group_metadata
+from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup, State, Trigger
+from kafka_assignors.coordinator._simulator.clock import Clock
+from kafka_assignors.coordinator._simulator.messages import Join, Joined, Sync, Synced
+from kafka_assignors.coordinator._simulator.settings import BrokerSettings
+from tests.support.scale import few, scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from kafka_assignors._wire.offsets_topic import GroupMetadataValue
+    from tests.support.java.oracle import JavaOracle
+
+LIVES = scaled(100)
+STEPS = 60
+BEGAN_MS = 1_000_000
+KINDS = (
+    *get_args(Trigger),
+    *State,
+    "answer FENCED_INSTANCE_ID",
+    "answer GROUP_MAX_SIZE_REACHED",
+    "answer ILLEGAL_GENERATION",
+    "answer INCONSISTENT_GROUP_PROTOCOL",
+    "answer MEMBER_ID_REQUIRED",
+    "answer NOT_COORDINATOR",
+    "answer REBALANCE_IN_PROGRESS",
+    "answer UNKNOWN_MEMBER_ID",
+)
+"""What has to come up in the lives."""
+
+STRATEGIES = (("range",), ("range", "sticky"), ("sticky", "range"), ("range", "roundrobin"))
+WAITS = ((50, 3000, 7000, 20_000, 310_000), (40, 40, 10, 5, 1))
+"""Milliseconds, and how likely they are. The longest is more than a new member may wait to join."""
+
+
+@dataclass
+class Client:
+    """What a member knows of itself, and what it sends."""
+
+    client_id: str
+    instance_id: str | None
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: dict[str, bytes]
+    member_id: str = ""
+
+
+class Life:
+    """A group as time goes by, ours and Kafka's."""
+
+    def __init__(
+        self,
+        java: JavaOracle,
+        seed: int,
+        *,
+        max_sizes: Sequence[int] = (3, 4, 1000, 1000),
+        look: Callable[[Life], None] | None = None,
+    ) -> None:
+        self.java = java
+        self.look = look
+        self.seed = seed
+        self.rng = rng = Random(seed)
+        self.clock = Clock()
+        self.clock.run(BEGAN_MS)
+        settings = BrokerSettings(
+            initial_rebalance_delay_ms=rng.choice([0, 3000, 3000, 8000]),
+            max_size=rng.choice(max_sizes),
+        )
+        self.ids: list[str] = []
+        self.group = HostedClassicGroup(self.clock, self.ids.pop, settings)
+        self.clients: list[Client] = []
+        self.requests = 0
+        self.answered: list[tuple[int, dict[str, Any]]] = []
+        self.written: list[GroupMetadataValue] = []
+        self.seen: Counter[str] = Counter()
+        begun = {
+            "group.initial.rebalance.delay.ms": str(settings.initial_rebalance_delay_ms),
+            "group.max.size": str(settings.max_size),
+        }
+        self.kafkas: dict[str, Any] | None = self.ask("begin", begun)["group"]
+
+    def live(self) -> None:
+        acts: list[Callable[[], None]] = (
+            [self.come, self.come_static] * 4
+            + [self.settle] * 8
+            + [self.join_all, self.sync_all, self.join_again, self.sync_one] * 3
+            + [self.beat_all, self.wait] * 3
+            + [self.linger]
+            + [self.commit, self.leave, self.misbehave, self.move] * 2
+        )
+        for _ in range(STEPS):
+            self.rng.choice(acts)()
+        self.check_what_was_written()
+
+    # What is done to both
+
+    def ask(self, what: str, argument: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self.java.ask("classic_group", [what, argument])
+        return answer
+
+    def do(self, what: str, argument: Any, ours: Callable[[], str | None]) -> dict[str, Any]:
+        """Let a request, or time, do the same to both; a request comes a millisecond after what was last."""
+        self.requests += 1
+        said = self.ask(what, argument)
+        answered: list[tuple[int, dict[str, Any]]] = [(number, answer) for number, answer in said["answered"]]
+        self.find_new_id(argument, answered, said["group"])
+        if what not in {"wait", "move"}:
+            self.clock.run(self.clock.now + 1)
+        answer = ours()
+        where = f"seed {self.seed}, request {self.requests}: {what} {argument}"
+        assert (answer or "") == (said["answer"] or ""), where
+        assert sorted(self.answered, key=number_of) == sorted(map(told, answered), key=number_of), where
+        assert self.shown() == (said["group"] or self.nobody()), where
+        self.kafkas = said["group"]
+        self.seen.update(f"answer {shown['error']}" for _, shown in self.answered if shown["error"])
+        self.seen.update([f"answer {answer}"] if answer else [])
+        self.seen[self.group.state] += 1
+        self.answered.clear()
+        if self.group._written is not None and self.group._written not in self.written[-1:]:
+            self.written.append(self.group._written)
+        if self.look is not None:
+            self.look(self)
+        return said
+
+    def find_new_id(
+        self, argument: Any, answered: Iterable[tuple[int, dict[str, Any]]], group: dict[str, Any] | None
+    ) -> None:
+        """Note the id that Kafka gave to a new member, for ours to give it the same."""
+        self.ids.clear()
+        if not isinstance(argument, dict) or argument.get("member_id") != "" or "protocols" not in argument:
+            return
+        before = {member["member_id"] for member in (self.kafkas or self.nobody())["members"]}
+        after = [member["member_id"] for member in (group or self.nobody())["members"]]
+        given = [shown["member_id"] for number, shown in answered if number == argument["number"]]
+        new = [member_id for member_id in [*after, *given] if member_id and member_id not in before]
+        self.ids.extend(member_id[-36:] for member_id in new[:1])
+
+    @staticmethod
+    def nobody() -> dict[str, Any]:
+        return {
+            "state": "Empty",
+            "generation": 0,
+            "strategy": "",
+            "leader": None,
+            "not_synced": [],
+            "to_come": [],
+            "members": [],
+        }
+
+    def shown(self) -> dict[str, Any]:
+        group = self.group
+        return {
+            "state": group.state,
+            "generation": group.generation,
+            "strategy": group.strategy,
+            "leader": group.leader,
+            "not_synced": sorted(group._not_synced),
+            "to_come": sorted(group._pending),
+            "members": [
+                {
+                    "member_id": member.member_id,
+                    "client_id": member.client_id,
+                    "instance_id": member.instance_id,
+                    "session_timeout_ms": member.session_timeout_ms,
+                    "rebalance_timeout_ms": member.rebalance_timeout_ms,
+                    "protocols": [[name, data.hex()] for name, data in member.protocols.items()],
+                    "assignment": member.assignment.hex(),
+                    "awaits_join": member.member_id in group._held.joins,
+                    "awaits_sync": member.member_id in group._held.syncs,
+                }
+                for member in group._members.in_order()
+            ],
+        }
+
+    def join(self, client: Client) -> None:
+        request = Join(**asdict(client))
+        number = self.requests
+        shown = asdict(request) | {
+            "number": number,
+            "protocols": [[name, data.hex()] for name, data in request.protocols.items()],
+        }
+
+        def hear(answer: Joined) -> None:
+            self.answered.append((number, told_of_join(answer)))
+            if answer.member_id and (not answer.error or answer.error == "MEMBER_ID_REQUIRED"):
+                client.member_id = answer.member_id
+
+        self.do("join", shown, lambda: self.group.join(request, hear))
+
+    def sync(self, client: Client, generation: int) -> None:
+        leads = client.member_id == self.group.leader
+        # A leader may forget somebody.
+        members = [member for member in self.group.member_ids if leads and self.rng.random() < 0.95]
+        request = Sync(
+            member_id=client.member_id,
+            generation=generation,
+            instance_id=client.instance_id,
+            assignments={member: f"{member[-3:]} {generation}".encode() for member in members},
+        )
+        number = self.requests
+        shown = asdict(request) | {
+            "number": number,
+            "assignments": {member: data.hex() for member, data in request.assignments.items()},
+        }
+
+        def hear(answer: Synced) -> None:
+            assignment = "" if answer.error else answer.assignment.hex()
+            self.answered.append((number, {"error": answer.error, "assignment": assignment}))
+
+        self.do("sync", shown, lambda: self.group.sync(request, hear))
+
+    def tell(self, what: str, member_id: str, instance_id: str | None, generation: int) -> None:
+        """A heartbeat or a commit."""
+        ask = self.group.heartbeat if what == "beat" else self.group.commit
+        request = {"member_id": member_id, "instance_id": instance_id, "generation": generation}
+        self.do(what, request, lambda: ask(member_id, instance_id, generation))
+
+    def say_goodbye(self, member_id: str, instance_id: str | None) -> None:
+        request = {"member_id": member_id, "instance_id": instance_id}
+        self.do("leave", request, lambda: self.group.leave(member_id, instance_id))
+
+    # What may happen
+
+    def is_in(self, state: State) -> bool:
+        return self.group.state == state
+
+    def new_client(self, instance_id: str | None) -> Client:
+        client = Client(f"client-{self.rng.randrange(3)}", instance_id, 0, 0, {})
+        self.configure(client)
+        return client
+
+    def configure(self, client: Client) -> None:
+        """Settings with odd milliseconds, as of two timers that are due at once the order is not Kafka's."""
+        rng = self.rng
+        client.session_timeout_ms = rng.randint(6000, 20_000)
+        client.rebalance_timeout_ms = rng.choice([rng.randint(4000, 30_000), rng.randint(4000, 600_000)])
+        names = ("other",) if rng.random() < 0.01 else rng.choice(STRATEGIES)
+        client.protocols = {name: rng.randbytes(1) for name in names}
+
+    @property
+    def members(self) -> list[Client]:
+        """Those of the clients that are members, or were given an id to come back with."""
+        return [client for client in self.clients if client.member_id]
+
+    def come(self) -> None:
+        if len(self.group.member_ids) < 8:
+            client = self.new_client(None)
+            self.clients.append(client)
+            self.join(client)
+            if self.rng.random() < 0.8:
+                self.join(client)
+
+    def come_static(self) -> None:
+        """A static member that is new, or restarts."""
+        instance_id = f"instance-{self.rng.randrange(3)}"
+        known = [client for client in self.clients if client.instance_id == instance_id]
+        client = replace(known[-1], member_id="") if known else self.new_client(instance_id)
+        client.client_id = f"client-{self.rng.randrange(3)}"
+        if self.rng.random() < 0.2:
+            self.configure(client)
+        elif self.rng.random() < 0.3:
+            client.protocols = dict(reversed(client.protocols.items()))
+        self.clients.append(client)
+        self.join(client)
+
+    def join_again(self) -> None:
+        if self.members:
+            client = self.rng.choice(self.members)
+            if self.rng.random() < 0.3:
+                self.configure(client)
+            elif self.rng.random() < 0.2:
+                client.protocols = dict(reversed(client.protocols.items()))
+            self.join(client)
+
+    def settle(self) -> None:
+        """What good clients do."""
+        for act in (self.wait, self.join_all, self.sync_all, self.beat_all):
+            act()
+
+    def join_all(self) -> None:
+        """What follows when members hear of a rebalance."""
+        if self.group.state == State.PREPARING or self.rng.random() < 0.2:
+            for client in self.shuffled(self.members):
+                if client.member_id in self.group.member_ids and self.rng.random() < 0.9:
+                    self.join(client)
+
+    def sync_all(self) -> None:
+        if self.group.state != State.PREPARING or self.rng.random() < 0.2:
+            for client in self.shuffled(self.members):
+                if client.member_id in self.group.member_ids and self.rng.random() < 0.9:
+                    self.sync(client, self.group.generation)
+
+    def sync_one(self) -> None:
+        if self.members:
+            self.sync(self.rng.choice(self.members), self.group.generation)
+
+    def beat_all(self) -> None:
+        for client in self.members:
+            if client.member_id in self.group.member_ids and self.rng.random() < 0.7:
+                self.tell("beat", client.member_id, client.instance_id, self.group.generation)
+
+    def commit(self) -> None:
+        if self.members:
+            client = self.rng.choice(self.members)
+            self.tell("commit", client.member_id, client.instance_id, self.group.generation)
+
+    def leave(self) -> None:
+        if self.members:
+            client = self.rng.choice(self.members)
+            by_instance = client.instance_id is not None and self.rng.random() < 0.3
+            self.say_goodbye("" if by_instance else client.member_id, client.instance_id)
+
+    def misbehave(self) -> None:
+        """What no good client does, or does too late."""
+        rng = self.rng
+        member_id = rng.choice(["", "nobody", *(client.member_id for client in self.clients)])
+        # Kafka fails if a member that it waits for comes back with an instance id.
+        instances = [None, *([] if member_id in self.group._pending else ["instance-0", "nobody's"])]
+        instance_id = rng.choice(instances)
+        generation = self.group.generation + rng.choice([-1, 0, 1])
+        kind = rng.randrange(5)
+        if kind == 0:
+            client = self.new_client(instance_id)
+            self.join(replace(client, member_id=member_id or "nobody"))
+        elif kind == 1:
+            self.sync(replace(self.new_client(instance_id), member_id=member_id), generation)
+        elif kind == 2:
+            self.say_goodbye(member_id, instance_id)
+        elif self.kafkas is not None:  # with a generation of -1 a commit would make a group of its own
+            self.tell(rng.choice(["beat", "commit"]), member_id, instance_id, max(generation, 0))
+
+    def linger(self) -> None:
+        """Time in which heartbeats are all that members send."""
+        for _ in range(6):
+            self.wait(5000)
+            self.beat_all()
+
+    def wait(self, milliseconds: int = 0) -> None:
+        milliseconds = milliseconds or self.rng.choices(*WAITS)[0]
+        self.do("wait", milliseconds, lambda: self.clock.run(self.clock.now + milliseconds))
+
+    def move(self) -> None:
+        milliseconds = self.rng.choice([1, 1000, 30_000])
+
+        def ours() -> None:
+            self.group.move(milliseconds)
+            self.clock.run(self.clock.now + milliseconds)
+
+        waited = [client for client in self.members if client.member_id in self.group._held]
+        self.do("move", milliseconds, ours)
+        for client in self.shuffled(waited):
+            self.join(client)
+
+    def shuffled(self, clients: list[Client]) -> list[Client]:
+        return self.rng.sample(clients, len(clients))
+
+    # What is left of it
+
+    def check_what_was_written(self) -> None:
+        records = [decode_group_metadata(bytes.fromhex(data)) for data in self.ask("written", None)["answer"]]
+        # The first is of a group that is made, and has nobody.
+        kafkas = [with_our_host(record) for record in records[1:]]
+        assert self.written == kafkas, f"seed {self.seed}"
+
+    def described(self) -> ClassicGroup:
+        """Kafka's group by its own description."""
+        said = self.ask("describe", None)["answer"]
+        members = [
+            ClassicMember(**one | {name: bytes.fromhex(one[name]) for name in ("subscription", "assignment")})
+            for one in said["members"]
+        ]
+        return ClassicGroup("group", said["state"], "consumer", None, tuple(members))
+
+
+def number_of(answer: tuple[int, dict[str, Any]]) -> int:
+    return answer[0]
+
+
+def told(answer: tuple[int, dict[str, Any]]) -> tuple[int, dict[str, Any]]:
+    """Without the member id of an error, which no client reads, unless it is to come back with it."""
+    number, shown = answer
+    error = shown["error"]
+    if "member_id" in shown and error and error != "MEMBER_ID_REQUIRED":
+        return number, {"error": error}
+    return number, shown
+
+
+def told_of_join(answer: Joined) -> dict[str, Any]:
+    if answer.error:
+        return told((0, {"error": answer.error, "member_id": answer.member_id}))[1]
+    members = [
+        [member_id, instance_id, subscription.hex()]
+        for member_id, instance_id, subscription in answer.members
+    ]
+    return asdict(answer) | {"members": members}
+
+
+def with_our_host(record: GroupMetadataValue) -> GroupMetadataValue:
+    members = tuple(replace(member, client_host="/127.0.0.1") for member in record.members)
+    return replace(record, members=members)
+
+
+def check_lives(java: JavaOracle, seeds: range) -> Counter[str]:
+    """Let groups live, ours and Kafka's, and compare every answer and all that is kept after each request."""
+    seen: Counter[str] = Counter()
+    for seed in seeds:
+        life = Life(java, seed)
+        life.live()
+        seen += life.seen
+        seen["requests"] += life.requests
+        seen.update(cause.trigger for cause in life.group.causes)
+    return seen
+
+
+def test_every_answer_and_all_that_is_kept_and_written_is_that_of_kafkas_coordinator(
+    java: JavaOracle,
+) -> None:
+    seen = check_lives(java, range(LIVES))
+    rare = {kind: seen[kind] for kind in KINDS if seen[kind] < LIVES // 100}
+    assert few() or not rare, seen
+    assert few() or seen["requests"] > LIVES * STEPS
+
+
+def test_a_group_with_more_than_it_may_have_rebalances_when_its_coordinator_moves(java: JavaOracle) -> None:
+    """A static member that does not join keeps its place beside those that do."""
+    for seed in range(scaled(20)):
+        life = Life(java, seed, max_sizes=[2])
+        first, second, third = life.clients = [life.new_client(f"instance-{number}") for number in range(3)]
+        for client in life.clients:
+            client.protocols, client.rebalance_timeout_ms = {"range": b""}, 20_000
+        life.join(first)
+        life.join(second)
+        while not (life.is_in(State.COMPLETING) and len(life.group.member_ids) == 2):
+            life.wait(1000)
+            life.join_all()
+        life.sync(first, life.group.generation)
+        life.sync(second, life.group.generation)
+        life.join(first if life.group.leader == first.member_id else second)
+        life.join(third)
+        while life.is_in(State.PREPARING):
+            life.wait(1000)
+            for client in life.members:
+                life.tell("beat", client.member_id, client.instance_id, life.group.generation)
+        for client in life.clients:
+            life.sync(client, life.group.generation)
+        assert life.is_in(State.STABLE)
+        assert len(life.group.member_ids) == 3
+        life.move()
+        assert life.group.causes[-1].trigger == "coordinator moved"
+
+
+def test_who_is_said_to_have_joined_has_and_who_is_missing_has_not(java: JavaOracle) -> None:
+    """In groups with room: once Kafka has refused a member, a round may wait though all have joined."""
+    seen: Counter[str] = Counter()
+
+    def look(life: Life) -> None:
+        if life.group.state in REBALANCING:
+            seen.update(compare_with_truth(life))
+
+    for seed in range(LIVES):
+        Life(java, seed, max_sizes=[1000], look=look).live()
+    assert few() or min(seen[kind] for kind in ("joined", "missing", "one of several", "unknown")) > LIVES, (
+        seen
+    )
+
+
+def compare_with_truth(life: Life) -> Iterator[str]:
+    """Check what is said of a rebalance; what that was."""
+    group = life.described()
+    found = find_joining([Look(0, group)], life.written[-1] if life.written else None, 0)
+    where = f"seed {life.seed}, request {life.requests}: {found}"
+    names = member_names((one.member_id, one.instance_id, one.client_id, one.host) for one in group.members)
+    assert found is not None, where
+    assert life.kafkas is not None, where
+    assert sorted([*found.joined, *found.unsure]) == sorted(names.values()), where
+    if found.state == "CompletingRebalance":
+        assert not found.unsure, where
+        return
+    waiting = {names[one["member_id"]] for one in life.kafkas["members"] if one["awaits_join"]}
+    assert waiting.issuperset(found.joined), where
+    if found.joined:
+        yield "joined"
+    if not found.unbroken:
+        yield "unknown"
+    else:
+        assert life.kafkas["to_come"] or not waiting.issuperset(found.unsure), where
+        yield "one of several" if found.missing is None else "missing"
