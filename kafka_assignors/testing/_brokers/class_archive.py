@@ -97,14 +97,9 @@ class ClassArchive:
         # The broker still writes to its list, whose last line may not be whole.
         names = note.with_name("classes.noted")
         names.write_bytes(note.read_bytes().rpartition(b"\n")[0])
-        dump = [
-            "-Xshare:dump",
-            f"-XX:SharedClassListFile={names}",
-            f"-XX:SharedArchiveFile={_made(note.parent)}",
-        ]
-        return WatchedProcess(
-            ["nice", "-n", "19", *java, *dump], note.with_name("classes.log"), note.parent.parent
-        )
+        flags = [f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={_made(note.parent)}"]
+        command = ["nice", "-n", str(NICENESS), *java, "-Xshare:dump", *flags]
+        return WatchedProcess(command, note.with_name("classes.log"), note.parent.parent)
 
     def _keep(self, process: WatchedProcess, folder: Path) -> None:
         """Wait for the process, and give what it made its name."""
