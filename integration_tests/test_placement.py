@@ -220,6 +220,17 @@ def test_what_cannot_be_reassigned_begins_nothing(
         assert live.read_topics(admin, [topic])[topic] == placement
 
 
+@contextlib.contextmanager
+def stopped(cluster: Cluster, node: int) -> Iterator[None]:
+    """Without one broker: it copies nothing, so what moves there is under way until it is back."""
+    cluster.broker(node).stop()
+    try:
+        yield
+    finally:
+        cluster.broker(node).start()
+        cluster.wait_complete()  # others go on with all
+
+
 def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
@@ -227,11 +238,8 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
     wanted = {0: [1, 3], 1: [2, 3], 2: [1, 2]}
     (tmp_path / "wanted.json").write_text(format_reassignment({topic: wanted}))
     wanted_file = ("--file", str(tmp_path / "wanted.json"), "--execute")
-    broker = three_brokers.broker(3)
-    # A broker that is down copies nothing, so the reassignment is under way until it is back.
-    broker.stop()
     moves = {TopicPartition(topic, 0): wanted[0], TopicPartition(topic, 1): wanted[1]}
-    try:
+    with stopped(three_brokers, 3):
         assert set(admin.ask(lambda client: client.alter_partition_reassignments(moves)).values()) == {None}
         first = watched(three_brokers, *wanted_file)
         assert first.stderr is not None
@@ -245,9 +253,6 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
         second = watched(three_brokers, *wanted_file)
         assert second.stderr is not None
         assert second.stderr.readline() == "0 of 2 partitions done, 2 under way\n"
-    finally:
-        broker.start()
-        three_brokers.wait_complete()
     shown, said = second.communicate(timeout=PATIENCE)
     assert second.returncode == 0, said
     assert shown.splitlines()[-1] == "partitions reassigned: 2"
@@ -256,16 +261,10 @@ def test_a_reassignment_is_gone_on_with_after_ctrl_c(
 
 def test_a_reassignment_is_broken_off(three_brokers: Cluster, admin: Admin, topic: str) -> None:
     live.create_topic(admin, topic, {0: [1, 2]})
-    broker = three_brokers.broker(3)
-    broker.stop()
-    try:
+    with stopped(three_brokers, 3):
         admin.ask(lambda client: client.alter_partition_reassignments({TopicPartition(topic, 0): [1, 3]}))
         assert command(three_brokers, "reassign", topic, "--cancel")["cancelled"] == [[topic, 0]]
         assert live.read_topics(admin, [topic])[topic] == {0: [1, 2]}
-    finally:
-        broker.start()
-        # Others go on with all three.
-        three_brokers.wait_complete()
     assert command(three_brokers, "reassign", topic, "--cancel") == {
         "cancelled": [],
         "throttles": {"brokers": {}, "topics": {}, "untold": {}},
@@ -280,9 +279,7 @@ def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
     moved = f"{topic}-moved"
     for name, replicas in ((topic, [1, 2]), (theirs.topic, [1, 2]), (moved, [1])):
         live.create_topic(admin, name, {0: replicas})
-    broker = three_brokers.broker(3)
-    broker.stop()
-    try:
+    with stopped(three_brokers, 3):
         admin.ask(lambda client: client.alter_partition_reassignments({ours: [1, 3], theirs: [1, 3]}))
         before = admin.ask(lambda client: client.list_partition_reassignments())
         assert command(three_brokers, "reassign", topic, "--cancel")["cancelled"] == [[topic, 0]]
@@ -296,10 +293,6 @@ def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
         assert command(three_brokers, "reassign", theirs.topic, "--cancel")["cancelled"] == [
             [theirs.topic, 0]
         ]
-    finally:
-        broker.start()
-        # Others go on with all three.
-        three_brokers.wait_complete()
 
 
 def test_a_planned_run_is_continued_by_the_same_command_after_ctrl_c(
@@ -307,9 +300,7 @@ def test_a_planned_run_is_continued_by_the_same_command_after_ctrl_c(
 ) -> None:
     live.create_topic(admin, topic, {number: [1, 2] for number in range(6)})
     planned = (topic, "--count-replicas", "--at-once", "2", "--execute", "--allow-fenced")
-    broker = three_brokers.broker(3)
-    broker.stop()
-    try:
+    with stopped(three_brokers, 3):
         first = watched(three_brokers, *planned)
         assert first.stderr is not None
         assert first.stderr.readline() == "0 of 4 partitions done, 2 under way\n"
@@ -322,9 +313,6 @@ def test_a_planned_run_is_continued_by_the_same_command_after_ctrl_c(
         second = watched(three_brokers, *planned)
         assert second.stderr is not None
         assert second.stderr.readline() == "0 of 4 partitions done, 2 under way\n"
-    finally:
-        broker.start()
-        three_brokers.wait_complete()
     shown, said = second.communicate(timeout=PATIENCE)
     assert second.returncode == 0, said
     assert "2 partitions of it under way already: " in shown
