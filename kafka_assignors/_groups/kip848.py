@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._common.uuids import uuid_text
-from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
+from kafka_assignors._groups.snapshots import KIP848, Snapshot, SnapshotMember
 from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMemberMetadata,
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
         Record,
         TopicPartitions,
     )
-
-PROTOCOL_TYPE: Final = "kip848"
-"""What stands for the protocol type of such a group."""
 
 _AWAY: Final = -2
 """The epoch of a static member that left and may come back."""
@@ -249,7 +246,7 @@ class Kip848Group:
             partition=self._last.partition,
             offset=self._last.offset,
             leader_epoch=self._last.leader_epoch,
-            protocol_type=PROTOCOL_TYPE,
+            protocol_type=KIP848,
             strategy=max(sorted(wanted), key=lambda name: wanted[name], default=None) if members else None,
             members=members,
             settled=settled,

@@ -11,6 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from kafka_assignors._groups.snapshots import KIP848
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -222,7 +224,7 @@ def cannot_be_lost(member: SnapshotMember, before: Snapshot, after: Snapshot) ->
     """
     timeouts = [member.session_timeout_ms, member.rebalance_timeout_ms]
     began, ended = before.state_time_us, after.state_time_us
-    if began is None or ended is None or min(timeouts) < 0 or before.protocol_type == "kip848":
+    if began is None or ended is None or min(timeouts) < 0 or before.protocol_type == KIP848:
         return False
     return not _has_moved(before, after) and 0 <= ended - began < min(timeouts) * 1000
 

@@ -9,20 +9,18 @@ from the first change until every member has what it is to have.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka_assignors._groups.best import find_best
-from kafka_assignors._groups.kip848 import PROTOCOL_TYPE
 from kafka_assignors._groups.moved import OwnerMove, count_moved, find_owner_moves
 from kafka_assignors._groups.reasons import Change, began_us, cannot_be_lost, find_changes, hands_over
+from kafka_assignors._groups.snapshots import KIP848
 from kafka_assignors._groups.topics import TopicsSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Set as AbstractSet
+    from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 
     from kafka_assignors._groups.snapshots import Snapshot, SnapshotMember
 
@@ -71,17 +69,17 @@ class Rebalance:
 
     def row(self) -> dict[str, Any]:
         """The row, for pyarrow."""
-        values = dict(zip(_names_of_columns(), self.values(), strict=True))
-        values["reasons"] = [asdict(one) for one in self.reasons]
-        values["moves"] = [one._asdict() for one in self.moves]
-        return values
+        reasons = [asdict(one) for one in self.reasons]
+        return self._columns(reasons=reasons, moves=[one._asdict() for one in self.moves])
 
     def values(self) -> tuple[Any, ...]:
         """The row as a tuple: pyarrow takes tuples by position, in a third of the time that dicts take."""
-        others, place = _other_columns()
-        found: list[Any] = [*others(self)]
-        found.insert(place, [(one.kind, one.member, one.text) for one in self.reasons])
-        return tuple(found)
+        reasons = [(one.kind, one.member, one.text) for one in self.reasons]
+        return tuple(self._columns(reasons=reasons).values())
+
+    def _columns(self, **others: Any) -> dict[str, Any]:
+        """The columns in the order of `schemas.REBALANCES`, with other values for some."""
+        return {name: value for name, value in (vars(self) | others).items() if name != "quiet"}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
@@ -94,19 +92,6 @@ class Rebalance:
         values["reasons"] = tuple(Change(**reason) for reason in row["reasons"])
         values["moves"] = tuple(OwnerMove(**move) for move in row["moves"])
         return cls(**values)
-
-
-@cache
-def _names_of_columns() -> tuple[str, ...]:
-    return tuple(one.name for one in fields(Rebalance) if one.name != "quiet")
-
-
-@cache
-def _other_columns() -> tuple[Callable[[Rebalance], tuple[Any, ...]], int]:
-    """Gives what is in all columns but the reasons, and where these are."""
-    names = [*_names_of_columns()]
-    place = names.index("reasons")
-    return attrgetter(*names[:place], *names[place + 1 :]), place
 
 
 def with_zones(row: Mapping[str, Any], *times: str) -> dict[str, Any]:
@@ -260,7 +245,7 @@ class SpanFinder:
         last, self._last = self._last, snapshot
         if last is None:
             return
-        if PROTOCOL_TYPE in (last.protocol_type, snapshot.protocol_type):
+        if KIP848 in (last.protocol_type, snapshot.protocol_type):
             yield from self._add_modern(last, snapshot)
         elif snapshot.is_of_generation(last):
             yield from self._add_again(last, snapshot)
@@ -315,7 +300,7 @@ class SpanFinder:
 
     def _add_modern(self, last: Snapshot, snapshot: Snapshot) -> Iterator[Span]:
         self._followed = 0
-        if last.protocol_type != PROTOCOL_TYPE:
+        if last.protocol_type != KIP848:
             yield from self._close(last)
         opened = self._open
         if opened is None:

@@ -26,7 +26,10 @@ EAGER_STRATEGIES: Final = frozenset({"range", "roundrobin", "sticky"})
 STREAMS: Final = "stream"
 """The strategy of Kafka Streams, whose members are given tasks: a partition of each of several topics."""
 
-_CONSUMERS: Final = frozenset({"consumer", "kip848"})
+KIP848: Final = "kip848"
+"""What stands for the protocol type of a group of KIP-848."""
+
+_CONSUMERS: Final = frozenset({"consumer", KIP848})
 
 
 class ArchivedRecord(NamedTuple):

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from kafka_assignors._common.garbage import no_garbage_collection
 from kafka_assignors._common.uuids import uuid_text
+from kafka_assignors._groups.snapshots import KIP848
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 CONSUMER: Final = "consumer"
 """The protocol type of groups whose members say and get what consumers do."""
-KIP848: Final = "kip848"
 
 _REBALANCE_TIMEOUT_SINCE: Final = 1
 

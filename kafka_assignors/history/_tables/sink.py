@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_assignors._groups.snapshots import KIP848
 from kafka_assignors.history._schemas import GENERATIONS, MOVES, TABLES
 from kafka_assignors.history._store.reading import frame_of_files
 from kafka_assignors.history._store.writing import (
@@ -177,5 +178,5 @@ def _decode(
 
 def _kip848_groups(generations: Any) -> Any:
     """Of these the epoch stands in two records, and each begins a row."""
-    groups = generations.filter(pc.equal(generations["protocol_type"], one_by_one.KIP848))["group"]
+    groups = generations.filter(pc.equal(generations["protocol_type"], KIP848))["group"]
     return pa.RecordBatch.from_arrays([groups.cast(pa.string()).unique()], schema=GROUP)

@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafka_assignors._groups import reasons
-from kafka_assignors._groups.kip848 import PROTOCOL_TYPE
 from kafka_assignors._groups.rebalances import SpanFinder
+from kafka_assignors._groups.snapshots import KIP848
 from kafka_assignors._groups.topics import TopicsSeen
 from kafka_assignors._model.arrays import NOBODY, IntArray, places
 
@@ -290,8 +290,8 @@ class CourseBuilder:
             told_us=snapshot.time_us,
             time_us=snapshot.time_us + self._behind_us,
             began_us=reasons.began_us(last, snapshot) + self._behind_us,
-            modern=snapshot.protocol_type == PROTOCOL_TYPE,
-            cooperative=snapshot.cooperative or snapshot.protocol_type == PROTOCOL_TYPE,
+            modern=snapshot.protocol_type == KIP848,
+            cooperative=snapshot.cooperative or snapshot.protocol_type == KIP848,
             members=tuple(self._participant(member) for member in snapshot.members),
             given=columns[0],
             to=columns[1],
