@@ -29,8 +29,8 @@ settings.register_profile("dev", settings.get_profile("gate"), max_examples=GATE
 # New ones each time; what fails is kept in .hypothesis/ and tried first the next time.
 settings.register_profile("nightly", deadline=None, max_examples=GATE_EXAMPLES * 10, print_blob=True)
 
-# Tests start some thousand processes of Python. Where each compiles what it imports anew, a consumer takes 0.8 s
-# of CPU to start instead of 0.4, and a worker of Spark's 1.9 s instead of 0.6.
+# Tests start some thousand processes of Python. Where each compiles anew what it imports, a consumer takes
+# 0.8 s of CPU to start instead of 0.4, and a worker of Spark's 1.9 s instead of 0.6.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
