@@ -145,6 +145,10 @@ def test_the_kinds_of_events_are_all_in_the_table() -> None:
     rows = read(TESTING).split("| types | |\n|---|---|\n")[1].split("\n\n")[0]
     first = "".join(row.split(" | ")[0] for row in rows.splitlines())
     assert sorted(re.findall(r"`(\w+)`", first)) == sorted(one.__name__ for one in Event.__args__)
+    (in_text,) = re.findall(r"^In the text of reports .*$", read(TESTING), re.MULTILINE)
+    kinds = {one.__name__: one.kind for one in Event.__args__}
+    shown = re.findall(r"`(\w+)` is `(\w+)`", in_text)
+    assert shown == [(name, kinds[name]) for name, _ in shown]
 
 
 @pytest.mark.parametrize("page", ["README.md", *(page for page in pages() if "/tutorials/" in page)])
