@@ -339,6 +339,21 @@ def test_a_cluster_that_wants_tls_and_a_password_is_reached_by_a_properties_file
     assert "no broker answers" in command(guarded, "describe", topic, *config, status=1)
 
 
+def test_a_plan_off_a_broker_names_the_internal_topics_that_it_leaves_there(
+    three_brokers: Cluster, admin: Admin, topic: str
+) -> None:
+    three_brokers.coordinator_of("any")  # makes the topic of offsets
+    internal = live.read_states(admin, internal="only")
+    assert any(3 in one.replicas for one in internal["__consumer_offsets"].values())
+    live.create_topic(admin, topic, {0: [1, 2]})
+    planned = watched(three_brokers, "--to-brokers", "1,2", "--replication-factor", "1")
+    _, said = planned.communicate(timeout=PATIENCE)
+    assert planned.returncode == 0, said
+    assert "--to-brokers leaves out: __consumer_offsets (3)" in said
+    named = watched(three_brokers, topic, "--to-brokers", "1,2")
+    assert (named.communicate(timeout=PATIENCE)[1], named.returncode) == ("", 0)
+
+
 def watched(cluster: Cluster, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [

@@ -1,6 +1,6 @@
 """`kafka-assignors placement reassign`: what is to be where, and how it gets there."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from kafka_assignors._cli.placement_text import (
     UnderWay,
     are,
     fenced_lines,
+    internal_left,
     move_lines,
     named,
     volume_lines,
@@ -107,6 +108,8 @@ def reassign(
             begun = UnderWay.of(moving.targets(under_way), target)
             paced = volume_lines(volume, pacing.throttle, "" if execute else much)
             show(joined(_shown(plan, cluster, begun, paced)))
+        # Asked before anything moves: an error of this look hides nothing that was done.
+        left = {} if topics or cluster.admin is None else _internal_left(cluster.admin, goal.to_brokers or ())
         done = 0
         if execute and cluster.admin is not None:
             if much:
@@ -115,6 +118,8 @@ def reassign(
                     " say --throttle BYTES (per second, 10MiB), or --no-throttle. Nothing was begun"
                 )
             done = _execute(cluster.admin, target, pacing, allow_fenced=allow_fenced)
+    if left:
+        warn(internal_left(left, goal.to_brokers or ()))
     rate = pacing.throttle
     answer = Answer(
         lambda: {
@@ -236,6 +241,18 @@ def _plan(cluster: OpenedCluster, goal: WantedReplicas, sizes: Sizes | None, und
         per_topic=goal.per_topic,
         under_way=under_way,
     )
+
+
+def _internal_left(admin: Admin, to_brokers: Collection[int]) -> dict[str, set[int]]:
+    """The internal topics with replicas on brokers that are to have none, and these brokers."""
+    if not to_brokers:
+        return {}
+    begun = moving.targets(moving.read_under_way(admin))
+    found = {
+        topic: holders({**replicas_of(states), **begun.get(topic, {})}) - {*to_brokers}
+        for topic, states in read_states(admin, internal="only").items()
+    }
+    return {topic: brokers for topic, brokers in found.items() if brokers}
 
 
 def _execute(admin: Admin, target: Topics, pacing: Pacing, *, allow_fenced: bool) -> int:

@@ -310,5 +310,14 @@ def duration(seconds: float) -> str:
     return f"{whole} s"
 
 
+def internal_left(left: Mapping[str, Collection[int]], to_brokers: Iterable[int]) -> str:
+    """That internal topics, which were not named, stay on brokers that replicas are to leave."""
+    where = ", ".join(f"{topic} ({_ids(sorted(brokers))})" for topic, brokers in left.items())
+    return (
+        f"internal topics have replicas on brokers that --to-brokers leaves out: {where}. They move only if"
+        f" named: placement reassign {' '.join(left)} --to-brokers {','.join(map(str, to_brokers))}"
+    )
+
+
 def _ids(brokers: Iterable[int]) -> str:
     return ", ".join(map(str, brokers))

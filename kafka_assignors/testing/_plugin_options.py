@@ -212,10 +212,14 @@ def _pairs(config: pytest.Config, name: str, example: str) -> dict[str, str]:
 def _consumer_settings(config: pytest.Config) -> dict[str, Any]:
     """The settings of all groups' consumers."""
     found = _pairs(config, "kafka_consumer_settings", "session_timeout_ms=3000")
-    if {"group_protocol", "group.protocol"} & found.keys():
-        from kafka_assignors.testing._groups.clients import is_by_epochs  # noqa: PLC0415 - as in _client
+    if found:
+        from kafka_assignors.testing._groups.clients import (  # noqa: PLC0415 - as in _client
+            check_settings,
+            is_by_epochs,
+        )
 
         try:
+            check_settings(found)
             is_by_epochs(found)
         except ValueError as error:
             raise pytest.UsageError(f"kafka_consumer_settings: {error}") from None

@@ -32,7 +32,7 @@ class Cluster:
     Attributes:
         brokers: Their ids.
         fenced: Those that are fenced.
-        topics: Where replicas are.
+        topics: Where replicas are; names of internal ones begin with two underscores.
         moving: Where those are to be that are being reassigned.
         configs: What is set, by kind and name.
         heard: What brokers say is set, if they have not heard of all; None if they have.
@@ -79,7 +79,7 @@ class Cluster:
             {
                 "name": name,
                 "error_code": 0 if name in self.topics else 3,
-                "is_internal": False,
+                "is_internal": name.startswith("__"),
                 "partitions": [
                     {
                         "partition_index": partition,

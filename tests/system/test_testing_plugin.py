@@ -182,6 +182,10 @@ def test_servers_in_the_environment_are_the_last_choice(
             "--kafka-consumer-settings=group_protocol=share",
             "group_protocol=share: share groups (KIP-932) are",
         ),
+        (
+            "--kafka-consumer-settings=enable_auto_commit=true",
+            "kafka_consumer_settings: enable_auto_commit is set by the kit: say commit=",
+        ),
         ("--kafka-timelines=conftest.py", "conftest.py: this is a file; name a folder"),
     ],
 )

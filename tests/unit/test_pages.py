@@ -1,6 +1,7 @@
 """What the pages show is what the library does."""
 
 import configparser
+import inspect
 import re
 import shlex
 import xml.etree.ElementTree as ET
@@ -15,6 +16,8 @@ from kafka_assignors._cli.commands import Command
 from kafka_assignors._cli.main import main
 from kafka_assignors._groups.advice import REASONS as WORDS
 from kafka_assignors._groups.reasons import Kind
+from kafka_assignors._timelines.events import Event
+from kafka_assignors.testing._groups.group import ConsumerGroup
 from kafka_assignors.testing._plugin_options import _SETTINGS
 from tests.support.pages import ROOT, listing, listings, pages, read
 from website.drawings import FOLDER, pictures
@@ -24,6 +27,7 @@ NIGHT = "docs/how-to/a-bad-night.md"
 IN_CI = "docs/how-to/test-a-rebalance-in-ci.md"
 MOVING = "docs/how-to/move-replicas-off-a-broker.md"
 PLANNING = "docs/how-to/plan-without-a-consumer.md"
+TESTING = "docs/testing.md"
 REASONS = "docs/how-to/why-did-my-group-rebalance.md"
 
 DRAWN = pictures()
@@ -123,6 +127,33 @@ def test_the_readmes_two_commands_are_there() -> None:
     assert job.endswith(".venv/bin/kafka-assignors demo\n")
     assert tests.endswith(".venv/bin/pytest -n 4 --dist loadgroup --oracle-scale 0.2\n")
     assert len(read("README.md").splitlines()) <= 150
+
+
+def test_the_defaults_of_members_are_those_of_the_kit() -> None:
+    rows = read(TESTING).split("| | default | another |\n|---|---|---|\n")[1].split("\n\n")[0]
+    shown = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", rows, re.MULTILINE))
+    group = inspect.signature(ConsumerGroup).parameters
+    arguments = {name: group[name].default for name in ("commit", "poll_ms", "work_ms", "timeout")}
+    with ConsumerGroup("localhost:9092", "orders") as made:
+        task = made._usual.config("g", "m1", instance_id=None, held=False).task()
+    kits = {**made.settings, "enable_auto_commit": task.auto_commit, **arguments}
+    assert shown == {name: str(value) for name, value in kits.items()}
+    assert len(rows.splitlines()) == len(shown)
+
+
+def test_the_kinds_of_events_are_all_in_the_table() -> None:
+    rows = read(TESTING).split("| types | |\n|---|---|\n")[1].split("\n\n")[0]
+    first = "".join(row.split(" | ")[0] for row in rows.splitlines())
+    assert sorted(re.findall(r"`(\w+)`", first)) == sorted(one.__name__ for one in Event.__args__)
+    (in_text,) = re.findall(r"^In the text of reports .*$", read(TESTING), re.MULTILINE)
+    kinds = {one.__name__: one.kind for one in Event.__args__}
+    shown = re.findall(r"`(\w+)` is `(\w+)`", in_text)
+    assert shown == [(name, kinds[name]) for name, _ in shown]
+
+
+@pytest.mark.parametrize("page", ["README.md", *(page for page in pages() if "/tutorials/" in page)])
+def test_a_page_says_how_to_install_from_a_checkout_until_a_release_is_out(page: str) -> None:
+    assert ("No release is out yet." in read(page)) == ("the first release" in read("CHANGELOG.md"))
 
 
 def test_the_workflow_runs_pytest_with_options_of_the_plug_in() -> None:

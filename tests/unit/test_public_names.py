@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pages import listings, pages
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -25,6 +27,9 @@ PROMISED = [
     "kafka_assignors.testing.chaos",
     "kafka_assignors.testing.schedules",
 ]
+
+IMPORT = re.compile(r"^ *from (kafka_assignors[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+"""Some listings are parts of a function."""
 
 
 def listed() -> dict[str, list[str]]:
@@ -51,6 +56,14 @@ def test_public_names_are_listed_sorted_and_there(name: str) -> None:
     assert len({*module.__all__}) == len(module.__all__)
     assert listed()[name] == sorted(module.__all__)
     assert [public for public in module.__all__ if not hasattr(module, public)] == []
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if listings(page)])
+def test_listings_import_what_is_promised(page: str) -> None:
+    imports = [found for code in listings(page) for found in IMPORT.findall(code)]
+    imported = [(module, name) for module, names in imports for name in re.findall(r"\w+", names)]
+    promised = listed()
+    assert [(module, name) for module, name in imported if name not in promised.get(module, ())] == []
 
 
 def test_every_other_module_is_private_by_name() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from kafka.errors import KafkaError, for_code
 
@@ -105,11 +105,16 @@ def replicas_of(states: Mapping[int, PartitionState]) -> dict[int, list[int]]:
 
 
 def read_states(
-    admin: Admin, topics: Collection[str] | None = None, *, internal: bool = False, missing: bool = False
+    admin: Admin,
+    topics: Collection[str] | None = None,
+    *,
+    internal: Literal["without", "with", "only"] = "without",
+    missing: bool = False,
 ) -> dict[str, dict[int, PartitionState]]:
     """The state of each partition; arguments and errors as of `read_topics`.
 
-    `internal` has internal topics among all. With `missing`, topics that do not exist are left out.
+    `internal` says whether all topics are without internal ones, with them, or only these. With `missing`,
+    topics that do not exist are left out.
     """
     found: dict[str, dict[int, PartitionState]] = {}
     # Without names, kafka-python asks for all.
@@ -122,7 +127,7 @@ def read_states(
             raise PlacementError(f"the cluster has no topic {name!r}")
         if topic["error_code"]:
             raise ClusterError(f"cannot describe topic {name!r}: {for_code(topic['error_code']).__name__}")
-        if topics is None and topic["is_internal"] and not internal:
+        if topics is None and internal == ("without" if topic["is_internal"] else "only"):
             continue
         found[name] = {
             one["partition_index"]: PartitionState(

@@ -102,8 +102,9 @@ class ConsumerGroup:
         client: The client library of members, or a function of yours, unless another is given when they join.
         place: Whether members are processes, or threads, which start at once but neither crash nor freeze.
         settings: Settings of their consumers in kafka-python's spelling, on top of `SETTINGS`. Must have
-            JSON. With `group_protocol="consumer"` the group is one of KIP-848, for clients that know it.
-            Generations are epochs then, the broker assigns, and its settings say when members have timed out.
+            JSON. What the kit sets itself is refused, with what to give in its place. With
+            `group_protocol="consumer"` the group is one of KIP-848, for clients that know it. Generations are
+            epochs then, the broker assigns, and its settings say when members have timed out.
         commit: When they commit offsets: after each poll, by the client's timer, or on command.
         poll_ms: How long one poll waits, unless another time is given when they join; see `POLL_MS` in
             `kafka_assignors.testing._groups.config` before shortening it.
@@ -209,7 +210,8 @@ class ConsumerGroup:
 
         Raises:
             ValueError: There is a member of that name, or a poll is to take no time. An assignor cannot be
-                made in another process, or the client has none of that name.
+                made in another process, or the client has none of that name. A setting is one that the kit
+                sets itself.
             TypeError: A setting or an assignor's argument has no JSON.
         """
         name = f"m{len(self.members) + 1}" if name is None else name

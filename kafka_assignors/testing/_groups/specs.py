@@ -13,6 +13,7 @@ from kafka_assignors.testing._groups.clients import (
     STRATEGIES,
     ClientName,
     check_epochs,
+    check_settings,
     is_by_epochs,
 )
 from kafka_assignors.testing._groups.config import CommitMode, WorkerConfig
@@ -109,7 +110,12 @@ def usual_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def on_top(usual: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings on top of those for all groups or for all members, which are fewer for members of KIP-848."""
+    """Settings on top of those for all groups or for all members, which are fewer for members of KIP-848.
+
+    Raises:
+        ValueError: One is the kit's own to make, or there is no such protocol of groups.
+    """
+    check_settings(settings)
     left_out = _OF_CLASSIC_GROUPS if is_by_epochs({**usual, **settings}) else ()
     return {**{name: value for name, value in usual.items() if name not in left_out}, **settings}
 

@@ -177,6 +177,27 @@ def test_a_partition_on_its_way_to_where_no_plan_has_it_is_named_with_the_ways_o
     assert after == {moved: [1, 4]}
 
 
+def test_internal_topics_that_stay_on_a_broker_that_is_left_are_named_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    internal = {"__consumer_offsets": {0: [1, 2], 1: [3, 1]}, "__transaction_state": {0: [1, 2]}}
+    cluster = Cluster({"orders": {0: [1, 2]}, **internal})
+    open_as(cluster, monkeypatch)
+    plan = ["placement", "reassign", "--to-brokers", "1,2", *SERVER]
+    assert main(plan) == 0
+    assert capsys.readouterr().err == (
+        "internal topics have replicas on brokers that --to-brokers leaves out: __consumer_offsets (3). They"
+        " move only if named: placement reassign __consumer_offsets --to-brokers 1,2\n"
+    )
+    assert main(["placement", "reassign", "orders", "--to-brokers", "1,2", *SERVER]) == 0
+    assert main(["placement", "reassign", *SERVER]) == 0
+    assert capsys.readouterr().err == ""
+    # On its way, it is as good as moved.
+    cluster.moving[TopicPartition("__consumer_offsets", 1)] = [2, 1]
+    assert main(plan) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_what_arrives_while_a_plan_is_made_does_not_count_as_more_replicas(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

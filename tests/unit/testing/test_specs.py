@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import trustme
 
-from kafka_assignors.testing._brokers.access import Access
+from kafka_assignors.testing._brokers.access import Access, Security
+from kafka_assignors.testing._groups.clients import MODULES, ClientName, Task, load
 from kafka_assignors.testing._groups.group import ConsumerGroup
-from kafka_assignors.testing._groups.specs import SETTINGS, MemberSpec
+from kafka_assignors.testing._groups.specs import SETTINGS, MemberSpec, on_top
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BY_EPOCHS = {"group_protocol": "consumer"}
 
@@ -94,3 +100,42 @@ def test_an_assignor_by_epochs_is_the_broker_s(name: str) -> None:
 def test_an_assignor_that_brokers_do_not_have_is_refused() -> None:
     with pytest.raises(ValueError, match="has no assignor 'sticky'; it has uniform and range"):
         config(spec(client="java", assignors=["sticky"], settings=BY_EPOCHS))
+
+
+def made_by_the_kit(client: ClientName, protocol: str, ca_file: Path) -> set[str]:
+    """What a consumer is called with, if nobody sets anything."""
+    trustme.CA().cert_pem.write_to_path(ca_file)
+    security = Security(protocol="SASL_SSL", ca_file=str(ca_file), username="u", password="p")  # noqa: S106
+    task = Task(
+        access=Access(("h:1",), security),
+        group_id="g",
+        name="m1",
+        assignors=["range"],
+        instance_id="i",
+        auto_commit=False,
+        settings={"group_protocol": protocol},
+    )
+    return {*load(client).settings(task)} - {"group_protocol", "group.protocol", "log_level"}
+
+
+@pytest.mark.parametrize(
+    ("client", "protocol"),
+    [*((client, "classic") for client in MODULES), ("confluent-kafka", "consumer"), ("java", "consumer")],
+)
+def test_each_setting_that_the_kit_makes_is_refused_if_somebody_else_does(
+    client: ClientName, protocol: str, tmp_path: Path
+) -> None:
+    made = made_by_the_kit(client, protocol, tmp_path / "ca.pem")
+    assert len(made) > 8
+    for name in made:
+        with pytest.raises(ValueError, match=f"^{re.escape(name)} is set by the kit: "):
+            on_top({}, {name: "x"})
+
+
+@pytest.mark.parametrize("name", ["enable_auto_commit", "enable.auto.commit"])
+def test_who_sets_when_to_commit_is_pointed_to_the_argument(name: str) -> None:
+    said = f'^{re.escape(name)} is set by the kit: say commit="auto", "each poll" or "never" of the group$'
+    with pytest.raises(ValueError, match=said):
+        ConsumerGroup(["localhost:9092"], "orders", settings={name: True})
+    with ConsumerGroup(["localhost:9092"], "orders") as group, pytest.raises(ValueError, match=said):
+        group.join(client=f"{__file__}:application", settings={name: True})

@@ -101,6 +101,44 @@ def is_by_epochs(settings: Mapping[str, Any]) -> bool:
     return chosen == "consumer"
 
 
+_IN_PLACE: Final[Mapping[str, str]] = {
+    "enable_auto_commit": 'say commit="auto", "each poll" or "never" of the group',
+    "group_id": "give the group group_id=",
+    "client_id": "it is the name with which a member joins",
+    "group_instance_id": "give join instance_id=",
+    **dict.fromkeys(
+        ("partition_assignment_strategy", "group_remote_assignor"),
+        "give the group or join assignors=",
+    ),
+    **dict.fromkeys(
+        ("key_deserializer", "value_deserializer"),
+        "give client= a function that makes a consumer of yours",
+    ),
+    **dict.fromkeys(
+        (
+            *("bootstrap_servers", "metadata_broker_list", "security_protocol"),
+            *("ssl_cafile", "ssl_ca_location", "ssl_context"),
+            *("ssl_truststore_type", "ssl_truststore_location"),
+            *("sasl_mechanism", "sasl_mechanisms", "sasl_jaas_config"),
+            *("sasl_username", "sasl_password", "sasl_plain_username", "sasl_plain_password"),
+        ),
+        "give the group a Cluster, or an Access with its Security",
+    ),
+}
+"""Settings that the kit makes itself, with `_` for each dot -> what to give in their place."""
+
+
+def check_settings(names: Iterable[str]) -> None:
+    """Refuse settings of consumers that the kit makes itself, in any client's spelling.
+
+    Raises:
+        ValueError: There is one; the message says what to give in its place.
+    """
+    for name in names:
+        if (in_place := _IN_PLACE.get(name.replace(".", "_"))) is not None:
+            raise ValueError(f"{name} is set by the kit: {in_place}")
+
+
 def no_gate() -> None:
     """Hold nobody up."""
 
