@@ -356,6 +356,9 @@ class EagerCoordinator(GroupCoordinator):
             raise errors.KafkaError(
                 f"group {self.group_id}: the coordinator is away, and the consumer is stopped"
             )
+        if (task := asyncio.current_task()) is not None:
+            # Whoever asked may be cancelled. This goes on, and nobody is left to hear that it was refused.
+            task.add_done_callback(_hear)
         with self._sending():
             await super()._do_commit_offsets(assignment, offsets)
 
@@ -370,6 +373,12 @@ class EagerCoordinator(GroupCoordinator):
             yield
         finally:
             _SENT_IN.reset(token)
+
+
+def _hear(task: asyncio.Task[Any]) -> None:
+    """Have asyncio not report what a task raised, if nobody awaits it any more."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def _stop(task: asyncio.Task[None] | None) -> None:

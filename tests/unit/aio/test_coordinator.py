@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import threading
 import time
 from collections import defaultdict
@@ -473,6 +474,33 @@ def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_revoked(
         answers.set()
         await revoking
         assert coordinator._committing == set()
+
+    in_generation_5(test)
+
+
+def test_a_commit_that_is_cancelled_and_then_refused_is_no_exception_that_nobody_heard() -> None:
+    async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
+        unheard: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+        sent, answers = asyncio.Event(), asyncio.Event()
+
+        async def refuse(request: Any) -> Any:
+            sent.set()
+            await answers.wait()
+            return answered(request, IllegalGenerationError.errno)
+
+        coordinator._client.answers["OffsetCommitRequest"] = refuse
+        committing = asyncio.create_task(
+            coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+        )
+        await sent.wait()
+        committing.cancel()
+        await asyncio.wait([committing])
+        answers.set()
+        await asyncio.wait(coordinator._committing)
+        await asyncio.sleep(0)
+        gc.collect()  # a task that is collected reports what nobody heard
+        assert unheard == []
 
     in_generation_5(test)
 
