@@ -170,29 +170,41 @@ class Archive:
         """The version of its records."""
         return self._records.version
 
-    def belongs_to(self, cluster_id: str, partitions: int) -> None:
-        """Say of which cluster it is, or make sure that it is of this one.
+    def belongs_to(self, cluster_id: str, partitions: int, topic_id: str = "") -> None:
+        """Say of which cluster and topic it is, or make sure that it is of these.
+
+        Args:
+            cluster_id: The cluster.
+            partitions: How many partitions the topic has.
+            topic_id: Its id; empty if it has none.
 
         Raises:
             WrongArchiveError: It is of another, or the topic has fewer partitions than before.
             StoreError: It cannot be said.
         """
-        while not self._belongs_to(cluster_id, partitions):
+        while not self._belongs_to(cluster_id, partitions, topic_id):
             self._records.refresh()  # somebody else has just said it, or something else
 
-    def _belongs_to(self, cluster_id: str, partitions: int) -> bool:
+    def _belongs_to(self, cluster_id: str, partitions: int, topic_id: str) -> bool:
         known = self.description
         if known.cluster_id not in {None, cluster_id}:
             raise WrongArchiveError(
                 f"{self.where} is an archive of cluster {known.cluster_id}, not of {cluster_id}: name another"
                 " folder for this cluster"
             )
+        if topic_id and known.topic_id not in {None, topic_id}:
+            raise WrongArchiveError(
+                f"{self.where} is of a {known.topic} with the id {known.topic_id}, which now has {topic_id}:"
+                " it was created again; name another folder"
+            )
         if partitions < (known.partitions or 0):
             raise WrongArchiveError(
                 f"{self.where} is of a {known.topic} with {known.partitions} partitions, which now has"
                 f" {partitions}: it was created again; name another folder"
             )
-        described = replace(known, cluster_id=cluster_id, partitions=partitions)
+        described = replace(
+            known, cluster_id=cluster_id, partitions=partitions, topic_id=topic_id or known.topic_id
+        )
         if described != known:
             try:
                 self._records.set_properties(described.properties())

@@ -21,7 +21,7 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.history._archive import TOPIC_SOURCE
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._counts import Counts
-from kafka_assignors.history._log import read_bounds, read_topics
+from kafka_assignors.history._log import read_bounds, read_topic_id, read_topics
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._source import Stretch, advance, read_stretch, source_of_log
 from kafka_assignors.history._store.log import ConflictError
@@ -256,7 +256,7 @@ def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, i
 def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, int]]) -> None:
     """Make sure that the archive is of this cluster, and of its offsets topic as it is now."""
     cluster = admin.ask(lambda asked: asked.describe_cluster())
-    archive.belongs_to(cluster["cluster_id"], len(bounds))
+    archive.belongs_to(cluster["cluster_id"], len(bounds), read_topic_id(admin))
     for number, offset in archive.frontier().items():
         if number in bounds and offset > bounds[number][1]:
             raise WrongArchiveError(

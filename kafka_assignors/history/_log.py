@@ -65,12 +65,24 @@ def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
 
 def read_topics(admin: Admin) -> list[LogTopic]:
     """The topics that the client may see, internal ones included, by name."""
+    return _described(admin)
+
+
+def read_topic_id(admin: Admin) -> str:
+    """The id of the offsets topic; empty of brokers before 2.8, which have none.
+
+    Offsets alone do not tell that it was created again, once it has grown beyond where it was before.
+    """
+    return next((topic.topic_id for topic in _described(admin, [GROUPS_TOPIC])), "")
+
+
+def _described(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]:
     return sorted(
         LogTopic(
             topic["name"],
             uuid_text(UUID(topic["topic_id"])) if topic.get("topic_id") else "",
             len(topic["partitions"]),
         )
-        for topic in admin.ask(lambda client: client.describe_topics())
+        for topic in admin.ask(lambda client: client.describe_topics(topics))
         if not topic["error_code"]
     )

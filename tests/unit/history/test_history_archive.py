@@ -106,14 +106,16 @@ class Cluster:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.name = "c1"
+        self.topic_id = "id1"
         self.bounds = {0: (0, 5), 1: (0, 5)}
         self.admin: Any = SimpleNamespace(ask=lambda _: {"cluster_id": self.name})
         monkeypatch.setattr("kafka_assignors.history._capture.read_bounds", lambda _: dict(self.bounds))
+        monkeypatch.setattr("kafka_assignors.history._capture.read_topic_id", lambda _: self.topic_id)
 
     def captured(self, folder: Path) -> _Job:
         """A capture that has read all that there is."""
         archive = Archive.create(folder)
-        archive.belongs_to(self.name, len(self.bounds))
+        archive.belongs_to(self.name, len(self.bounds), self.topic_id)
         spark: Any = None
         job = _Job(spark, archive, {}, self.bounds, 1_000)
         self.read(archive, job.left())
@@ -160,6 +162,17 @@ def test_a_continuous_capture_ends_if_the_topic_is_another(
         job.look_again(cluster.admin)
 
 
+def test_a_capture_ends_if_the_topic_was_created_again_and_has_grown_beyond_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    cluster.topic_id, cluster.bounds = "id2", {0: (0, 9), 1: (0, 9)}
+    said = "is of a __consumer_offsets with the id id1, which now has id2: it was created again"
+    with pytest.raises(WrongArchiveError, match=said):
+        job.look_again(cluster.admin)
+
+
 def test_an_archive_whose_making_was_ended_is_made_by_the_next_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +207,16 @@ def test_topics_of_brokers_that_give_them_no_ids_have_none() -> None:
     ]
     admin: Any = SimpleNamespace(ask=lambda _: described)
     assert read_topics(admin) == [LogTopic("new", "A" * 22, 2), LogTopic("old", "", 1)]
+
+
+@pytest.mark.parametrize(("first", "second"), [("", "id1"), ("id1", "")])
+def test_an_archive_takes_a_topic_s_id_when_the_cluster_has_one(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    archive = Archive.create(tmp_path)
+    archive.belongs_to("c1", 1, first)
+    archive.belongs_to("c1", 1, second)
+    assert Archive(tmp_path).description.topic_id == "id1"
 
 
 def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
@@ -532,7 +555,7 @@ def test_a_capture_that_is_broken_off_says_what_it_has_captured(
 
 
 def test_what_an_archive_is_of_stands_in_its_table_s_properties(tmp_path: Path) -> None:
-    Archive.create(tmp_path).belongs_to("c1", 1)
+    Archive.create(tmp_path).belongs_to("c1", 1, "id1")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive.json", "records", "topics"]
     assert json.loads((tmp_path / "archive.json").read_text()) == {"format": FORMAT}
     properties = Archive(tmp_path).logs[0].properties
@@ -540,6 +563,7 @@ def test_what_an_archive_is_of_stands_in_its_table_s_properties(tmp_path: Path) 
         "kafka_assignors.cluster_id": "c1",
         "kafka_assignors.topic": "__consumer_offsets",
         "kafka_assignors.partitions": "1",
+        "kafka_assignors.topic_id": "id1",
     }
 
 
