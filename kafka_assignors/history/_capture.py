@@ -56,11 +56,14 @@ class Captured:
         total: How many there were to go over when it began.
         batches: How many batches it wrote.
         counts: How many records it read, by type.
+        lost: How many of the offsets the log began after: retention removed what was there since the capture
+            before.
     """
 
     offsets: int = 0
     total: int = 0
     batches: int = 0
+    lost: int = 0
     counts: Counts = field(default_factory=Counts)
 
 
@@ -189,11 +192,14 @@ class _Job:
         except (PySparkException, Py4JError) as error:
             raise CaptureError(reason(str(error))) from error
         done = sum(end - start[number] for number, end in ends.items())
+        firsts = {number: first for number, (first, _) in self._bounds.items()}
+        lost = sum(max(0, min(end, firsts[number]) - start[number]) for number, end in ends.items())
         self.captured = replace(
             self.captured,
             offsets=self.captured.offsets + done,
             batches=self.captured.batches + 1,
             counts=self.captured.counts + counts,
+            lost=self.captured.lost + lost,
         )
 
     def _without_dumps(self, source: Source) -> Source | DataFrame:

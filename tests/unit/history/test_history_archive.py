@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from kafka_assignors._cli.history_options import moment
-from kafka_assignors._cli.history_text import count_lines
+from kafka_assignors._cli.history_text import captured_lines, count_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
@@ -171,6 +171,30 @@ def test_a_capture_ends_if_the_topic_was_created_again_and_has_grown_beyond_the_
     said = "is of a __consumer_offsets with the id id1, which now has id2: it was created again"
     with pytest.raises(WrongArchiveError, match=said):
         job.look_again(cluster.admin)
+
+
+def test_a_capture_says_once_how_much_retention_has_removed_since_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)  # up to 5 of each partition
+    cluster.bounds = {0: (8, 12), 1: (9, 9), 2: (3, 4)}
+    job.look_again(cluster.admin)
+    archive = Archive(tmp_path)
+    spark: Any = None
+    job = _Job(spark, archive, {}, cluster.bounds, 7)
+
+    def read(*rest: Any) -> Counts:
+        archive.logs[0].commit(transactions=rest[-1])
+        return Counts()
+
+    monkeypatch.setattr("kafka_assignors.history._capture.source_of_log", lambda *_: None)
+    monkeypatch.setattr(archive, "append", read)
+    while left := job.left():
+        job.write_batch(left)
+    assert (job.captured.offsets, job.captured.lost) == (7 + 4 + 1, 3 + 4)
+    assert archive.frontier() == {0: 12, 1: 9, 2: 4}
+    assert [*captured_lines(job.captured)][-1].startswith("7 of these offsets are lost: retention removed")
 
 
 def test_an_archive_whose_making_was_ended_is_made_by_the_next_capture(
