@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from uuid import uuid4
@@ -146,7 +147,7 @@ class Log:
         """A table of this package at a place; None if nothing of others is there either.
 
         A clean-up deletes all files of a table's folder that the table does without. So no table may be made
-        in a folder that has files of others.
+        in a folder that has files of others, nor within another table's.
 
         Args:
             where: Where to look.
@@ -167,6 +168,13 @@ class Log:
                     f"{where} has files of others, such as {others[0]}, which clean-ups of a table there"
                     " would delete: name another folder, or move these files elsewhere"
                 ) from None
+            for folder in where.around:
+                with suppress(StoreError):  # who may write here need not be allowed to look there
+                    if (folder / _FOLDER).names():
+                        raise WrongPlaceError(
+                            f"{where} is in the folder of the table {folder}, whose clean-ups would delete"
+                            " what is there: name another folder"
+                        ) from None
             return None
         if log.description != description:
             raise WrongPlaceError(

@@ -93,6 +93,15 @@ class Place:
         return None if "://" in self.uri else Path(self.uri)
 
     @property
+    def around(self) -> list[Place]:
+        """The folders that it is in, the nearest first."""
+        if self.local is not None:
+            return [Place(str(folder)) for folder in self.local.resolve().parents]
+        bucket, *names = self.uri.split("/")[2:]
+        store = f"{self.uri.partition('://')[0]}://{bucket}"
+        return [Place("/".join([store, *names[:end]]), self.options) for end in reversed(range(len(names)))]
+
+    @property
     def escaped(self) -> str:
         """As a URI, in which the letters of a folder's name that mean something there are escaped."""
         return self.uri if self.local is None else self.local.as_uri()
@@ -222,11 +231,12 @@ def _check_slashes(given: str) -> None:
 
 def _folder(given: str) -> Place:
     path = os.path.abspath(given)  # noqa: PTH100 - links stay as they are named
-    if misread := _MISREAD.search(path):
-        raise WrongPlaceError(
-            f"{path} cannot be used: delta-rs takes the {misread[0]} in it for another letter; name another"
-            " folder"
-        )
+    for name in (path, os.path.realpath(path)):  # delta-rs follows links
+        if misread := _MISREAD.search(name):
+            raise WrongPlaceError(
+                f"{name} cannot be used: delta-rs takes the {misread[0]} in it for another letter; name"
+                " another folder"
+            )
     return Place(path)
 
 
