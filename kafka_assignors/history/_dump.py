@@ -35,6 +35,8 @@ _PARQUET: Final = ".parquet"
 _JSON: Final = (".jsonl", ".json", ".ndjson")
 _DELTA: Final = "_delta_log"  # JSON of a table's own, which is no record
 _GLOB: Final = re.compile(r"[\[\]{}*?\\]")  # what Spark takes for a pattern in the names of files
+_MILLIS: Final = (-62_135_596_800_000, 253_402_300_799_999)
+"""The years 1 to 9999, which days of the archive can be of."""
 _CHUNK: Final = 1 << 20
 _SHOWN: Final = 200  # letters of a line that is wrong
 
@@ -151,20 +153,27 @@ def _bytes(rows: DataFrame, name: str, dump: Path) -> Column:
 
 
 def _time(rows: DataFrame, dump: Path) -> Column:
+    """When a record was written; null if there is no such time, as of microseconds taken for milliseconds."""
     kind = rows.schema["timestamp"].dataType
     column = F.col("timestamp")
     if isinstance(kind, TimestampType):
-        return column
-    if isinstance(kind, TimestampNTZType):
-        return F.to_utc_timestamp(column.cast("timestamp"), F.current_timezone())
-    if isinstance(kind, IntegralType):
-        return F.timestamp_millis(column.cast("bigint"))
-    if isinstance(kind, StringType):
-        return F.coalesce(
-            F.timestamp_millis(F.expr("try_cast(timestamp AS bigint)")),
+        time = column
+    elif isinstance(kind, TimestampNTZType):
+        time = F.to_utc_timestamp(column.cast("timestamp"), F.current_timezone())
+    elif isinstance(kind, IntegralType):
+        time = _of_millis(column.cast("bigint"))
+    elif isinstance(kind, StringType):
+        time = F.coalesce(
+            _of_millis(F.expr("try_cast(timestamp AS bigint)")),
             F.expr("try_cast(timestamp AS timestamp)"),
         )
-    raise WrongDumpError(f"{dump}: timestamp is {kind.simpleString()}, neither a time nor milliseconds")
+    else:
+        raise WrongDumpError(f"{dump}: timestamp is {kind.simpleString()}, neither a time nor milliseconds")
+    return F.when(F.unix_millis(time).between(*_MILLIS), time)
+
+
+def _of_millis(millis: Column) -> Column:
+    return F.when(millis.between(*_MILLIS), F.timestamp_millis(millis))
 
 
 def _type(key: Column) -> Column:
@@ -210,7 +219,7 @@ def _check(records: DataFrame, dump: Path, files: list[Path]) -> None:
     if found["wrong"]:
         raise WrongDumpError(
             f"{dump} has {found['wrong']} lines that are no records, such as {found['raw'][:_SHOWN]!r}: each"
-            f" needs {', '.join(_COLUMNS)}; in JSON, key and value in base64"
+            f" needs {', '.join(_COLUMNS)} (milliseconds, or a time); in JSON, key and value in base64"
         )
 
 

@@ -642,6 +642,9 @@ def test_a_dump_of_which_nothing_is_read_is_not_noted_as_imported(
     [
         ({"offset": None}, '"partition":"0"'),
         ({"timestamp": "noon"}, '"timestamp":"noon"'),
+        ({"timestamp": 1_767_225_600_000_000}, '"timestamp":"1767225600000000"'),  # microseconds
+        ({"timestamp": 1_767_225_600_000_000_000}, '"timestamp":"1767225600000000000"'),  # nanoseconds
+        ({"timestamp": "+10000-01-01T00:00:00Z"}, '"timestamp":"+10000-01-01T00:00:00Z"'),
         ({"key": "?"}, '"offset":"1"'),
         ({"partition": "first"}, '"partition":"first"'),
     ],
