@@ -53,7 +53,7 @@ from kafka_assignors.history._store.reading import (
     source_of_rows,
     whole,
 )
-from kafka_assignors.history._store.writing import TaskFiles, units, write_files
+from kafka_assignors.history._store.writing import TaskFiles, check_written, units, write_files
 from kafka_assignors.history._takeover import take_over
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ class Archive:
 
         Raises:
             ConflictError: Somebody else has added one since this version; nothing of this is there.
-            StoreError: The store does not let it be written.
+            StoreError: The store does not let it be written, or a clean-up has deleted some of it.
         """
         if not isinstance(rows, Source):
             from kafka_assignors.history._spark_columns import in_days  # noqa: PLC0415 - needs Spark
@@ -393,6 +393,7 @@ class Archive:
         files = files_of_batch(self._records.where, self._records.version + 1)
         written = write_files(rows.rows, files, partial(write_days, source=source, read=rows.read))
         added = placed(written.files)
+        check_written(self._records.where, added)
         try:
             self._records.commit(add=added, transactions={**told, _APPENDS: number})
         except ConflictError:  # of others nobody knows whether it was done

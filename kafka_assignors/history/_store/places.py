@@ -152,6 +152,16 @@ class Place:
             found = self.files().get_file_info(fs.FileSelector("", allow_not_found=True))
         return sorted(info.base_name for info in found)
 
+    def lacks(self, names: list[str]) -> list[str]:
+        """Those of some files that are not there.
+
+        Raises:
+            StoreError: They cannot be looked for.
+        """
+        with asking(f"look for files of {self}"):
+            found = self.files().get_file_info(names)
+        return [name for name, info in zip(names, found, strict=True) if not info.is_file]
+
     def remove(self, names: list[str]) -> None:
         """Remove files, as far as they can be: what is left is nobody's, and is cleaned up later."""
         for name in names:
