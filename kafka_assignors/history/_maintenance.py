@@ -85,7 +85,8 @@ def plan_maintenance(
             f" deleted; the least is {LEAST_RETENTION}"
         )
     records, topics = archive.logs
-    first = None if keep is None else (today or datetime.now(UTC).date()) - timedelta(days=keep - 1)
+    last = (today or datetime.now(UTC).date()).toordinal()
+    first = None if keep is None else date.fromordinal(max(1, last - keep + 1))
     old = [file for file in records.files() if first is not None and _day(file) < first]
     gone = {file.path for file in old}
     return Maintenance(

@@ -197,6 +197,8 @@ def place(text: str | os.PathLike[str], options: Mapping[str, str] | None = None
     """
     given = os.fspath(text)
     found = _SCHEME.match(given)
+    if not given:
+        raise WrongPlaceError("'' names no folder: write . for the one that you are in")
     if found is None:
         _check_slashes(given)
         return _folder(given)

@@ -446,6 +446,7 @@ def test_moments_are_dates_times_or_how_long_ago() -> None:
     [
         (["info", "a", "--since", "yesterday"], "'yesterday' is neither a date or time"),
         (["info", "a", "--since", "99999999999d"], "'99999999999d' is neither a date or time"),
+        (["info", "a", "--since", "0001-01-01T00:00+14:00"], "'0001-01-01T00:00+14:00' is neither a date"),
         (
             ["metrics", "a", "--since", "2026-03-02", "--until", "2026-03-02"],
             "--since 2026-03-02T00:00:00+00:00 is not before --until 2026-03-02T00:00:00+00:00",
@@ -479,6 +480,17 @@ def test_a_folder_that_is_no_archive_is_told_without_starting_spark(
     assert main(["history", "info", str(tmp_path)]) == 2
     assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 2
     assert capsys.readouterr().err.count("is no archive of groups' history") == 2
+
+
+def test_a_page_that_is_a_folder_is_told_before_a_record_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Archive.create(tmp_path / "a")
+    assert main(["history", "report", str(tmp_path / "a"), str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"kafka-assignors history report: {tmp_path} is a folder, and the page is a file: write"
+        f" {tmp_path}/groups.html\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,7 @@ def test_a_path_is_one_of_the_folder_that_the_process_is_in(
         ("file://host/a", "names a file of the machine host: write file:///folder"),
         ("file:///a#b", "has a ? or # in it: write %3F or %23"),
         ("file:///a?b", "has a ? or # in it: write %3F or %23"),
+        ("", "'' names no folder: write . for the one that you are in"),
         ("s3://", "names no bucket: write s3://bucket/folder"),
         ("s3a:///a", "names no bucket: write s3://bucket/folder"),
         ("s3://bucket/a#b", "has a ? or # in it"),
