@@ -111,7 +111,10 @@ def format_of(where: Place, text: str) -> int:
     try:
         told = json.loads(text)
     except ValueError as error:
-        raise WrongArchiveError(f"cannot read {where / DESCRIPTION}: {error}") from error
+        raise WrongArchiveError(
+            f"cannot read {where / DESCRIPTION}: {error}. Put it back from a backup, or remove it: history"
+            " capture makes it again"
+        ) from error
     version = told.get("format") if isinstance(told, dict) else None
     if version not in {OLD_FORMAT, FORMAT}:
         raise WrongArchiveError(

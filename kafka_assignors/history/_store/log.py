@@ -39,6 +39,8 @@ _REMOVED_NAMED: Final = "delta.deletedFileRetentionDuration"
 """For how long checkpoints name files that were removed; by default for 7 days."""
 _INTERVAL: Final = re.compile(r"(\d+)'? *(week|day|hour|minute|second|millisecond|microsecond)s?\b")
 
+_READER: Final = 1
+"""The newest version of Delta's protocol that is read: to later ones a file's rows need not all count."""
 _FOLDER: Final = "_delta_log"
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(\.\d{10}\.\d{10})?\.parquet")
 _COMMIT: Final = "kafka_assignors.commit"
@@ -86,6 +88,7 @@ class Log:
 
     Raises:
         NoTableError: There is none.
+        WrongPlaceError: Another program has given it features that this cannot read.
         StoreError: The store does not let it be read.
     """
 
@@ -96,6 +99,7 @@ class Log:
                 self._table = DeltaTable(where.escaped, version, storage_options=dict(where.options))
         except TableNotFoundError as error:
             raise NoTableError(f"there is no table at {where}") from error
+        self._check_protocol()
         self._files: list[DataFile] | None = None
         self._transactions: dict[str, int] = {}
         self._transactions_of = -1
@@ -183,6 +187,15 @@ class Log:
             )
         return log
 
+    def _check_protocol(self) -> None:
+        needed = self._table.protocol()
+        if needed.min_reader_version > _READER:
+            features = ", ".join(sorted(needed.reader_features or ())) or "column mapping"
+            raise WrongPlaceError(
+                f"{self.where} cannot be read: another program has given the table features ({features}) that"
+                " this package does not know. Drop them there (ALTER TABLE ... DROP FEATURE)"
+            )
+
     @property
     def description(self) -> str | None:
         """What is in it, in words."""
@@ -253,10 +266,12 @@ class Log:
         """See the newest version.
 
         Raises:
+            WrongPlaceError: Another program has given it features that this cannot read.
             StoreError: The store does not let it be read.
         """
         with asking(f"read the log of {self.where}"):
             self._table.update_incremental()
+        self._check_protocol()
         self._files = None
 
     def commit(

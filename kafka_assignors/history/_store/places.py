@@ -119,7 +119,7 @@ class Place:
         with asking(f"read {self / name}"):
             try:
                 with self.files().open_input_stream(name) as file:
-                    return str(file.read().decode())
+                    return str(file.read().decode(errors="replace"))
             except FileNotFoundError:
                 return None
 

@@ -82,6 +82,17 @@ def test_a_description_that_is_not_ours_is_refused(text: str, message: str, tmp_
         Archive(tmp_path)
 
 
+@pytest.mark.parametrize("damaged", [b"", b"\xff\xfe"])
+def test_a_damaged_description_is_made_again_as_the_error_says(damaged: bytes, tmp_path: Path) -> None:
+    Archive.create(tmp_path).belongs_to("c1", 3)
+    (tmp_path / "archive.json").write_bytes(damaged)
+    said = r"archive\.json: .* remove it: history capture makes it again"
+    with pytest.raises(WrongArchiveError, match=said):
+        Archive(tmp_path)
+    (tmp_path / "archive.json").unlink()
+    assert Archive.create(tmp_path).description.cluster_id == "c1"
+
+
 def test_an_archive_is_of_one_cluster_and_its_topic_does_not_shrink(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     archive.belongs_to("c1", 3)
