@@ -157,9 +157,11 @@ class _Job:
         """Look where the log ends now, and from time to time for topics.
 
         Raises:
+            ArchiveBusyError: Another capture is writing into the archive.
             WrongArchiveError: The cluster is another, or its topic was created again.
             ClusterError: The cluster does not answer.
         """
+        self._refresh()  # of an old version, files of dumps may be deleted that a batch has to read
         bounds = read_bounds(self._client)
         _check_same(self._archive, admin, bounds)
         self._bounds = bounds
@@ -182,13 +184,8 @@ class _Job:
                 self._without_dumps(source), TOPIC_SOURCE, self._archive.read_to(ends)
             )
         except ConflictError:
-            before = self._archive.frontier()
-            self._archive.refresh()
-            if self._archive.frontier() != before:
-                raise ArchiveBusyError(
-                    f"another capture is writing into {self._archive.where}, and was faster: end one of both"
-                ) from None
-            return  # an import was: the same again, without what that has added
+            self._refresh()
+            return  # an import was faster: the same again, without what that has added
         except (PySparkException, Py4JError) as error:
             raise CaptureError(reason(str(error))) from error
         done = sum(end - start[number] for number, end in ends.items())
@@ -201,6 +198,14 @@ class _Job:
             counts=self.captured.counts + counts,
             lost=self.captured.lost + lost,
         )
+
+    def _refresh(self) -> None:
+        before = self._archive.frontier()
+        self._archive.refresh()
+        if self._archive.frontier() != before:
+            raise ArchiveBusyError(
+                f"another capture is writing into {self._archive.where}, and was faster: end one of both"
+            )
 
     def _without_dumps(self, source: Source) -> Source | DataFrame:
         dumps = self._archive.dumps()

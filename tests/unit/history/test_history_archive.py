@@ -22,7 +22,7 @@ from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import FORMAT, Description, WrongArchiveError
+from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, Description, WrongArchiveError
 from kafka_assignors.history._capture import Captured, _Job, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
 from kafka_assignors.history._log import LogTopic, read_topics
@@ -30,6 +30,7 @@ from kafka_assignors.history._metrics import write_metrics
 from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
+from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.history._store.places import WrongPlaceError
 
 if TYPE_CHECKING:
@@ -170,6 +171,31 @@ def test_a_continuous_capture_ends_if_the_topic_is_another(
     job = cluster.captured(tmp_path)
     cluster.name, cluster.bounds = name, bounds
     with pytest.raises(WrongArchiveError, match=said):
+        job.look_again(cluster.admin)
+
+
+def test_a_continuous_capture_sees_what_maintenance_has_put_in_place_of_dumps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    other = Archive(tmp_path)
+    values = {"source": "dump-1", "day": "2026-03-01"}
+    for number in range(2):
+        old = other.files()
+        merged = DataFile(f"source=dump-1/day=2026-03-01/{number}.parquet", 9, 1, values)
+        other.logs[0].commit(add=[merged], remove=old)
+        job.look_again(cluster.admin)
+        assert [file.path for file in job._archive.files()] == [merged.path]
+
+
+def test_a_continuous_capture_ends_if_another_capture_has_read_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    cluster.read(Archive(tmp_path), [Stretch(0, 5, 9)])
+    with pytest.raises(ArchiveBusyError, match=r"another capture is writing into .* end one of both"):
         job.look_again(cluster.admin)
 
 
