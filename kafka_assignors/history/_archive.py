@@ -13,7 +13,7 @@ was the newest when it was opened. What others commit, compact or remove meanwhi
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -422,10 +422,12 @@ class Archive:
         """
         listed = {topic.topic: topic for topic in topics}
         while True:
-            changed = _changed(listed, {one.topic: one[1:3] for one in self.topics()})
+            known = self.topics()
+            changed = _changed(listed, {one.topic: one[1:3] for one in known})
             if not changed:
                 return 0
-            seen = datetime.now(UTC)
+            # After all before, though a clock was set back: else it would be no news the next time.
+            seen = max([datetime.now(UTC), *(one.seen + timedelta(microseconds=1) for one in known[-1:])])
             rows = [{**topic._asdict(), "seen": seen} for topic in changed]
             number = (self._topics.transaction(_CHANGES) or 0) + 1
             with TaskFiles(self._topics.where, f"{seen:%Y%m%dT%H%M%S}-{uuid4().hex}") as files:

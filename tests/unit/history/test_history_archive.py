@@ -296,6 +296,23 @@ def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
     assert all(datetime.now(UTC) - one.seen < timedelta(minutes=1) for one in archive.topics())
 
 
+def test_topics_are_noted_once_though_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = Archive.create(tmp_path)
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    clock = SimpleNamespace(now=lambda _: noon)
+    monkeypatch.setattr("kafka_assignors.history._archive.datetime", clock)
+    assert archive.add_topics([LogTopic("orders", "id1", 6)]) == 1
+    clock.now = lambda _: noon - timedelta(hours=1)
+    grown = LogTopic("orders", "id1", 12)
+    assert [archive.add_topics([grown]) for _ in range(2)] == [1, 0]
+    assert [(one.partitions, one.seen) for one in archive.topics()] == [
+        (6, noon),
+        (12, noon + timedelta(microseconds=1)),
+    ]
+
+
 def test_ids_are_as_java_prints_them() -> None:
     assert uuid_text(UUID("c8541798-15f1-cbff-1500-000000000001")) == "yFQXmBXxy_8VAAAAAAAAAQ"
 
