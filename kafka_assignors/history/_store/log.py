@@ -131,7 +131,7 @@ class Log:
             with asking(f"make a table at {where}"):
                 if where.local is not None:
                     where.local.mkdir(parents=True, exist_ok=True)
-                if DeltaTable.is_deltatable(where.escaped, dict(where.options)):
+                if _is_table(where):
                     raise ConflictError(f"there is a table at {where}")
                 DeltaTable.create(
                     where.escaped,
@@ -144,6 +144,10 @@ class Log:
                 )
         except CommitFailedError as error:
             raise ConflictError(f"somebody else is making the table {where}") from error
+        except StoreError as error:
+            if not _is_table(where):
+                raise
+            raise ConflictError(f"somebody else has just made the table {where}") from error
         return cls(where)
 
     @classmethod
@@ -376,6 +380,10 @@ class Log:
         with asking(f"write a checkpoint of {self.where}"):
             self._table.create_checkpoint()
             self._table.cleanup_metadata()
+
+
+def _is_table(where: Place) -> bool:
+    return DeltaTable.is_deltatable(where.escaped, dict(where.options))
 
 
 def _named_for(interval: str) -> timedelta:

@@ -102,6 +102,20 @@ def test_there_is_one_table_at_a_place(log: Log, where: Place) -> None:
         Log.create(where, SCHEMA, description="again")
 
 
+def test_of_two_that_make_a_table_at_once_the_later_is_told(
+    where: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = DeltaTable.create
+
+    def late(*wanted: Any, **more: Any) -> DeltaTable:
+        create(*wanted, **more)
+        return create(*wanted, **more)
+
+    monkeypatch.setattr(DeltaTable, "create", late)
+    with pytest.raises(ConflictError, match=f"somebody else has just made the table {where}"):
+        Log.create(where, SCHEMA, description="places")
+
+
 def test_where_there_is_no_table_none_is_made(where: Place) -> None:
     with pytest.raises(NoTableError, match=f"there is no table at {where}"):
         Log(where)
