@@ -25,7 +25,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, Description, WrongArchiveError
 from kafka_assignors.history._capture import Captured, _Job, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
-from kafka_assignors.history._log import LogTopic, read_topics
+from kafka_assignors.history._log import LogTopic, read_topic_id, read_topics
 from kafka_assignors.history._metrics import write_metrics
 from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
@@ -268,6 +268,21 @@ def test_topics_of_brokers_that_give_them_no_ids_have_none() -> None:
     ]
     admin: Any = SimpleNamespace(ask=lambda _: described)
     assert read_topics(admin) == [LogTopic("new", "A" * 22, 2), LogTopic("old", "", 1)]
+
+
+@pytest.mark.parametrize(
+    ("told", "topic_id"),
+    [
+        ({"topic_id": "00000000-0000-0000-0000-000000000000"}, ""),  # of a topic from before an upgrade
+        ({"topic_id": "00000000-0000-0000-0000-000000000001"}, "AAAAAAAAAAAAAAAAAAAAAQ"),
+        ({}, ""),
+        ({"error_code": 29}, ""),
+    ],
+)
+def test_the_offsets_topic_has_an_id_if_its_cluster_gave_it_one(told: dict[str, Any], topic_id: str) -> None:
+    described = [{"name": "__consumer_offsets", "error_code": 0, "partitions": [{}], **told}]
+    admin: Any = SimpleNamespace(ask=lambda _: described)
+    assert read_topic_id(admin) == topic_id
 
 
 @pytest.mark.parametrize(("first", "second"), [("", "id1"), ("id1", "")])
