@@ -272,5 +272,6 @@ def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, 
         if number in bounds and offset > bounds[number][1]:
             raise WrongArchiveError(
                 f"{archive.where} has {archive.description.topic}-{number} up to offset {offset}, and the"
-                f" cluster's ends at {bounds[number][1]}: the topic was created again; name another folder"
+                f" cluster's ends at {bounds[number][1]}: the topic was created again. Or an unclean election"
+                " of a leader has cut its log off. Name another folder"
             )

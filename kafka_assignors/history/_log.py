@@ -74,7 +74,7 @@ def read_topics(admin: Admin) -> list[LogTopic]:
 def read_topic_id(admin: Admin) -> str:
     """The id of the offsets topic; empty if it has none, as before Kafka 2.8 or at an older metadata version.
 
-    Offsets alone do not tell that it was created again, once it has grown beyond where it was before.
+    Offsets alone do not show that it was created again, if it has grown beyond where it was before.
     """
     topic_id = next((topic.topic_id for topic in _described(admin, [GROUPS_TOPIC])), "")
     return "" if topic_id == _NO_ID else topic_id
