@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZType, TimestampType
 
+from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._spark_columns import day_of
@@ -35,8 +36,6 @@ _PARQUET: Final = ".parquet"
 _JSON: Final = (".jsonl", ".json", ".ndjson")
 _DELTA: Final = "_delta_log"  # JSON of a table's own, which is no record
 _GLOB: Final = re.compile(r"[\[\]{}*?\\]")  # what Spark takes for a pattern in the names of files
-_MILLIS: Final = (-62_135_596_800_000, 253_402_300_799_999)
-"""The years 1 to 9999, which days of the archive can be of."""
 _CHUNK: Final = 1 << 20
 _SHOWN: Final = 200  # letters of a line that is wrong
 
@@ -169,11 +168,11 @@ def _time(rows: DataFrame, dump: Path) -> Column:
         )
     else:
         raise WrongDumpError(f"{dump}: timestamp is {kind.simpleString()}, neither a time nor milliseconds")
-    return F.when(F.unix_millis(time).between(*_MILLIS), time)
+    return F.when(F.unix_millis(time).between(FIRST_MS, LAST_MS), time)
 
 
 def _of_millis(millis: Column) -> Column:
-    return F.when(millis.between(*_MILLIS), F.timestamp_millis(millis))
+    return F.when(millis.between(FIRST_MS, LAST_MS), F.timestamp_millis(millis))
 
 
 def _type(key: Column) -> Column:

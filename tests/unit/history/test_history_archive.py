@@ -32,6 +32,7 @@ from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
 from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.history._store.places import WrongPlaceError
+from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -400,6 +401,16 @@ def test_rows_are_records_that_are_kept_and_counts_of_others() -> None:
         row(0x63, 1, None, None, 18, 7),
     ]
     assert isinstance(rows, pa.RecordBatch)
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "day"), [(-1, "1969-12-31"), (253_402_300_800_000, "9999-12-31"), (2**63 - 1, "9999-12-31")]
+)
+def test_a_record_is_captured_whatever_its_time(time_ms: int, day: str, tmp_path: Path) -> None:
+    message = Message(3, b"\0\2\0\1g")
+    message.timestamp = lambda: (1, time_ms)  # type: ignore[method-assign]
+    add_batch(Archive.create(tmp_path), to_rows([message], partition=4))
+    assert [(file.rows, file.values["day"]) for file in Archive(tmp_path).files()] == [(1, day)]
 
 
 def test_batches_share_what_is_left_among_the_partitions() -> None:
