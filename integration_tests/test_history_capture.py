@@ -19,7 +19,15 @@ from uuid import UUID
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition as Offset
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ConfigResource,
+    ConfigResourceType,
+    ResourcePattern,
+    ResourceType,
+)
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 
 from integration_tests.support.clusters import own_cluster
@@ -37,6 +45,7 @@ from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchi
 from kafka_assignors.history._capture import Captured, capture
 from kafka_assignors.history._counts import name_of_type
 from kafka_assignors.history._dump import Imported, import_dump
+from kafka_assignors.history._log import read_bounds
 from kafka_assignors.history._maintenance import maintain, plan_maintenance
 from kafka_assignors.history._schemas import KEPT_TYPES, TABLES
 from kafka_assignors.history._spark_columns import KEPT
@@ -45,7 +54,7 @@ from kafka_assignors.testing import Cluster, ConsumerGroup, create_topic
 from tests.support.object_store import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -525,7 +534,7 @@ def test_an_archive_of_another_cluster_is_refused(
         capture(spark, cluster.bootstrap_servers, archive)
 
 
-def test_an_archive_of_a_topic_that_was_made_anew_is_refused(
+def test_an_archive_of_a_topic_with_higher_offsets_is_refused(
     cluster: Cluster, spark: SparkSession, tmp_path: Path
 ) -> None:
     form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
@@ -535,3 +544,59 @@ def test_an_archive_of_a_topic_that_was_made_anew_is_refused(
     archive.logs[0].commit(transactions=archive.read_to(beyond))
     with pytest.raises(WrongArchiveError, match="was created again"):
         capture(spark, cluster.bootstrap_servers, archive)
+
+
+def ask(cluster: Cluster, request: Callable[[Any], object]) -> None:
+    with Admin(cluster.bootstrap_servers) as admin:
+        admin.ask(request)
+
+
+def test_an_archive_of_a_topic_that_was_created_again_and_has_grown_is_refused(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> None:
+    with new_cluster(request) as cluster:
+        topic = create_topic(cluster, 2)
+        form_a_group(cluster, topic, RangeAssignor)
+        archive = Archive.create(tmp_path)
+        capture(spark, cluster.bootstrap_servers, archive)
+        before = archive.frontier()
+        ask(cluster, lambda client: client.delete_topics([OFFSETS_TOPIC]))
+        form_a_group(cluster, topic, RangeAssignor)  # which creates it
+        put(
+            cluster,
+            [(a_commit("filler", number), b"x") for number in range(PARTITIONS * max(before.values()))],
+        )
+        with pytest.raises(
+            WrongArchiveError, match=r"with the id .{22}, which now has .{22}: it was created"
+        ):
+            capture(spark, cluster.bootstrap_servers, archive)
+        assert Archive(tmp_path).frontier() == before
+
+
+def test_what_retention_took_since_the_last_capture_is_said(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = {
+        "offsets.topic.segment.bytes": 1 << 20,
+        "log.initial.task.delay.ms": 100,
+        "log.retention.check.interval.ms": 200,
+    }
+    with new_cluster(request, settings=settings) as cluster:
+        form_a_group(cluster, create_topic(cluster, 2), RangeAssignor)
+        archive = Archive.create(tmp_path)
+        assert capture(spark, cluster.bootstrap_servers, archive).lost == 0
+        before = archive.frontier()
+        put(cluster, [(a_commit("filler", number), b"x" * 500) for number in range(12_000)])
+        policy = {"cleanup.policy": "delete", "retention.ms": 1}
+        resource = ConfigResource(ConfigResourceType.TOPIC, OFFSETS_TOPIC, policy)
+        ask(cluster, lambda client: client.alter_configs([resource]))
+
+        def removed() -> list[int]:
+            """How many of the offsets since the first capture are gone, by partition."""
+            bounds = read_bounds(cluster.access.kafka_python())
+            return [bounds[number][0] - end for number, end in before.items()]
+
+        wait_for("retention", lambda: min(removed()) > 0, SECONDS)
+        second = capture(spark, cluster.bootstrap_servers, archive)
+        assert second.lost == sum(removed())
+        assert second.counts.read == second.offsets - second.lost

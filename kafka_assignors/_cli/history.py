@@ -110,7 +110,12 @@ def capture(
         print("\n".join(text.captured_lines(so_far)), file=sys.stderr)
         raise
     return Answer(
-        lambda: {"offsets": done.offsets, "batches": done.batches, **text.counts_to_json(done.counts)},
+        lambda: {
+            "offsets": done.offsets,
+            "batches": done.batches,
+            "lost": done.lost,
+            **text.counts_to_json(done.counts),
+        },
         text.captured_lines(done),
     )
 

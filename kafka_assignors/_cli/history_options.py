@@ -22,6 +22,7 @@ from kafka_assignors._cli.commands import (
     number,
     refuse,
 )
+from kafka_assignors._common.times import in_utc
 
 _EPILOG: Final = """\
 exit status: 0 done; 1 it could not be done; 2 a wrong command line, file or archive; 130 after Ctrl-C,
@@ -48,10 +49,9 @@ def moment(text: str) -> datetime:
     try:
         if ago := _AGO.fullmatch(text):
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        read = datetime.fromisoformat(text)
+        return in_utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{text!r} is neither a date or time nor how long ago") from error
-    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
 def _complete_assignors(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click passes all three

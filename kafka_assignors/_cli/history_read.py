@@ -145,6 +145,8 @@ def report(
     there = opened(store, skip_bad=skip_bad)
     if not page.absolute().parent.is_dir():
         raise ValueError(f"there is no folder for the page {page}: make it, or name another")
+    if page.is_dir():
+        raise ValueError(f"{page} is a folder, and the page is a file: write {page / 'groups.html'}")
     assignors = () if no_what_if else replayed.assignors or ASSIGNORS
     scenarios = replayed.scenarios or SCENARIOS
     records = _read_here(store, there, selection, replayed=not no_what_if)

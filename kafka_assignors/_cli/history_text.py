@@ -29,6 +29,11 @@ def captured_lines(done: Captured) -> Iterator[str]:
     batches = "1 batch" if done.batches == 1 else f"{done.batches:,} batches"
     yield f"captured {done.counts.read:,} records in {batches}, of {done.offsets:,} offsets of the log"
     yield from count_lines(done.counts)
+    if done.lost:
+        yield (
+            f"{done.lost:,} of these offsets are lost: retention removed them before this capture, so capture"
+            " more often"
+        )
 
 
 def imported_lines(done: Imported) -> Iterator[str]:

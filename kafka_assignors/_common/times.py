@@ -5,6 +5,10 @@ from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
+FIRST_MS: Final = -62_135_596_800_000
+LAST_MS: Final = 253_402_300_799_999
+"""The first and last milliseconds since 1970 that have a date: those of the years 1 to 9999."""
+
 
 def moment(time_us: int) -> datetime:
     """The time so many microseconds after 1970, in UTC; exact, as `datetime.fromtimestamp` is not."""

@@ -13,7 +13,7 @@ was the newest when it was opened. What others commit, compact or remove meanwhi
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -53,7 +53,7 @@ from kafka_assignors.history._store.reading import (
     source_of_rows,
     whole,
 )
-from kafka_assignors.history._store.writing import TaskFiles, units, write_files
+from kafka_assignors.history._store.writing import TaskFiles, check_written, units, write_files
 from kafka_assignors.history._takeover import take_over
 
 if TYPE_CHECKING:
@@ -170,29 +170,41 @@ class Archive:
         """The version of its records."""
         return self._records.version
 
-    def belongs_to(self, cluster_id: str, partitions: int) -> None:
-        """Say of which cluster it is, or make sure that it is of this one.
+    def belongs_to(self, cluster_id: str, partitions: int, topic_id: str = "") -> None:
+        """Say of which cluster and topic it is, or make sure that it is of these.
+
+        Args:
+            cluster_id: The cluster.
+            partitions: How many partitions the topic has.
+            topic_id: Its id; empty if it has none.
 
         Raises:
             WrongArchiveError: It is of another, or the topic has fewer partitions than before.
             StoreError: It cannot be said.
         """
-        while not self._belongs_to(cluster_id, partitions):
+        while not self._belongs_to(cluster_id, partitions, topic_id):
             self._records.refresh()  # somebody else has just said it, or something else
 
-    def _belongs_to(self, cluster_id: str, partitions: int) -> bool:
+    def _belongs_to(self, cluster_id: str, partitions: int, topic_id: str) -> bool:
         known = self.description
         if known.cluster_id not in {None, cluster_id}:
             raise WrongArchiveError(
                 f"{self.where} is an archive of cluster {known.cluster_id}, not of {cluster_id}: name another"
                 " folder for this cluster"
             )
+        if topic_id and known.topic_id not in {None, topic_id}:
+            raise WrongArchiveError(
+                f"{self.where} is of a {known.topic} with the id {known.topic_id}, which now has {topic_id}:"
+                " it was created again; name another folder"
+            )
         if partitions < (known.partitions or 0):
             raise WrongArchiveError(
                 f"{self.where} is of a {known.topic} with {known.partitions} partitions, which now has"
                 f" {partitions}: it was created again; name another folder"
             )
-        described = replace(known, cluster_id=cluster_id, partitions=partitions)
+        described = replace(
+            known, cluster_id=cluster_id, partitions=partitions, topic_id=topic_id or known.topic_id
+        )
         if described != known:
             try:
                 self._records.set_properties(described.properties())
@@ -371,7 +383,7 @@ class Archive:
 
         Raises:
             ConflictError: Somebody else has added one since this version; nothing of this is there.
-            StoreError: The store does not let it be written.
+            StoreError: The store does not let it be written, or a clean-up has deleted some of it.
         """
         if not isinstance(rows, Source):
             from kafka_assignors.history._spark_columns import in_days  # noqa: PLC0415 - needs Spark
@@ -381,6 +393,7 @@ class Archive:
         files = files_of_batch(self._records.where, self._records.version + 1)
         written = write_files(rows.rows, files, partial(write_days, source=source, read=rows.read))
         added = placed(written.files)
+        check_written(self._records.where, added)
         try:
             self._records.commit(add=added, transactions={**told, _APPENDS: number})
         except ConflictError:  # of others nobody knows whether it was done
@@ -409,10 +422,12 @@ class Archive:
         """
         listed = {topic.topic: topic for topic in topics}
         while True:
-            changed = _changed(listed, {one.topic: one[1:3] for one in self.topics()})
+            known = self.topics()
+            changed = _changed(listed, {one.topic: one[1:3] for one in known})
             if not changed:
                 return 0
-            seen = datetime.now(UTC)
+            # After all before, though a clock was set back: else it would be no news the next time.
+            seen = max([datetime.now(UTC), *(one.seen + timedelta(microseconds=1) for one in known[-1:])])
             rows = [{**topic._asdict(), "seen": seen} for topic in changed]
             number = (self._topics.transaction(_CHANGES) or 0) + 1
             with TaskFiles(self._topics.where, f"{seen:%Y%m%dT%H%M%S}-{uuid4().hex}") as files:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
@@ -56,16 +56,17 @@ class Description:
         cluster_id: The cluster; None as long as there are only dumps.
         topic: The topic.
         partitions: How many partitions it had; None as long as there are only dumps.
+        topic_id: Its id; None if that is not known, as of brokers before 2.8.
     """
 
     cluster_id: str | None = None
     topic: str = GROUPS_TOPIC
     partitions: int | None = None
+    topic_id: str | None = None
 
     def properties(self) -> dict[str, str]:
         """As properties of a table."""
-        told = {"cluster_id": self.cluster_id, "topic": self.topic, "partitions": self.partitions}
-        return {f"{_PROPERTY}{name}": str(value) for name, value in told.items() if value is not None}
+        return {f"{_PROPERTY}{name}": str(value) for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Description:
@@ -75,6 +76,7 @@ class Description:
             cluster_id=properties.get(f"{_PROPERTY}cluster_id"),
             topic=properties.get(f"{_PROPERTY}topic", GROUPS_TOPIC),
             partitions=None if partitions is None else int(partitions),
+            topic_id=properties.get(f"{_PROPERTY}topic_id"),
         )
 
 
@@ -109,7 +111,10 @@ def format_of(where: Place, text: str) -> int:
     try:
         told = json.loads(text)
     except ValueError as error:
-        raise WrongArchiveError(f"cannot read {where / DESCRIPTION}: {error}") from error
+        raise WrongArchiveError(
+            f"cannot read {where / DESCRIPTION}: {error}. Put it back from a backup, or remove it: history"
+            " capture makes it again"
+        ) from error
     version = told.get("format") if isinstance(told, dict) else None
     if version not in {OLD_FORMAT, FORMAT}:
         raise WrongArchiveError(

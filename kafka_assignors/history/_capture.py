@@ -21,7 +21,7 @@ from kafka_assignors._cluster.admin import Admin
 from kafka_assignors.history._archive import TOPIC_SOURCE
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._counts import Counts
-from kafka_assignors.history._log import read_bounds, read_topics
+from kafka_assignors.history._log import read_bounds, read_topic_id, read_topics
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._source import Stretch, advance, read_stretch, source_of_log
 from kafka_assignors.history._store.log import ConflictError
@@ -56,11 +56,14 @@ class Captured:
         total: How many there were to go over when it began.
         batches: How many batches it wrote.
         counts: How many records it read, by type.
+        lost: How many of the offsets the log began after: retention removed what was there since the capture
+            before.
     """
 
     offsets: int = 0
     total: int = 0
     batches: int = 0
+    lost: int = 0
     counts: Counts = field(default_factory=Counts)
 
 
@@ -154,9 +157,11 @@ class _Job:
         """Look where the log ends now, and from time to time for topics.
 
         Raises:
+            ArchiveBusyError: Another capture is writing into the archive.
             WrongArchiveError: The cluster is another, or its topic was created again.
             ClusterError: The cluster does not answer.
         """
+        self._refresh()  # of an old version, files of dumps may be deleted that a batch has to read
         bounds = read_bounds(self._client)
         _check_same(self._archive, admin, bounds)
         self._bounds = bounds
@@ -179,22 +184,28 @@ class _Job:
                 self._without_dumps(source), TOPIC_SOURCE, self._archive.read_to(ends)
             )
         except ConflictError:
-            before = self._archive.frontier()
-            self._archive.refresh()
-            if self._archive.frontier() != before:
-                raise ArchiveBusyError(
-                    f"another capture is writing into {self._archive.where}, and was faster: end one of both"
-                ) from None
-            return  # an import was: the same again, without what that has added
+            self._refresh()
+            return  # an import was faster: the same again, without what that has added
         except (PySparkException, Py4JError) as error:
             raise CaptureError(reason(str(error))) from error
         done = sum(end - start[number] for number, end in ends.items())
+        firsts = {number: first for number, (first, _) in self._bounds.items()}
+        lost = sum(max(0, min(end, firsts[number]) - start[number]) for number, end in ends.items())
         self.captured = replace(
             self.captured,
             offsets=self.captured.offsets + done,
             batches=self.captured.batches + 1,
             counts=self.captured.counts + counts,
+            lost=self.captured.lost + lost,
         )
+
+    def _refresh(self) -> None:
+        before = self._archive.frontier()
+        self._archive.refresh()
+        if self._archive.frontier() != before:
+            raise ArchiveBusyError(
+                f"another capture is writing into {self._archive.where}, and was faster: end one of both"
+            )
 
     def _without_dumps(self, source: Source) -> Source | DataFrame:
         dumps = self._archive.dumps()
@@ -256,10 +267,11 @@ def _check_readable(client: Mapping[str, Any], bounds: Mapping[int, tuple[int, i
 def _check_same(archive: Archive, admin: Admin, bounds: Mapping[int, tuple[int, int]]) -> None:
     """Make sure that the archive is of this cluster, and of its offsets topic as it is now."""
     cluster = admin.ask(lambda asked: asked.describe_cluster())
-    archive.belongs_to(cluster["cluster_id"], len(bounds))
+    archive.belongs_to(cluster["cluster_id"], len(bounds), read_topic_id(admin))
     for number, offset in archive.frontier().items():
         if number in bounds and offset > bounds[number][1]:
             raise WrongArchiveError(
                 f"{archive.where} has {archive.description.topic}-{number} up to offset {offset}, and the"
-                f" cluster's ends at {bounds[number][1]}: the topic was created again; name another folder"
+                f" cluster's ends at {bounds[number][1]}: the topic was created again. Or an unclean election"
+                " of a leader has cut its log off. Name another folder"
             )

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZType, TimestampType
 
+from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._spark_columns import day_of
@@ -151,20 +152,27 @@ def _bytes(rows: DataFrame, name: str, dump: Path) -> Column:
 
 
 def _time(rows: DataFrame, dump: Path) -> Column:
+    """When a record was written; null if there is no such time, as of microseconds taken for milliseconds."""
     kind = rows.schema["timestamp"].dataType
     column = F.col("timestamp")
     if isinstance(kind, TimestampType):
-        return column
-    if isinstance(kind, TimestampNTZType):
-        return F.to_utc_timestamp(column.cast("timestamp"), F.current_timezone())
-    if isinstance(kind, IntegralType):
-        return F.timestamp_millis(column.cast("bigint"))
-    if isinstance(kind, StringType):
-        return F.coalesce(
-            F.timestamp_millis(F.expr("try_cast(timestamp AS bigint)")),
+        time = column
+    elif isinstance(kind, TimestampNTZType):
+        time = F.to_utc_timestamp(column.cast("timestamp"), F.current_timezone())
+    elif isinstance(kind, IntegralType):
+        time = _of_millis(column.cast("bigint"))
+    elif isinstance(kind, StringType):
+        time = F.coalesce(
+            _of_millis(F.expr("try_cast(timestamp AS bigint)")),
             F.expr("try_cast(timestamp AS timestamp)"),
         )
-    raise WrongDumpError(f"{dump}: timestamp is {kind.simpleString()}, neither a time nor milliseconds")
+    else:
+        raise WrongDumpError(f"{dump}: timestamp is {kind.simpleString()}, neither a time nor milliseconds")
+    return F.when(F.unix_millis(time).between(FIRST_MS, LAST_MS), time)
+
+
+def _of_millis(millis: Column) -> Column:
+    return F.when(millis.between(FIRST_MS, LAST_MS), F.timestamp_millis(millis))
 
 
 def _type(key: Column) -> Column:
@@ -210,7 +218,7 @@ def _check(records: DataFrame, dump: Path, files: list[Path]) -> None:
     if found["wrong"]:
         raise WrongDumpError(
             f"{dump} has {found['wrong']} lines that are no records, such as {found['raw'][:_SHOWN]!r}: each"
-            f" needs {', '.join(_COLUMNS)}; in JSON, key and value in base64"
+            f" needs {', '.join(_COLUMNS)} (milliseconds, or a time); in JSON, key and value in base64"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from kafka import KafkaConsumer, TopicPartition
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_assignors._cluster.admin import Admin
+
+
+_NO_ID: Final = uuid_text(UUID(int=0))
 
 
 class LogTopic(NamedTuple):
@@ -65,12 +68,25 @@ def read_bounds(settings: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
 
 def read_topics(admin: Admin) -> list[LogTopic]:
     """The topics that the client may see, internal ones included, by name."""
+    return _described(admin)
+
+
+def read_topic_id(admin: Admin) -> str:
+    """The id of the offsets topic; empty if it has none, as before Kafka 2.8 or at an older metadata version.
+
+    Offsets alone do not show that it was created again, if it has grown beyond where it was before.
+    """
+    topic_id = next((topic.topic_id for topic in _described(admin, [GROUPS_TOPIC])), "")
+    return "" if topic_id == _NO_ID else topic_id
+
+
+def _described(admin: Admin, topics: list[str] | None = None) -> list[LogTopic]:
     return sorted(
         LogTopic(
             topic["name"],
             uuid_text(UUID(topic["topic_id"])) if topic.get("topic_id") else "",
             len(topic["partitions"]),
         )
-        for topic in admin.ask(lambda client: client.describe_topics())
+        for topic in admin.ask(lambda client: client.describe_topics(topics))
         if not topic["error_code"]
     )

@@ -19,7 +19,7 @@ from kafka_assignors.history._schemas import ARCHIVED, KIP848_TYPES
 from kafka_assignors.history._spark_columns import newest
 from kafka_assignors.history._store.log import ConflictError
 from kafka_assignors.history._store.reading import find_damaged, frame_of_files, source_of_rows
-from kafka_assignors.history._store.writing import write_files
+from kafka_assignors.history._store.writing import check_written, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,7 +85,8 @@ def plan_maintenance(
             f" deleted; the least is {LEAST_RETENTION}"
         )
     records, topics = archive.logs
-    first = None if keep is None else (today or datetime.now(UTC).date()) - timedelta(days=keep - 1)
+    last = (today or datetime.now(UTC).date()).toordinal()
+    first = None if keep is None else date.fromordinal(max(1, last - keep + 1))
     old = [file for file in records.files() if first is not None and _day(file) < first]
     gone = {file.path for file in old}
     return Maintenance(
@@ -160,6 +161,7 @@ def _replace(
         source = source_of_rows(ordered, ARCHIVED)
         files = files_of_batch(records.where, records.version + 1, name)
         added = placed(write_files(source.rows, files, partial(write_days, read=source.read)).files)
+        check_written(records.where, added)
     number = (records.transaction(_MAINTENANCE) or 0) + 1
     try:
         records.refresh()

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from kafka_assignors._cluster.admin import ClusterError
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
+from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 from kafka_assignors.history._counts import NO_TYPE
@@ -236,4 +237,6 @@ def to_rows(messages: Sequence[Any], partition: int) -> pa.RecordBatch:
 def _place(message: Any, partition: int) -> tuple[int, int, int, int | None]:
     """Partition, offset, time and leader epoch."""
     epoch = message.leader_epoch()
-    return partition, message.offset(), 1000 * message.timestamp()[1], None if epoch == -1 else epoch
+    # Whoever writes sets the time. One without a day must not keep what comes after it out of the archive.
+    time_ms = min(max(FIRST_MS, message.timestamp()[1]), LAST_MS)
+    return partition, message.offset(), 1000 * time_ms, None if epoch == -1 else epoch

@@ -67,7 +67,7 @@ def take_over(where: Place) -> None:
         ends = _frontier(folder, files)
         dumps = {file.values["source"] for file in files} - {"topic"}
         topics = [
-            DataFile(path.name, path.stat().st_size, pq.read_metadata(path).num_rows)
+            DataFile(path.name, path.stat().st_size, _count(path))
             for path in (folder / TOPICS_NOTED).glob("[!.]*.parquet")
         ]
         records_log, topics_log = make_empty(where, described)
@@ -106,7 +106,7 @@ def _passed_over(folder: Path) -> set[str]:
     journal = folder / "exchange.json"
     if not journal.exists():
         return set()
-    told = json.loads(journal.read_text(encoding="utf-8"))
+    told = _read_json(journal)
     done = (folder / told["source"] / f"batch={told['new']}").exists()
     return set(told["old"]) if done else set()
 
@@ -117,15 +117,27 @@ def _records(folder: Path, without: set[str]) -> list[DataFile]:
         source, batch, day, name = path.relative_to(folder).parts
         if batch.removeprefix("batch=") in without or name.startswith((".", "_")):
             continue
-        try:
-            rows = pq.read_metadata(path).num_rows
-        except (OSError, pa.ArrowException) as error:
-            raise WrongArchiveError(
-                f"cannot read {path} ({error}): put it back from a backup, or move it out of the archive"
-            ) from error
         values = {"source": source.removeprefix("source="), "day": day.removeprefix("day=")}
-        found.append(DataFile(path.relative_to(folder).as_posix(), path.stat().st_size, rows, values))
+        found.append(DataFile(path.relative_to(folder).as_posix(), path.stat().st_size, _count(path), values))
     return found
+
+
+def _count(path: Path) -> int:
+    """How many rows a file has."""
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowException) as error:
+        raise WrongArchiveError(
+            f"cannot read {path} ({error}): put it back from a backup, or move it out of the archive"
+        ) from error
+
+
+def _read_json(path: Path) -> Any:
+    """The JSON of a file; Spark's have other lines before it."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
+    except (OSError, ValueError, IndexError) as error:
+        raise WrongArchiveError(f"cannot read {path} ({error}): put it back from a backup") from error
 
 
 def _frontier(folder: Path, files: list[DataFile]) -> dict[int, int]:
@@ -148,6 +160,5 @@ def _done_to(checkpoint: Path) -> dict[int, int]:
     done = max((int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")), default=None)
     if done is None:
         return {}
-    noted = (checkpoint / "offsets" / str(done)).read_text(encoding="utf-8")
-    ends: dict[str, int] = json.loads(noted.splitlines()[-1])
+    ends: dict[str, int] = _read_json(checkpoint / "offsets" / str(done))
     return {int(number): end for number, end in ends.items()}

@@ -30,6 +30,8 @@ from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
 from kafka_assignors.history._spark_columns import group_of
 from kafka_assignors.history._spark_schema import spark_schema
 from kafka_assignors.history._store.log import ConflictError, Log
+from kafka_assignors.history._store.places import StoreError
+from kafka_assignors.history._store.writing import WrittenFiles, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -353,6 +355,29 @@ def test_a_batch_that_was_cut_off_before_its_commit_is_not_seen_and_is_written_a
     assert (offsets(archive.read(spark)), Archive(tmp_path).frontier()) == ([(0, 0), (0, 1)], {0: 2})
 
 
+def test_a_batch_whose_files_a_clean_up_deletes_before_its_commit_is_not_there_and_is_written_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = new_archive(tmp_path)
+
+    def for_long(*wanted: Any) -> WrittenFiles:
+        """A batch takes more than an hour, and somebody else cleans up meanwhile."""
+        written = write_files(*wanted)
+        for path in tmp_path.rglob("*.parquet"):
+            os.utime(path, (0, 0))
+        other = Archive(tmp_path)
+        maintain(spark, other, plan_maintenance(other, retention=timedelta(hours=1)))
+        return written
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kafka_assignors.history._archive.write_files", for_long)
+        with pytest.raises(StoreError, match=r"parquet was deleted before it could be committed: a clean-up"):
+            add(spark, archive, [record(0, key_of("g"))])
+    assert (Archive(tmp_path).files(), Archive(tmp_path).frontier()) == ([], {})
+    add(spark, archive, [record(0, key_of("g"))])
+    assert (offsets(archive.read(spark)), Archive(tmp_path).frontier()) == ([(0, 0)], {0: 1})
+
+
 def test_an_archive_is_seen_as_it_was_when_it_was_opened(spark: SparkSession, tmp_path: Path) -> None:
     archive = new_archive(tmp_path)
     for offset in range(3):
@@ -642,6 +667,9 @@ def test_a_dump_of_which_nothing_is_read_is_not_noted_as_imported(
     [
         ({"offset": None}, '"partition":"0"'),
         ({"timestamp": "noon"}, '"timestamp":"noon"'),
+        ({"timestamp": 1_767_225_600_000_000}, '"timestamp":"1767225600000000"'),  # microseconds
+        ({"timestamp": 1_767_225_600_000_000_000}, '"timestamp":"1767225600000000000"'),  # nanoseconds
+        ({"timestamp": "+10000-01-01T00:00:00Z"}, '"timestamp":"+10000-01-01T00:00:00Z"'),
         ({"key": "?"}, '"offset":"1"'),
         ({"partition": "first"}, '"partition":"first"'),
     ],

@@ -154,6 +154,16 @@ def test_an_old_archive_with_a_torn_file_stays_as_it_is(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "archive.json").read_text())["format"] == 1
 
 
+@pytest.mark.parametrize("torn", ["exchange.json", "checkpoint/offsets/0", "topics/20260301T120000.parquet"])
+def test_an_old_archive_whose_notes_are_torn_stays_as_it_is(torn: str, tmp_path: Path) -> None:
+    (old_archive(tmp_path) / torn).write_text("")
+    with pytest.raises(
+        WrongArchiveError, match=f"cannot read {tmp_path}/{torn} .*: put it back from a backup"
+    ):
+        Archive.create(tmp_path)
+    assert json.loads((tmp_path / "archive.json").read_text())["format"] == 1
+
+
 def test_an_archive_that_an_old_version_writes_into_is_not_taken_over(tmp_path: Path) -> None:
     old_archive(tmp_path)
     script = (

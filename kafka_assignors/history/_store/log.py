@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from uuid import uuid4
@@ -38,6 +39,8 @@ _REMOVED_NAMED: Final = "delta.deletedFileRetentionDuration"
 """For how long checkpoints name files that were removed; by default for 7 days."""
 _INTERVAL: Final = re.compile(r"(\d+)'? *(week|day|hour|minute|second|millisecond|microsecond)s?\b")
 
+_READER: Final = 1
+"""The newest version of Delta's protocol that is read: to later ones a file's rows need not all count."""
 _FOLDER: Final = "_delta_log"
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(\.\d{10}\.\d{10})?\.parquet")
 _COMMIT: Final = "kafka_assignors.commit"
@@ -85,6 +88,7 @@ class Log:
 
     Raises:
         NoTableError: There is none.
+        WrongPlaceError: Another program has given it features that this cannot read.
         StoreError: The store does not let it be read.
     """
 
@@ -95,6 +99,7 @@ class Log:
                 self._table = DeltaTable(where.escaped, version, storage_options=dict(where.options))
         except TableNotFoundError as error:
             raise NoTableError(f"there is no table at {where}") from error
+        self._check_protocol()
         self._files: list[DataFile] | None = None
         self._transactions: dict[str, int] = {}
         self._transactions_of = -1
@@ -126,7 +131,7 @@ class Log:
             with asking(f"make a table at {where}"):
                 if where.local is not None:
                     where.local.mkdir(parents=True, exist_ok=True)
-                if DeltaTable.is_deltatable(where.escaped, dict(where.options)):
+                if _is_table(where):
                     raise ConflictError(f"there is a table at {where}")
                 DeltaTable.create(
                     where.escaped,
@@ -139,6 +144,10 @@ class Log:
                 )
         except CommitFailedError as error:
             raise ConflictError(f"somebody else is making the table {where}") from error
+        except StoreError as error:
+            if not _is_table(where):
+                raise
+            raise ConflictError(f"somebody else has just made the table {where}") from error
         return cls(where)
 
     @classmethod
@@ -146,7 +155,7 @@ class Log:
         """A table of this package at a place; None if nothing of others is there either.
 
         A clean-up deletes all files of a table's folder that the table does without. So no table may be made
-        in a folder that has files of others.
+        in a folder that has files of others, nor within another table's.
 
         Args:
             where: Where to look.
@@ -167,6 +176,13 @@ class Log:
                     f"{where} has files of others, such as {others[0]}, which clean-ups of a table there"
                     " would delete: name another folder, or move these files elsewhere"
                 ) from None
+            for folder in where.around:
+                with suppress(StoreError):  # who may write here need not be allowed to look there
+                    if (folder / _FOLDER).names():
+                        raise WrongPlaceError(
+                            f"{where} is in the folder of the table {folder}, whose clean-ups would delete"
+                            " what is there: name another folder"
+                        ) from None
             return None
         if log.description != description:
             raise WrongPlaceError(
@@ -174,6 +190,15 @@ class Log:
                 " name another folder"
             )
         return log
+
+    def _check_protocol(self) -> None:
+        needed = self._table.protocol()
+        if needed.min_reader_version > _READER:
+            features = ", ".join(sorted(needed.reader_features or ())) or "column mapping"
+            raise WrongPlaceError(
+                f"{self.where} cannot be read: another program has given the table features ({features}) that"
+                " this package does not know. Drop them there (ALTER TABLE ... DROP FEATURE)"
+            )
 
     @property
     def description(self) -> str | None:
@@ -245,10 +270,12 @@ class Log:
         """See the newest version.
 
         Raises:
+            WrongPlaceError: Another program has given it features that this cannot read.
             StoreError: The store does not let it be read.
         """
         with asking(f"read the log of {self.where}"):
             self._table.update_incremental()
+        self._check_protocol()
         self._files = None
 
     def commit(
@@ -353,6 +380,10 @@ class Log:
         with asking(f"write a checkpoint of {self.where}"):
             self._table.create_checkpoint()
             self._table.cleanup_metadata()
+
+
+def _is_table(where: Place) -> bool:
+    return DeltaTable.is_deltatable(where.escaped, dict(where.options))
 
 
 def _named_for(interval: str) -> timedelta:

@@ -93,6 +93,15 @@ class Place:
         return None if "://" in self.uri else Path(self.uri)
 
     @property
+    def around(self) -> list[Place]:
+        """The folders that it is in, the nearest first."""
+        if self.local is not None:
+            return [Place(str(folder)) for folder in self.local.resolve().parents]
+        bucket, *names = self.uri.split("/")[2:]
+        store = f"{self.uri.partition('://')[0]}://{bucket}"
+        return [Place("/".join([store, *names[:end]]), self.options) for end in reversed(range(len(names)))]
+
+    @property
     def escaped(self) -> str:
         """As a URI, in which the letters of a folder's name that mean something there are escaped."""
         return self.uri if self.local is None else self.local.as_uri()
@@ -110,7 +119,7 @@ class Place:
         with asking(f"read {self / name}"):
             try:
                 with self.files().open_input_stream(name) as file:
-                    return str(file.read().decode())
+                    return str(file.read().decode(errors="replace"))
             except FileNotFoundError:
                 return None
 
@@ -142,6 +151,16 @@ class Place:
         with asking(f"list {self}"):
             found = self.files().get_file_info(fs.FileSelector("", allow_not_found=True))
         return sorted(info.base_name for info in found)
+
+    def lacks(self, names: list[str]) -> list[str]:
+        """Those of some files that are not there.
+
+        Raises:
+            StoreError: They cannot be looked for.
+        """
+        with asking(f"look for files of {self}"):
+            found = self.files().get_file_info(names)
+        return [name for name, info in zip(names, found, strict=True) if not info.is_file]
 
     def remove(self, names: list[str]) -> None:
         """Remove files, as far as they can be: what is left is nobody's, and is cleaned up later."""
@@ -178,6 +197,8 @@ def place(text: str | os.PathLike[str], options: Mapping[str, str] | None = None
     """
     given = os.fspath(text)
     found = _SCHEME.match(given)
+    if not given:
+        raise WrongPlaceError("'' names no folder: write . for the one that you are in")
     if found is None:
         _check_slashes(given)
         return _folder(given)
@@ -222,11 +243,12 @@ def _check_slashes(given: str) -> None:
 
 def _folder(given: str) -> Place:
     path = os.path.abspath(given)  # noqa: PTH100 - links stay as they are named
-    if misread := _MISREAD.search(path):
-        raise WrongPlaceError(
-            f"{path} cannot be used: delta-rs takes the {misread[0]} in it for another letter; name another"
-            " folder"
-        )
+    for name in (path, os.path.realpath(path)):  # delta-rs follows links
+        if misread := _MISREAD.search(name):
+            raise WrongPlaceError(
+                f"{name} cannot be used: delta-rs takes the {misread[0]} in it for another letter; name"
+                " another folder"
+            )
     return Place(path)
 
 

@@ -237,6 +237,20 @@ class WrittenFiles:
     files: Mapping[str, list[DataFile]]
 
 
+def check_written(where: Place, files: Iterable[DataFile]) -> None:
+    """Make sure that files are there before they are committed: until then they are nobody's to a clean-up.
+
+    Raises:
+        StoreError: One is gone.
+    """
+    if gone := where.lacks([file.path for file in files]):
+        raise StoreError(
+            f"{where / gone[0]} was deleted before it could be committed: a clean-up took it for a file of a"
+            " killed command. Nothing was committed: run this again, and give history maintain a --retention"
+            " that is longer than this takes"
+        )
+
+
 def rows_of(files: Iterable[DataFile]) -> int:
     """How many rows files have, as far as that is known."""
     return sum(file.rows or 0 for file in files)

@@ -16,21 +16,23 @@ import pytest
 from rich.console import Console
 
 from kafka_assignors._cli.history_options import moment
-from kafka_assignors._cli.history_text import count_lines
+from kafka_assignors._cli.history_text import captured_lines, count_lines
 from kafka_assignors._cli.main import main
 from kafka_assignors._cluster.command_config import parse_command_config
 from kafka_assignors._cluster.librdkafka import librdkafka_settings
 from kafka_assignors._common.uuids import uuid_text
 from kafka_assignors.history._archive import Archive
-from kafka_assignors.history._archive_format import FORMAT, Description, WrongArchiveError
+from kafka_assignors.history._archive_format import FORMAT, ArchiveBusyError, Description, WrongArchiveError
 from kafka_assignors.history._capture import Captured, _Job, reason
 from kafka_assignors.history._counts import NO_TYPE, Counts, name_of_type
-from kafka_assignors.history._log import LogTopic, read_topics
+from kafka_assignors.history._log import LogTopic, read_topic_id, read_topics
 from kafka_assignors.history._metrics import write_metrics
 from kafka_assignors.history._progress import show_capture
 from kafka_assignors.history._schemas import ARCHIVE, ARCHIVED, TOPICS
 from kafka_assignors.history._source import Stretch, advance, shares, to_rows
+from kafka_assignors.history._store.log import DataFile
 from kafka_assignors.history._store.places import WrongPlaceError
+from tests.support.written_archives import add_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -82,6 +84,17 @@ def test_a_description_that_is_not_ours_is_refused(text: str, message: str, tmp_
         Archive(tmp_path)
 
 
+@pytest.mark.parametrize("damaged", [b"", b"\xff\xfe"])
+def test_a_damaged_description_is_made_again_as_the_error_says(damaged: bytes, tmp_path: Path) -> None:
+    Archive.create(tmp_path).belongs_to("c1", 3)
+    (tmp_path / "archive.json").write_bytes(damaged)
+    said = r"archive\.json: .* remove it: history capture makes it again"
+    with pytest.raises(WrongArchiveError, match=said):
+        Archive(tmp_path)
+    (tmp_path / "archive.json").unlink()
+    assert Archive.create(tmp_path).description.cluster_id == "c1"
+
+
 def test_an_archive_is_of_one_cluster_and_its_topic_does_not_shrink(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     archive.belongs_to("c1", 3)
@@ -106,14 +119,16 @@ class Cluster:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.name = "c1"
+        self.topic_id = "id1"
         self.bounds = {0: (0, 5), 1: (0, 5)}
         self.admin: Any = SimpleNamespace(ask=lambda _: {"cluster_id": self.name})
         monkeypatch.setattr("kafka_assignors.history._capture.read_bounds", lambda _: dict(self.bounds))
+        monkeypatch.setattr("kafka_assignors.history._capture.read_topic_id", lambda _: self.topic_id)
 
     def captured(self, folder: Path) -> _Job:
         """A capture that has read all that there is."""
         archive = Archive.create(folder)
-        archive.belongs_to(self.name, len(self.bounds))
+        archive.belongs_to(self.name, len(self.bounds), self.topic_id)
         spark: Any = None
         job = _Job(spark, archive, {}, self.bounds, 1_000)
         self.read(archive, job.left())
@@ -160,6 +175,66 @@ def test_a_continuous_capture_ends_if_the_topic_is_another(
         job.look_again(cluster.admin)
 
 
+def test_a_continuous_capture_sees_what_maintenance_has_put_in_place_of_dumps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    other = Archive(tmp_path)
+    values = {"source": "dump-1", "day": "2026-03-01"}
+    for number in range(2):
+        old = other.files()
+        merged = DataFile(f"source=dump-1/day=2026-03-01/{number}.parquet", 9, 1, values)
+        other.logs[0].commit(add=[merged], remove=old)
+        job.look_again(cluster.admin)
+        assert [file.path for file in job._archive.files()] == [merged.path]
+
+
+def test_a_continuous_capture_ends_if_another_capture_has_read_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    cluster.read(Archive(tmp_path), [Stretch(0, 5, 9)])
+    with pytest.raises(ArchiveBusyError, match=r"another capture is writing into .* end one of both"):
+        job.look_again(cluster.admin)
+
+
+def test_a_capture_ends_if_the_topic_was_created_again_and_has_grown_beyond_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)
+    cluster.topic_id, cluster.bounds = "id2", {0: (0, 9), 1: (0, 9)}
+    said = "is of a __consumer_offsets with the id id1, which now has id2: it was created again"
+    with pytest.raises(WrongArchiveError, match=said):
+        job.look_again(cluster.admin)
+
+
+def test_a_capture_says_once_how_much_retention_has_removed_since_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(monkeypatch)
+    job = cluster.captured(tmp_path)  # up to 5 of each partition
+    cluster.bounds = {0: (8, 12), 1: (9, 9), 2: (3, 4)}
+    job.look_again(cluster.admin)
+    archive = Archive(tmp_path)
+    spark: Any = None
+    job = _Job(spark, archive, {}, cluster.bounds, 7)
+
+    def read(*rest: Any) -> Counts:
+        archive.logs[0].commit(transactions=rest[-1])
+        return Counts()
+
+    monkeypatch.setattr("kafka_assignors.history._capture.source_of_log", lambda *_: None)
+    monkeypatch.setattr(archive, "append", read)
+    while left := job.left():
+        job.write_batch(left)
+    assert (job.captured.offsets, job.captured.lost) == (7 + 4 + 1, 3 + 4)
+    assert archive.frontier() == {0: 12, 1: 9, 2: 4}
+    assert [*captured_lines(job.captured)][-1].startswith("7 of these offsets are lost: retention removed")
+
+
 def test_an_archive_whose_making_was_ended_is_made_by_the_next_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +271,31 @@ def test_topics_of_brokers_that_give_them_no_ids_have_none() -> None:
     assert read_topics(admin) == [LogTopic("new", "A" * 22, 2), LogTopic("old", "", 1)]
 
 
+@pytest.mark.parametrize(
+    ("told", "topic_id"),
+    [
+        ({"topic_id": "00000000-0000-0000-0000-000000000000"}, ""),  # of a topic from before an upgrade
+        ({"topic_id": "00000000-0000-0000-0000-000000000001"}, "AAAAAAAAAAAAAAAAAAAAAQ"),
+        ({}, ""),
+        ({"error_code": 29}, ""),
+    ],
+)
+def test_the_offsets_topic_has_an_id_if_its_cluster_gave_it_one(told: dict[str, Any], topic_id: str) -> None:
+    described = [{"name": "__consumer_offsets", "error_code": 0, "partitions": [{}], **told}]
+    admin: Any = SimpleNamespace(ask=lambda _: described)
+    assert read_topic_id(admin) == topic_id
+
+
+@pytest.mark.parametrize(("first", "second"), [("", "id1"), ("id1", "")])
+def test_an_archive_takes_a_topic_s_id_when_the_cluster_has_one(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    archive = Archive.create(tmp_path)
+    archive.belongs_to("c1", 1, first)
+    archive.belongs_to("c1", 1, second)
+    assert Archive(tmp_path).description.topic_id == "id1"
+
+
 def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
     archive = Archive.create(tmp_path)
     assert archive.topics() == []
@@ -210,6 +310,23 @@ def test_topics_are_noted_when_they_change(tmp_path: Path) -> None:
     gone = LogTopic("orders", "id1", 0)
     assert [one[:3] for one in archive.topics()] == [events, orders, grown, anew, gone]
     assert all(datetime.now(UTC) - one.seen < timedelta(minutes=1) for one in archive.topics())
+
+
+def test_topics_are_noted_once_though_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = Archive.create(tmp_path)
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    clock = SimpleNamespace(now=lambda _: noon)
+    monkeypatch.setattr("kafka_assignors.history._archive.datetime", clock)
+    assert archive.add_topics([LogTopic("orders", "id1", 6)]) == 1
+    clock.now = lambda _: noon - timedelta(hours=1)
+    grown = LogTopic("orders", "id1", 12)
+    assert [archive.add_topics([grown]) for _ in range(2)] == [1, 0]
+    assert [(one.partitions, one.seen) for one in archive.topics()] == [
+        (6, noon),
+        (12, noon + timedelta(microseconds=1)),
+    ]
 
 
 def test_ids_are_as_java_prints_them() -> None:
@@ -284,6 +401,16 @@ def test_rows_are_records_that_are_kept_and_counts_of_others() -> None:
         row(0x63, 1, None, None, 18, 7),
     ]
     assert isinstance(rows, pa.RecordBatch)
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "day"), [(-1, "1969-12-31"), (253_402_300_800_000, "9999-12-31"), (2**63 - 1, "9999-12-31")]
+)
+def test_a_record_is_captured_whatever_its_time(time_ms: int, day: str, tmp_path: Path) -> None:
+    message = Message(3, b"\0\2\0\1g")
+    message.timestamp = lambda: (1, time_ms)  # type: ignore[method-assign]
+    add_batch(Archive.create(tmp_path), to_rows([message], partition=4))
+    assert [(file.rows, file.values["day"]) for file in Archive(tmp_path).files()] == [(1, day)]
 
 
 def test_batches_share_what_is_left_among_the_partitions() -> None:
@@ -399,6 +526,7 @@ def test_moments_are_dates_times_or_how_long_ago() -> None:
     [
         (["info", "a", "--since", "yesterday"], "'yesterday' is neither a date or time"),
         (["info", "a", "--since", "99999999999d"], "'99999999999d' is neither a date or time"),
+        (["info", "a", "--since", "0001-01-01T00:00+14:00"], "'0001-01-01T00:00+14:00' is neither a date"),
         (
             ["metrics", "a", "--since", "2026-03-02", "--until", "2026-03-02"],
             "--since 2026-03-02T00:00:00+00:00 is not before --until 2026-03-02T00:00:00+00:00",
@@ -432,6 +560,17 @@ def test_a_folder_that_is_no_archive_is_told_without_starting_spark(
     assert main(["history", "info", str(tmp_path)]) == 2
     assert main(["history", "capture", str(tmp_path), "--bootstrap-server", "h:1"]) == 2
     assert capsys.readouterr().err.count("is no archive of groups' history") == 2
+
+
+def test_a_page_that_is_a_folder_is_told_before_a_record_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Archive.create(tmp_path / "a")
+    assert main(["history", "report", str(tmp_path / "a"), str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"kafka-assignors history report: {tmp_path} is a folder, and the page is a file: write"
+        f" {tmp_path}/groups.html\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -532,7 +671,7 @@ def test_a_capture_that_is_broken_off_says_what_it_has_captured(
 
 
 def test_what_an_archive_is_of_stands_in_its_table_s_properties(tmp_path: Path) -> None:
-    Archive.create(tmp_path).belongs_to("c1", 1)
+    Archive.create(tmp_path).belongs_to("c1", 1, "id1")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive.json", "records", "topics"]
     assert json.loads((tmp_path / "archive.json").read_text()) == {"format": FORMAT}
     properties = Archive(tmp_path).logs[0].properties
@@ -540,6 +679,7 @@ def test_what_an_archive_is_of_stands_in_its_table_s_properties(tmp_path: Path) 
         "kafka_assignors.cluster_id": "c1",
         "kafka_assignors.topic": "__consumer_offsets",
         "kafka_assignors.partitions": "1",
+        "kafka_assignors.topic_id": "id1",
     }
 
 

@@ -6,14 +6,14 @@ import json
 import os
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from kafka_assignors.history._store.log import ConflictError, DataFile, Log, NoTableError
-from kafka_assignors.history._store.places import Place, place
+from kafka_assignors.history._store.places import Place, WrongPlaceError, place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,10 +69,51 @@ def test_a_new_table_is_empty_and_asks_readers_for_nothing_special(log: Log, whe
     assert table.schema().fields[0].metadata == {"comment": "its place"}
 
 
+@pytest.mark.parametrize(
+    ("protocol", "shown"),
+    [
+        ({"minReaderVersion": 2, "minWriterVersion": 5}, "column mapping"),
+        (
+            {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": ["deletionVectors"],
+                "writerFeatures": ["deletionVectors"],
+            },
+            "deletionVectors",
+        ),
+    ],
+)
+def test_a_table_of_which_not_all_rows_of_a_file_count_is_refused(
+    protocol: dict[str, Any], shown: str, log: Log, where: Place
+) -> None:
+    assert where.local is not None
+    commit = where.local / "_delta_log" / f"{1:020}.json"
+    commit.write_text(json.dumps({"protocol": protocol}))
+    said = rf"{where} cannot be read: another program has given the table features \({shown}\)"
+    for see in (lambda: Log(where), log.refresh):
+        with pytest.raises(WrongPlaceError, match=said):
+            see()
+
+
 def test_there_is_one_table_at_a_place(log: Log, where: Place) -> None:
     assert log.version == 0
     with pytest.raises(ConflictError, match="there is a table at"):
         Log.create(where, SCHEMA, description="again")
+
+
+def test_of_two_that_make_a_table_at_once_the_later_is_told(
+    where: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = DeltaTable.create
+
+    def late(*wanted: Any, **more: Any) -> DeltaTable:
+        create(*wanted, **more)
+        return create(*wanted, **more)
+
+    monkeypatch.setattr(DeltaTable, "create", late)
+    with pytest.raises(ConflictError, match=f"somebody else has just made the table {where}"):
+        Log.create(where, SCHEMA, description="places")
 
 
 def test_where_there_is_no_table_none_is_made(where: Place) -> None:

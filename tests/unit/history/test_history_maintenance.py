@@ -60,6 +60,11 @@ def test_removed_files_stay_for_as_long_as_wished(archive: Archive, monkeypatch:
     assert clean_up(archive, retention=timedelta(days=9)) == []
 
 
+@pytest.mark.parametrize(("keep", "removed"), [(1, 1), (10_000_000, 0)])
+def test_days_before_those_that_are_kept_are_removed(archive: Archive, keep: int, removed: int) -> None:
+    assert len(plan_maintenance(archive, keep=keep).removed) == removed
+
+
 def test_maintenance_of_a_place_without_an_archive_makes_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

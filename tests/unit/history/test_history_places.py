@@ -76,6 +76,7 @@ def test_a_path_is_one_of_the_folder_that_the_process_is_in(
         ("file://host/a", "names a file of the machine host: write file:///folder"),
         ("file:///a#b", "has a ? or # in it: write %3F or %23"),
         ("file:///a?b", "has a ? or # in it: write %3F or %23"),
+        ("", "'' names no folder: write . for the one that you are in"),
         ("s3://", "names no bucket: write s3://bucket/folder"),
         ("s3a:///a", "names no bucket: write s3://bucket/folder"),
         ("s3://bucket/a#b", "has a ? or # in it"),
@@ -97,6 +98,27 @@ def test_a_place_that_cannot_be_used_is_refused(given: str | Path, message: str)
     with pytest.raises(WrongPlaceError) as refused:
         place(given)
     assert message in str(refused.value)
+
+
+def test_a_link_to_a_folder_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "50%20").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "50%20")
+    with pytest.raises(
+        WrongPlaceError, match=f"{tmp_path}/50%20/history cannot be used: delta-rs takes the %20"
+    ):
+        place(tmp_path / "link" / "history")
+
+
+@pytest.mark.parametrize(
+    ("given", "around"),
+    [
+        ("/srv/history", ["/srv", "/"]),
+        ("s3://bucket/a/b", ["s3://bucket/a", "s3://bucket"]),
+        ("s3://bucket", []),
+    ],
+)
+def test_a_place_is_in_folders(given: str, around: list[str]) -> None:
+    assert [folder.uri for folder in place(given).around] == around
 
 
 def test_a_store_is_reached_by_what_is_given_and_else_by_the_environment(

@@ -195,6 +195,17 @@ def test_where_somebody_s_own_files_are_no_table_is_made(tmp_path: Path, name: s
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [own]
 
 
+@pytest.mark.parametrize("within", ["", "day=2026-03-01"])
+def test_no_table_is_made_in_the_folder_of_another_whose_clean_ups_would_delete_it(
+    tmp_path: Path, within: str
+) -> None:
+    opened(tmp_path).replace(written(tmp_path, 1), "first")
+    there = sorted(tmp_path.rglob("*"))
+    with pytest.raises(WrongPlaceError, match=f"is in the folder of the table {tmp_path}/a, whose clean-ups"):
+        opened(tmp_path / "a" / within)
+    assert sorted(tmp_path.rglob("*")) == there
+
+
 def test_a_table_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     Log.create(place(tmp_path / "b"), SCHEMA, description="orders")
     with pytest.raises(WrongPlaceError) as refused:
