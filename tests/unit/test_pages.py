@@ -125,7 +125,7 @@ def test_a_command_that_a_page_shows_can_be_called_so(
 def test_the_readmes_two_commands_are_there() -> None:
     job, tests = (code for code in listings("README.md", "sh") if ".venv" in code)
     assert job.endswith(".venv/bin/kafka-assignors demo\n")
-    assert tests.endswith(".venv/bin/pytest -n 4 --dist loadgroup --oracle-scale 0.2\n")
+    assert tests.endswith(".venv/bin/pytest -n 5 --dist loadgroup --oracle-scale 0.2\n")
     assert len(read("README.md").splitlines()) <= 150
 
 
