@@ -451,23 +451,29 @@ def test_who_has_fallen_out_commits_nothing_as_a_member_of_no_generation() -> No
     in_generation_5(test)
 
 
+async def cancelled_commit(coordinator: CooperativeCoordinator, error: int = 0) -> asyncio.Event:
+    """Begin a commit and cancel it; the broker answers as soon as the event is set."""
+    sent, answers = asyncio.Event(), asyncio.Event()
+
+    async def commit(request: Any) -> Any:
+        sent.set()
+        await answers.wait()
+        return answered(request, error)
+
+    coordinator._client.answers["OffsetCommitRequest"] = commit
+    committing = asyncio.create_task(
+        coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
+    )
+    await sent.wait()
+    committing.cancel()
+    await asyncio.wait([committing])
+    assert committing.cancelled()
+    return answers
+
+
 def test_a_commit_that_is_cancelled_is_waited_for_before_partitions_are_revoked() -> None:
     async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
-        sent, answers = asyncio.Event(), asyncio.Event()
-
-        async def commit(request: Any) -> Any:
-            sent.set()
-            await answers.wait()
-            return answered(request)
-
-        coordinator._client.answers["OffsetCommitRequest"] = commit
-        committing = asyncio.create_task(
-            coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
-        )
-        await sent.wait()
-        committing.cancel()
-        await asyncio.wait([committing])
-        assert committing.cancelled()
+        answers = await cancelled_commit(coordinator)
         revoking = asyncio.create_task(coordinator._revoke({A}))
         await asyncio.sleep(0.01)
         assert not revoking.done()
@@ -482,20 +488,7 @@ def test_a_commit_that_is_cancelled_and_then_refused_is_no_exception_that_nobody
     async def test(coordinator: CooperativeCoordinator, _: Listener) -> None:
         unheard: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-        sent, answers = asyncio.Event(), asyncio.Event()
-
-        async def refuse(request: Any) -> Any:
-            sent.set()
-            await answers.wait()
-            return answered(request, IllegalGenerationError.errno)
-
-        coordinator._client.answers["OffsetCommitRequest"] = refuse
-        committing = asyncio.create_task(
-            coordinator.commit_offsets(coordinator._lasting, {A: OffsetAndMetadata(7, "")})
-        )
-        await sent.wait()
-        committing.cancel()
-        await asyncio.wait([committing])
+        answers = await cancelled_commit(coordinator, IllegalGenerationError.errno)
         answers.set()
         await asyncio.wait(coordinator._committing)
         await asyncio.sleep(0)
