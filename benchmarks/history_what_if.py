@@ -35,8 +35,8 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors.assignors._adapter import Claim
-from kafka_assignors.assignors._membership import make_subscription
+from kafka_assignors.assignors._membership.claims import Claim
+from kafka_assignors.assignors._messages import make_subscription
 from kafka_assignors.history._schemas import ARCHIVE
 from kafka_assignors.history._what_if.job import ASSIGNORS, what_if
 from kafka_assignors.leader import lead

@@ -24,7 +24,7 @@ from benchmarks.structures import EVENTS, MEMBERS, PARTITIONS, SHAPES, Made, Str
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import check
 from kafka_assignors._wire.codec import read_subscriptions
-from kafka_assignors.assignors import StickyAssignor, _membership as membership
+from kafka_assignors.assignors import StickyAssignor, _messages as messages
 from kafka_assignors.planners import plan_exact, plan_quickly
 
 RESULT: Final = Path(__file__).parent / "results" / "worst_structures.md"
@@ -120,7 +120,7 @@ def _measure(structure: Structure, made: Made) -> Measured:
     watch.tick()
     plan_time, plan = _timed(lambda: plan_exact(group, **structure.options, tick=watch.tick))
     watch.tick()
-    encode, _ = _timed(lambda: membership.encode_assignments(plan))
+    encode, _ = _timed(lambda: messages.encode_assignments(plan))
     watch.tick()
     stretch = watch.longest
     again = Group.of(made.topics, members, made.racks)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._cli.output import count, escaped, filled, screen_width, table
-from kafka_assignors.assignors._membership import by_topic
+from kafka_assignors.assignors._messages import by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

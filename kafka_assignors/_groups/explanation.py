@@ -26,7 +26,7 @@ from kafka_assignors._wire.offsets_topic import (
     group_metadata_key,
 )
 from kafka_assignors._wire.user_data import layout_of
-from kafka_assignors.assignors._membership import by_topic
+from kafka_assignors.assignors._messages import by_topic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ from kafka_assignors._model.group import NO_GENERATION, NOBODY, Group, Member
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._timelines.events import AssignmentReceived, Event, Lost, Started, Unsubscribed
 from kafka_assignors._timelines.rebalances import Holdings, PartitionMove, SeenRebalance
-from kafka_assignors.assignors._membership import by_topic
+from kafka_assignors.assignors._messages import by_topic
 
 __tracebackhide__ = True
 

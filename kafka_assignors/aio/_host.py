@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from aiokafka.consumer.group_coordinator import CoordinatorGroupRebalance, GroupCoordinator
 
-from kafka_assignors.assignors._host import Host
+from kafka_assignors.assignors._membership.host import Host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kafka.structs import TopicPartition
 
-    from kafka_assignors.assignors._host import Cancel
+    from kafka_assignors.assignors._membership.host import Cancel
 
 _MAX_FRAMES: Final = 16
 """How far up the stack to look: aiokafka calls directly, wrappers add a few frames."""

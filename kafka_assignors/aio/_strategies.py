@@ -14,7 +14,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from kafka_assignors.aio._host import LEADING_SINCE, AiokafkaHost, Topics
 from kafka_assignors.assignors import Assignor
-from kafka_assignors.assignors._host import calls
+from kafka_assignors.assignors._membership.host import calls
 from kafka_assignors.assignors._sent import AllMembers, MembersReader, takes
 
 if TYPE_CHECKING:

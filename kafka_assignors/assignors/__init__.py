@@ -1,6 +1,6 @@
 """The classes that users pass to `KafkaConsumer`."""
 
-from kafka_assignors.assignors import _client as _client  # first: the others fail on an old client
+from kafka_assignors.assignors import _relied_on as _relied_on  # first: it says which client is needed
 from kafka_assignors.assignors._adapter import Assignor
 from kafka_assignors.assignors._broadcast import BroadcastAssignor
 from kafka_assignors.assignors._cooperative_sticky import CooperativeStickyAssignor

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.errors import KafkaConfigurationError, LeaderNotAvailableError
-from kafka.structs import TopicPartition
 
 from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.claims import Claimed, ClaimTable
@@ -18,9 +17,11 @@ from kafka_assignors._model.group import Group
 from kafka_assignors._model.members import NO_GENERATION, Members
 from kafka_assignors._model.plan import Plan, check
 from kafka_assignors._wire.codec import Subscriptions
-from kafka_assignors.assignors import _membership as membership
-from kafka_assignors.assignors._hand_over import HandOver
-from kafka_assignors.assignors._host import Host, calling
+from kafka_assignors.assignors import _messages as messages
+from kafka_assignors.assignors._host import calling
+from kafka_assignors.assignors._membership.claims import Claim, Memory
+from kafka_assignors.assignors._membership.hand_over import HandOver
+from kafka_assignors.assignors._membership.host import Host
 from kafka_assignors.assignors._sent import MembersReader, Sent, takes_all_members
 from kafka_assignors.assignors._topics import partition_ids, replica_racks
 
@@ -35,101 +36,33 @@ RECORD_LIMIT: Final = 1_048_588
 TOPICS_SHOWN: Final = 10
 """How many topics a message names."""
 
-_UNANSWERED: Final = 10
-"""Joins in a row without an assignment after which a consumer is warned of."""
-
 _OVERHEAD: Final = 24
 """Bytes of a member in the group's record beside its strings, subscription and assignment (Kafka 4.3)."""
 
 _MAX_STRING: Final = 2**15 - 1  # a string's length is an int16 on the wire
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Partitions by topic, the generation in which they were owned, and whether they are held right now."""
-
-    partitions: Mapping[str, Collection[int]] = field(default_factory=dict)
-    generation: int = NO_GENERATION
-    held: bool = False
-
-    def within(self, topics: Collection[str]) -> "Claim":
-        """This claim without the partitions of other topics."""
-        kept = {topic: ids for topic, ids in self.partitions.items() if topic in topics}
-        return replace(self, partitions=kept)
-
-
 @dataclass(slots=True)
-class _Standing:
+class _Consumer:
     """What an assignor knows of its one consumer, and of the group that this leads.
 
     Attributes:
-        consumer: Gives the consumer's host as long as it is alive; None for an assignor without a consumer.
-        memory: The last assignment that is known to have been real, or what is left of it.
-        untrusted: What the consumer had when it fell out of its group, and has not been given anew.
-        joined: The generation that it was in when it last told its claim.
-        unanswered: How many generations in a row it joined without taking its assignment.
+        known: Gives the consumer's host as long as it is alive; None for an assignor without a consumer.
+        memory: What it claims when it joins.
         hand_over: The leader's state between the rounds of a cooperative rebalance.
         tries: How often in a row each topic had no metadata.
         wait: In which generation, and until when, to wait for metadata.
     """
 
-    consumer: Callable[[], Host | None] | None = None
-    memory: Claim = field(default_factory=Claim)
-    untrusted: frozenset[TopicPartition] = frozenset()
-    joined: int = NO_GENERATION
-    unanswered: int = 0
+    known: Callable[[], Host | None] | None = None
+    memory: Memory = field(default_factory=Memory)
     hand_over: HandOver = field(default_factory=HandOver)
     tries: dict[str, int] = field(default_factory=dict)
     wait: tuple[int | None, float] = (None, 0.0)
 
     def host(self) -> Host | None:
         """The consumer, if there is one that is alive."""
-        return None if self.consumer is None else self.consumer()
-
-    def took(self, claim: Claim) -> None:
-        """Remember an assignment that was really taken: nothing else raises a claim's generation."""
-        self.memory, self.untrusted = claim, frozenset()
-        self.joined, self.unanswered = claim.generation, 0
-
-    def look(self, generation: int, partitions: frozenset[TopicPartition], *, chosen: bool) -> None:
-        """Compare what the consumer has with what is known.
-
-        Args:
-            generation: The generation that it joined last. It may not have its assignment of that one.
-            partitions: What it has at this moment.
-            chosen: Whether that generation has this assignor's strategy; else it hears of no assignment.
-        """
-        self._count(generation, chosen=chosen)
-        if generation < 0:
-            # Out of the group: others may own these by now. kafka-python may leave them in place until
-            # the consumer has joined again, and ask for metadata more than once before that.
-            self.untrusted |= partitions
-            return
-        if self.untrusted and partitions <= self.untrusted:
-            return
-        self.untrusted = frozenset()
-        owned = membership.by_topic(partitions)
-        if owned == self.memory.partitions:
-            return
-        known = self.memory.partitions
-        part = all({*ids} <= {*known.get(topic, ())} for topic, ids in owned.items())
-        # What it has beyond that, it was given under another strategy since it last told its claim: so in
-        # the generation that it joined then.
-        self.memory = Claim(owned, self.memory.generation if part else generation)
-
-    def _count(self, generation: int, *, chosen: bool) -> None:
-        """Count joins whose assignments were not taken, and warn of a consumer that takes none."""
-        if not chosen:
-            self.unanswered = 0
-        elif generation > self.joined:
-            self.unanswered += 1
-            if self.unanswered == _UNANSWERED:
-                log.warning(
-                    "This consumer joined its group %d times and took no assignment: its polls are over "
-                    "before the group has rebalanced. Poll for longer, or work for less time between polls",
-                    _UNANSWERED,
-                )
-        self.joined = generation
+        return None if self.known is None else self.known()
 
 
 class Assignor(AbstractPartitionAssignor):
@@ -149,6 +82,8 @@ class Assignor(AbstractPartitionAssignor):
     name: ClassVar[str]
     shared: ClassVar[bool] = False
     """Whether several members may get one partition."""
+    records_in_rebalances: bool = False
+    """Whether a cooperative consumer is to read on while it joins."""
 
     def __init__(self, *, rack: str | None = None) -> None:
         if rack is not None and not (isinstance(rack, str) and 0 < _utf8_size(rack) <= _MAX_STRING):
@@ -159,15 +94,15 @@ class Assignor(AbstractPartitionAssignor):
         if host is not None and host.namesakes_listed:  # the consumer under construction makes this one
             raise _namesakes(host.namesakes_listed)
         self._rack = rack
-        self._standing = _Standing()
+        self._consumer = _Consumer()
 
     def __getstate__(self) -> dict[str, Any]:
         """The options: a copy belongs to no consumer yet."""
-        return {name: value for name, value in vars(self).items() if name != "_standing"}
+        return {name: value for name, value in vars(self).items() if name != "_consumer"}
 
     def __setstate__(self, options: dict[str, Any]) -> None:
         self.__dict__.update(options)
-        self._standing = _Standing()
+        self._consumer = _Consumer()
 
     @property
     def rack(self) -> str | None:
@@ -247,12 +182,12 @@ class Assignor(AbstractPartitionAssignor):
             # and the view changes back before all others have joined. It then never takes its assignment,
             # and hangs until it is expelled (kafka-python 3.0.12). This mark stays until it has it.
             host.request_rejoin()
-            host.complete_joins()
+            host.complete_joins(reads_on=self.records_in_rebalances)
             host.show_members_first(MembersReader())
         claim = self._claim(self._host())
         if not claim.held:
             claim = claim.within(topics)
-        return membership.make_subscription(
+        return messages.make_subscription(
             topics,
             owned=claim.partitions if claim.held else {},
             generation=claim.generation,
@@ -313,7 +248,7 @@ class Assignor(AbstractPartitionAssignor):
             weights=claimed.weights,
         )
 
-    def lead(self, group: Group) -> dict[str, membership.EncodedAssignment]:
+    def lead(self, group: Group) -> dict[str, messages.EncodedAssignment]:
         """Plan for a group, check the plan, and encode what of it goes out in this round.
 
         Raises:
@@ -334,21 +269,21 @@ class Assignor(AbstractPartitionAssignor):
                 f"{plan.loads.min()} to {plan.loads.max()}" if group.members else "none",
                 plan.moves,
             )
-        return membership.encode_assignments(sent, self.notes(sent, held_back))
+        return messages.encode_assignments(sent, self.notes(sent, held_back))
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """Remember what this member got."""
-        self._standing.took(Claim(membership.by_topic(assignment.partitions()), generation))
+        self._consumer.memory.took(assignment.partitions(), generation)
 
     def _host(self) -> Host | None:
         """The consumer that calls, or else the one that this instance is known to belong to."""
         host = calling()
-        return self._standing.host() if host is None else host
+        return self._consumer.host() if host is None else host
 
     def _belong_to(self, host: Host) -> None:
         if host.namesakes:
             raise _namesakes(host.namesakes)
-        before = self._standing.host()
+        before = self._consumer.host()
         if before is not None and before.consumer is host.consumer:
             return
         if before is not None and not before.closed:
@@ -356,42 +291,27 @@ class Assignor(AbstractPartitionAssignor):
                 f"this {type(self).__name__} belongs to another consumer; an instance keeps what its "
                 "consumer owns, so pass the class, or make an instance for each consumer"
             )
-        self._standing.hand_over.end()
-        self._standing = _Standing(consumer=host.weakly())
+        self._consumer.hand_over.end()
+        self._consumer = _Consumer(known=host.weakly())
 
     def _claim(self, host: Host | None) -> Claim:
-        """What this member owns or owned, as far as that is certain.
-
-        A cooperative consumer claims all that it holds, also of topics that it no longer subscribes to. One
-        that rebalances eagerly has let go of everything: a claim to hold partitions would make the leader
-        wait for a release that never comes. What it had is a wish, no more.
-        """
-        standing = self._standing
+        """What this member owns or owned, as far as that is certain."""
         if host is not None:
-            standing.look(host.generation, host.partitions, chosen=host.strategy == self.name)
-            claim = standing.memory
-            if host.cooperative:
-                lost = host.generation < 0 or bool(standing.untrusted)
-                claim = Claim(held=True) if lost else replace(claim, held=True)
-            if not claim.partitions and 0 <= host.refused == host.generation:
-                # It was given an assignment that it could not take, and will be again, unless it says
-                # something else than before: that it has nothing of it.
-                return replace(claim, generation=host.generation)
-            return claim
+            return self._consumer.memory.claim(host, self.name)
         cooperative = RebalanceProtocol.COOPERATIVE in self.supported_protocols()
-        if standing.consumer is not None:
+        if self._consumer.known is not None:
             log.warning(
                 "Claiming no partitions: the consumer that this %s belonged to is gone", type(self).__name__
             )
             return Claim(held=cooperative)
-        return replace(standing.memory, held=cooperative)
+        return replace(self._consumer.memory.last, held=cooperative)
 
     def _partition_ids(self, cluster: Any, topics: Collection[str]) -> dict[str, Collection[int]]:
         """The partition ids of every topic with metadata."""
         known = partition_ids(cluster, topics)
         missing = sorted(topic for topic in topics if topic not in known)
-        self._standing.tries = {topic: self._standing.tries.get(topic, 0) + 1 for topic in missing}
-        waiting = [topic for topic, tries in self._standing.tries.items() if tries <= METADATA_TRIES]
+        self._consumer.tries = {topic: self._consumer.tries.get(topic, 0) + 1 for topic in missing}
+        waiting = [topic for topic, tries in self._consumer.tries.items() if tries <= METADATA_TRIES]
         host = self._host()
         if waiting and host is not None and self._may_wait(host):
             raise LeaderNotAvailableError(f"no metadata yet for {_some_of(waiting)}")
@@ -404,14 +324,14 @@ class Assignor(AbstractPartitionAssignor):
 
         With 30,000 topics that do not exist, the client takes half a second for each time.
         """
-        generation, end = self._standing.wait
+        generation, end = self._consumer.wait
         if generation != host.generation:
             end = time.monotonic() + host.patience / 3
-            self._standing.wait = host.generation, end
+            self._consumer.wait = host.generation, end
         return time.monotonic() < end
 
 
-def _warn_of_size(sent: Sent, assignments: Mapping[str, membership.EncodedAssignment]) -> None:
+def _warn_of_size(sent: Sent, assignments: Mapping[str, messages.EncodedAssignment]) -> None:
     """Warn before the group's record is too large for the coordinator to write.
 
     It writes subscriptions and assignments of all members as one record. One that is too large fails for

@@ -9,8 +9,8 @@ from kafka_assignors._model.arrays import IntArray
 from kafka_assignors._model.group import Group
 from kafka_assignors._model.plan import Plan
 from kafka_assignors._wire.user_data import UNFINISHED, encode_generation
-from kafka_assignors.assignors._adapter import Claim
-from kafka_assignors.assignors._sticky import StickyAssignor
+from kafka_assignors.assignors._membership.claims import Claim
+from kafka_assignors.assignors._sticky import Planner, StickyAssignor
 
 
 class CooperativeStickyAssignor(StickyAssignor):
@@ -21,10 +21,43 @@ class CooperativeStickyAssignor(StickyAssignor):
     say `[CooperativeStickyAssignor, RangeAssignor]`, kafka-python makes the consumer eager, and this assignor
     behaves accordingly. That is the first of the two rolling restarts from `range`. Shares a group with the
     strategy of this name of Java, librdkafka and kafka-python.
+
+    A cooperative consumer of kafka-python reads and commits what it keeps while the rebalance is on, which
+    kafka-python's own does not.
+
+    Args:
+        rack: As `StickyAssignor`'s.
+        weight: As `StickyAssignor`'s.
+        planner: As `StickyAssignor`'s.
+        max_skew: As `StickyAssignor`'s.
+        max_moves: As `StickyAssignor`'s.
+        time_limit: As `StickyAssignor`'s.
+        records_in_rebalances: False leaves that to kafka-python: `poll` returns nothing during a rebalance.
     """
 
     name = "cooperative-sticky"
     _claims_as = "cooperative-sticky"
+
+    def __init__(
+        self,
+        *,
+        rack: str | None = None,
+        weight: int = 1,
+        planner: str | Planner = "exact",
+        max_skew: int | None = None,
+        max_moves: int | None = None,
+        time_limit: float | None = None,
+        records_in_rebalances: bool = True,
+    ) -> None:
+        super().__init__(
+            rack=rack,
+            weight=weight,
+            planner=planner,
+            max_skew=max_skew,
+            max_moves=max_moves,
+            time_limit=time_limit,
+        )
+        self.records_in_rebalances = records_in_rebalances
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
         """Cooperative where all strategies of the consumer are, else eager."""
@@ -33,15 +66,15 @@ class CooperativeStickyAssignor(StickyAssignor):
     def budget(self, group: Group) -> int | None:
         """As `StickyAssignor`; what the first round let move counts for the second as well."""
         limit = super().budget(group)
-        return 0 if limit is not None and self._standing.hand_over.goes_on_with(group) else limit
+        return 0 if limit is not None and self._consumer.hand_over.goes_on_with(group) else limit
 
     def settle(self, group: Group) -> Group:
-        """The group with the claims that count; see `kafka_assignors.assignors._hand_over`."""
-        return self._standing.hand_over.settle(group, self._host())
+        """The group with the claims that count; see `kafka_assignors.assignors._membership.hand_over`."""
+        return self._consumer.hand_over.settle(group, self._host())
 
     def this_round(self, plan: Plan) -> tuple[Plan, IntArray | None]:
         """The plan without what others still hold."""
-        return self._standing.hand_over.apply(plan, self._host())
+        return self._consumer.hand_over.apply(plan, self._host())
 
     def notes(self, sent: Plan, held_back: IntArray | None) -> Mapping[int, bytes]:
         """Shows static members that a round is to follow; see `HandOver.follow`."""
@@ -52,15 +85,15 @@ class CooperativeStickyAssignor(StickyAssignor):
 
     def metadata(self, topics: Collection[str]) -> Any:
         """As `StickyAssignor`; a rebalance begins."""
-        self._standing.hand_over.begin()
+        self._consumer.hand_over.begin()
         return super().metadata(topics)
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """As `StickyAssignor`; if something was held back, a leader sees to the next round."""
         super().on_assignment(assignment, generation)
-        self._standing.hand_over.delivered(self._host(), generation)
+        self._consumer.hand_over.delivered(self._host(), generation)
         if assignment.user_data == UNFINISHED:
-            self._standing.hand_over.follow(self._host(), generation)
+            self._consumer.hand_over.follow(self._host(), generation)
 
     def tell_claim(self, claim: Claim) -> bytes | None:
         """The generation as Java does; a member that rebalances eagerly has its prior assignment here."""

@@ -8,15 +8,11 @@ knows all of it, and is always the caller. So it is looked up on the call stack,
 themselves with `calls`.
 """
 
-import contextlib
-import inspect
 import sys
 import threading
 import time
 import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -25,7 +21,10 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import TopicPartition
 
 from kafka_assignors._model.members import NO_GENERATION
+from kafka_assignors.assignors import _flow as flow
 from kafka_assignors.assignors._joins import REFUSED, complete
+from kafka_assignors.assignors._membership.host import CALLING, Cancel, Host
+from kafka_assignors.assignors._relied_on import MEMBERS
 from kafka_assignors.assignors._sent import AllMembers, Sent, needs_only_topics, takes
 
 if TYPE_CHECKING:
@@ -37,148 +36,11 @@ _MAX_FRAMES: Final = 16
 _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
 
 _DECODES: Final = "_perform_assignment"
-_DECODES_GIVEN: Final = ("self", "leader_id", "protocol_name", "members")
 
 _LAST_METADATA: Final = "_metadata_snapshot"
 _PLANNED_WITH: Final = "_assignment_snapshot"
 
 _SINCE: Final = "_kafka_assignors_leading_since"
-
-Cancel = Callable[[], None]
-"""Calls off what was to be done later."""
-
-
-class Host(ABC):
-    """What an assignor may know of its consumer, read at the moment of the call."""
-
-    @property
-    @abstractmethod
-    def consumer(self) -> object:
-        """The object that stands for the consumer; two hosts of one consumer have the same."""
-
-    @property
-    @abstractmethod
-    def cooperative(self) -> bool:
-        """Whether the consumer keeps its partitions through a rebalance (KIP-429); fixed when it is made."""
-
-    @property
-    @abstractmethod
-    def generation(self) -> int:
-        """The generation that the consumer joined last; negative when it is in none, or fell out of it."""
-
-    @property
-    @abstractmethod
-    def strategy(self) -> str | None:
-        """The strategy of that generation; None if it is in none."""
-
-    @property
-    @abstractmethod
-    def partitions(self) -> frozenset[TopicPartition]:
-        """The partitions that the consumer has at this moment."""
-
-    @property
-    def refused(self) -> int:
-        """The generation whose assignment the consumer has refused; negative if it has refused none."""
-        return NO_GENERATION
-
-    @property
-    @abstractmethod
-    def heartbeat_interval(self) -> float:
-        """The consumer's heartbeat interval, in seconds."""
-
-    @property
-    @abstractmethod
-    def patience(self) -> float:
-        """Seconds for which the consumer may be silent before it or its followers are given up."""
-
-    @property
-    def leading_since(self) -> float | None:
-        """When it began to read what members sent (`time.monotonic()`); None if it does not lead just now."""
-        return None
-
-    @property
-    @abstractmethod
-    def closed(self) -> bool:
-        """Whether the consumer was closed."""
-
-    @property
-    def namesakes(self) -> Collection[str]:
-        """Names of strategies of which the consumer was given two and dropped one, as far as known."""
-        return ()
-
-    @property
-    def namesakes_listed(self) -> Collection[str]:
-        """The same by the list of strategies alone, while the consumer is being made."""
-        return ()
-
-    def weakly(self) -> Callable[[], "Host | None"]:
-        """Gives this host for as long as its consumer is alive, without keeping it so."""
-        consumer, of = weakref.ref(self.consumer), self.of
-
-        def host() -> Host | None:
-            alive = consumer()
-            return None if alive is None else of(alive)
-
-        return host
-
-    @classmethod
-    @abstractmethod
-    def of(cls, consumer: Any) -> "Host":
-        """The host of a consumer."""
-
-    @abstractmethod
-    def request_rejoin(self) -> None:
-        """Let the consumer join the group again with its next poll."""
-
-    @abstractmethod
-    def call_later(self, seconds: float, action: Callable[["Host"], None]) -> Cancel:
-        """Have something done after so many seconds, unless the consumer is gone by then."""
-
-    def complete_joins(self) -> None:
-        """Let the consumer take an assignment that came between two polls, if by itself it does not.
-
-        See `kafka_assignors.assignors._joins`.
-        """
-        return  # most consumers do
-
-    def plans_with(self, cluster: Any) -> None:
-        """Let the consumer know that it plans with what its client knows of topics at this moment.
-
-        Most consumers remember that by themselves.
-
-        Args:
-            cluster: The client's metadata.
-        """
-        del cluster
-
-    def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
-        """Let a function see and change the group's members before this consumer decodes what they sent.
-
-        Once for each consumer, whichever of its strategies the group chooses.
-
-        Args:
-            look: Called on the leader, with members whose `metadata` is still bytes. If it gives what they
-                sent, the consumer may decode something smaller in their place; see `AllMembers`.
-        """
-        del look
-
-
-_CALLING: ContextVar[Host | None] = ContextVar("calling", default=None)
-
-
-@contextlib.contextmanager
-def calls(host: Host) -> Iterator[None]:
-    """Let assignors that are called within know which consumer calls them."""
-    token = _CALLING.set(host)
-    try:
-        yield
-    finally:
-        _CALLING.reset(token)
-
-
-def calling() -> Host | None:
-    """The consumer that calls; None where the assignor is driven by hand."""
-    return _CALLING.get() or KafkaPythonHost.on_the_stack()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +163,10 @@ class KafkaPythonHost(Host):
         timer.start()
         return timer.cancel
 
-    def complete_joins(self) -> None:
-        """As `Host`."""
-        complete(self.coordinator)
+    def complete_joins(self, *, reads_on: bool) -> None:
+        """As `Host`; see `kafka_assignors.assignors._flow` and `kafka_assignors.assignors._joins`."""
+        if not reads_on or not flow.install(self.coordinator):
+            complete(self.coordinator)
 
     def plans_with(self, cluster: Any) -> None:
         """As `Host`.
@@ -328,16 +191,15 @@ class KafkaPythonHost(Host):
         """As `Host`.
 
         The consumer decodes before it calls an assignor, and an error there would surface from the
-        application's `poll`. So `_perform_assignment` is wrapped on this coordinator, once. If a release of
-        kafka-python has no such method, or one with other parameters, nothing is done.
+        application's `poll`. So `_perform_assignment` is wrapped on this coordinator, once.
 
         An assignor that takes `AllMembers` is given them, if the method needs no more of the members than
         their topics. Others get the members.
         """
         kind, own = type(self.coordinator), vars(self.coordinator)
-        decode = getattr(kind, _DECODES, None)
-        if decode is None or _DECODES in own or tuple(inspect.signature(decode).parameters) != _DECODES_GIVEN:
+        if _DECODES in own or not MEMBERS.is_in(self.coordinator):
             return
+        decode = getattr(kind, _DECODES)
         coordinator = weakref.ref(self.coordinator)  # which would otherwise be kept by what it keeps
         replaceable = needs_only_topics(decode)
 
@@ -353,3 +215,8 @@ class KafkaPythonHost(Host):
                 del vars(leader)[_SINCE]
 
         own[_DECODES] = look_and_decode
+
+
+def calling() -> Host | None:
+    """The consumer that calls; None where the assignor is driven by hand."""
+    return CALLING.get() or KafkaPythonHost.on_the_stack()

@@ -1,4 +1,4 @@
-"""Joins that kafka-python leaves half done, completed.
+"""Joins that kafka-python leaves half done, completed: of eager consumers, and where records do not flow on.
 
 kafka-python 3.0.12 continues JoinGroup and SyncGroup between two polls, but a poll that finds them done joins
 again (`BaseCoordinator.join_group_async`). So an application that polls for a moment and works for long may
@@ -19,7 +19,6 @@ narrows its subscription, while it joins still holds what it has to revoke.
 
 from __future__ import annotations
 
-import inspect
 import logging
 import time
 import weakref
@@ -31,11 +30,11 @@ from kafka.errors import KafkaError, RebalanceInProgressError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState
 
+from kafka_assignors.assignors._relied_on import JOINS
+
 log = logging.getLogger(__name__)
 
 _JOINS: Final = "_do_join_and_sync_async"
-_ASKS: Final = "_send_heartbeat_request"
-_NEEDED: Final = ("_generation", "_rebalance_protocol", "_subscription", "config", "rejoining", "state")
 
 REFUSED: Final = "_kafka_assignors_refused"
 """The coordinator's attribute that has the generation whose assignment the consumer refused."""
@@ -53,19 +52,20 @@ class _EndedJoin:
     at: float
 
 
+def completes(coordinator: Any) -> bool:
+    """Whether a coordinator's joins are completed here."""
+    return _JOINS in vars(coordinator)
+
+
 def complete(coordinator: Any) -> None:
     """Let a coordinator of kafka-python complete its joins; once is enough.
 
-    A release that joins in another way, or has been changed already, is left as it is.
+    A release that differs from what was tried, or has been changed already, is left as it is.
     """
     kind, own = type(coordinator), vars(coordinator)
-    join, ask = getattr(kind, _JOINS, None), getattr(kind, _ASKS, None)
-    if _JOINS in own or not all(map(inspect.iscoroutinefunction, (join, ask))) or join is None:
+    if completes(coordinator) or not JOINS.is_in(coordinator):
         return
-    if tuple(inspect.signature(join).parameters) != ("self",) or any(
-        not hasattr(coordinator, name) for name in _NEEDED
-    ):
-        return
+    join = getattr(kind, _JOINS)
     known = weakref.ref(coordinator)  # which would otherwise be kept by what it keeps
     ended: _EndedJoin | None = None
 

@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from kafka_assignors._wire.codec import Subscriptions, write_topics
 from kafka_assignors._wire.repair import read_repaired
-from kafka_assignors.assignors import _membership as membership
+from kafka_assignors.assignors import _messages as messages
 from kafka_assignors.assignors._member_warnings import MemberWarnings
 
 _Assign = TypeVar("_Assign", bound=Callable[..., Any])
@@ -47,8 +47,8 @@ class Sent:
         match members:
             case [AllMembers(sent=cls() as sent)]:
                 return sent
-        subscriptions = membership.subscriptions([member.metadata for member in members])
-        return cls.of(members, subscriptions, int(membership.sizes_of(subscriptions).sum()))
+        subscriptions = messages.subscriptions([member.metadata for member in members])
+        return cls.of(members, subscriptions, int(messages.sizes_of(subscriptions).sum()))
 
     @classmethod
     def of(cls, members: Sequence[Any], subscriptions: Subscriptions, size: int) -> Self:

@@ -15,7 +15,7 @@ from kafka_assignors._wire.offsets_topic import (
     encode_group_metadata,
     group_metadata_key,
 )
-from kafka_assignors.assignors._membership import make_subscription
+from kafka_assignors.assignors._messages import make_subscription
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 from kafka_assignors.history._snapshots import ArchivedRecord, Snapshot, SnapshotMember

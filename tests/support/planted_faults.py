@@ -9,11 +9,9 @@ import numpy as np
 
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
 from kafka_assignors.aio._host import AiokafkaHost
-from kafka_assignors.assignors import (
-    _adapter as adapter,
-    _cooperative_sticky as cooperative_sticky,
-    _hand_over as hand_over,
-)
+from kafka_assignors.assignors import _adapter as adapter, _cooperative_sticky as cooperative_sticky
+from kafka_assignors.assignors._membership import hand_over
+from kafka_assignors.assignors._membership.claims import Claim, Memory
 from kafka_assignors.coordinator._simulator.member import SimulatedHost, SimulatedMember
 from kafka_assignors.planners._cooperative import awaited_holders
 
@@ -30,7 +28,7 @@ PLAIN = ("unaided",)
 AIO = ("aio",)
 
 _claim = adapter.Assignor._claim
-_look = adapter._Standing.look
+_look = Memory.look
 _awaited = awaited_holders
 
 
@@ -81,7 +79,7 @@ def claims_only_topics_that_are_subscribed(patch: pytest.MonkeyPatch) -> None:
 def claims_nothing_before_its_assignment_came(patch: pytest.MonkeyPatch) -> None:
     def claim(self: Any, host: Any) -> Any:
         made = _claim(self, host)
-        return made if made.generation == host.generation else adapter.Claim(held=made.held)
+        return made if made.generation == host.generation else Claim(held=made.held)
 
     patch.setattr(adapter.Assignor, "_claim", claim)
 
@@ -90,7 +88,7 @@ def claims_nothing_that_it_kept(patch: pytest.MonkeyPatch) -> None:
     def look(self: Any, generation: int, partitions: Any, *, chosen: bool) -> None:
         _look(self, generation, frozenset(list(partitions)[1:]), chosen=chosen)
 
-    patch.setattr(adapter._Standing, "look", look)
+    patch.setattr(Memory, "look", look)
 
 
 def forgets_joins(patch: pytest.MonkeyPatch) -> None:

@@ -78,13 +78,13 @@ CLAIMS = {
     "m2 works for 400 ms": Evidence("website/drawings.py", "work_ms=400"),
     "with the default of 3 s": Evidence("benchmarks/results/pauses.md", "at 3000 ms it pauses for seconds"),
     "no assignment in 10 joins": Evidence(
-        "kafka_assignors/assignors/_adapter.py", "_UNANSWERED: Final = 10\n"
+        "kafka_assignors/assignors/_membership/claims.py", "_UNANSWERED: Final = 10\n"
     ),
     "2,000 members that own 1,000,000 partitions": Evidence(
         LEADER, "reassign | cooperative-sticky | 153 | 6140 *"
     ),
     "after 2 heartbeats, and again after 4 and 8": Evidence(
-        "kafka_assignors/assignors/_hand_over.py", "PATIENCE: Final = 3\n"
+        "kafka_assignors/assignors/_membership/hand_over.py", "PATIENCE: Final = 3\n"
     ),
     "within 120 s and 25 generations": Evidence(
         "kafka_assignors/testing/schedules/_run.py", "ROUNDS: Final = 25\n"

@@ -33,8 +33,8 @@ from kafka_assignors._timelines.events import (
     Rejected,
 )
 from kafka_assignors.assignors import Assignor
-from kafka_assignors.assignors._host import Cancel, Host, calls
 from kafka_assignors.assignors._joins import FRESH
+from kafka_assignors.assignors._membership.host import Cancel, Host, calls
 from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
 from kafka_assignors.leader import lead
@@ -275,8 +275,9 @@ class SimulatedMember(ClassicConsumer):
 
     # Joins completed (`kafka_assignors.assignors._joins`)
 
-    def complete_joins(self) -> None:
+    def complete_joins(self, *, reads_on: bool) -> None:
         """Take an assignment that came between two polls with the next poll."""
+        del reads_on
         self._completes_joins = True
 
     def _take_or_join(self, attempt: _Attempt) -> None:
@@ -627,9 +628,9 @@ class SimulatedHost(Host):
         """As `Host`."""
         self.member.request_rejoin()
 
-    def complete_joins(self) -> None:
+    def complete_joins(self, *, reads_on: bool) -> None:
         """As `Host`."""
-        self.member.complete_joins()
+        self.member.complete_joins(reads_on=reads_on)
 
     def call_later(self, seconds: float, action: Callable[[Host], None]) -> Cancel:
         """As `Host`, in virtual time."""

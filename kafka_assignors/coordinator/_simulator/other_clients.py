@@ -16,7 +16,7 @@ from kafka_assignors._model.group import NOBODY, Group
 from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived
 from kafka_assignors._wire.user_data import encode_generation
-from kafka_assignors.assignors import CooperativeStickyAssignor, _membership as membership
+from kafka_assignors.assignors import CooperativeStickyAssignor, _messages as messages
 from kafka_assignors.assignors._host import calling
 from kafka_assignors.assignors._sent import Sent
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
@@ -43,8 +43,9 @@ class UnaidedMember(SimulatedMember):
 
     unheard: frozenset[TopicPartition] = frozenset()
 
-    def complete_joins(self) -> None:
+    def complete_joins(self, *, reads_on: bool) -> None:
         """Nothing can be done."""
+        del reads_on
 
     def _reset_generation(self, member_id: str = "") -> None:
         self.unheard |= self.held
@@ -61,8 +62,9 @@ class JavaMember(SimulatedMember):
     _unread: tuple[_Attempt, Joined] | None = None
     _kept: bytes | None = None
 
-    def complete_joins(self) -> None:
+    def complete_joins(self, *, reads_on: bool) -> None:
         """It does by itself."""
+        del reads_on
 
     @property
     def needs_rejoin(self) -> bool:
@@ -138,8 +140,9 @@ class LibrdkafkaMember(SimulatedMember):
     def _serving(self) -> bool:
         return self._to_hear is not None
 
-    def complete_joins(self) -> None:
+    def complete_joins(self, *, reads_on: bool) -> None:
         """It does by itself."""
+        del reads_on
 
     @property
     def needs_rejoin(self) -> bool:
@@ -261,9 +264,9 @@ class JavaCooperativeSticky(AbstractPartitionAssignor):
         """Topics, owned partitions, generation."""
         host = calling()
         assert host is not None  # noqa: S101 - it is for simulated consumers only
-        return membership.make_subscription(
+        return messages.make_subscription(
             topics,
-            owned=membership.by_topic(sorted(host.partitions)) if host.cooperative else {},
+            owned=messages.by_topic(sorted(host.partitions)) if host.cooperative else {},
             generation=self._stated(host.generation),
             rack=None,
             user_data=encode_generation(self._taken, 1),

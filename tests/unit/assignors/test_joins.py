@@ -11,7 +11,7 @@ import pytest
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors.assignors import _client, _joins as joins
+from kafka_assignors.assignors import _joins as joins
 
 
 class WithoutTheMethod:
@@ -82,11 +82,6 @@ def test_it_is_not_kept_alive_by_that() -> None:
         assert alive() is None
     finally:
         gc.enable()
-
-
-@pytest.mark.parametrize("version", ["3.0.12", "3.0.13", "3.1.0.dev1", "4.0.0"])
-def test_a_client_that_is_new_enough_is_taken(version: str) -> None:
-    _client.check(version)
 
 
 def ended(coordinator: Any, assignment: bytes) -> Any:

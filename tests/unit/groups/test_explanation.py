@@ -19,7 +19,7 @@ from kafka_assignors.assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.assignors._membership import make_subscription
+from kafka_assignors.assignors._messages import make_subscription
 from kafka_assignors.coordinator._simulator.settings import MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
 
