@@ -1,8 +1,8 @@
 """A cooperative consumer of kafka-python that reads on while it joins (KIP-429).
 
 kafka-python 3.0 returns nothing from `poll` while a join is on its way: `ConsumerCoordinator.poll` waits for
-JoinGroup and SyncGroup, though the consumer keeps its partitions. Here the join continues in the I/O thread. A
-poll starts it, returns the records of what the consumer keeps, and takes the assignment once it is there.
+JoinGroup and SyncGroup, though the consumer keeps its partitions. Here the join continues in the I/O thread.
+A poll starts it, returns the records of what the consumer keeps, and takes the assignment once it is there.
 `kafka_assignors.assignors._membership` has the rules: the phases, whose answers count, until when partitions
 are certainly the consumer's, and when heartbeats are sent.
 
