@@ -500,21 +500,22 @@ class FlowingCoordinator(ConsumerCoordinator):
 
     def _handle_offset_commit_response(self, offsets: Any, send_time: float, response: Any) -> None:
         """As ConsumerCoordinator's, but for an answer that a join overtook."""
-        if isinstance(offsets, _Commit):
-            sender, phase = self._sender(offsets.sent_in), self._flow.phase
+        if self._subscription.partitions_auto_assigned():
+            # Of a commit that somebody sent by kafka-python's own method, only the past is certain.
+            sender = self._sender(offsets.sent_in) if isinstance(offsets, _Commit) else Sender.OLDER
             codes = {code for _, partitions in response.topics for _, code in partitions}
-            verdicts = {verdict(code, sender, phase) for code in codes}
+            verdicts = {verdict(code, sender, self._flow.phase) for code in codes}
             if Verdict.VOID in verdicts:
                 raise CommitFailedError(
                     f"group {self.group_id} moved on without this consumer, which joins again: its offsets"
                     " are not committed"
                 )
             if Verdict.OVERTAKEN in verdicts:
-                raise _OvertakenError
+                raise _OvertakenError("a rebalance came between the commit and its answer")
         super()._handle_offset_commit_response(offsets, send_time, response)
 
 
-class _OvertakenError(Exception):
+class _OvertakenError(CommitFailedError):
     """A join came between a commit and its answer."""
 
 

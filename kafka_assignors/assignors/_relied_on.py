@@ -71,8 +71,11 @@ class Part:
 
 
 def _parameters(kind: type, name: str) -> tuple[str, ...] | None:
+    """The parameters of a method; None if there is none, or it does not block as its name says."""
     method = getattr(kind, name, None)
-    return tuple(inspect.signature(method).parameters)[1:] if callable(method) else None
+    if not callable(method) or (name in _AWAITED) is not inspect.iscoroutinefunction(method):
+        return None
+    return tuple(inspect.signature(method).parameters)[1:]
 
 
 def _has(thing: Any, name: str) -> bool:
@@ -92,6 +95,15 @@ def _warn(cost: str, missing: tuple[str, ...]) -> None:
         cost,
     )
 
+
+_AWAITED: Final = frozenset(
+    {
+        *("_commit_offsets_sync_async", "_do_heartbeat", "_do_join_and_sync_async"),
+        *("_invoke_rebalance_listener_async", "_on_join_complete_async", "_on_join_prepare_async"),
+        *("_send_heartbeat_request", "_send_offset_commit_request", "ensure_coordinator_ready_async"),
+    }
+)
+"""The methods that are coroutine functions."""
 
 _JOIN: Final = MappingProxyType(
     {"_do_join_and_sync_async": (), "_send_heartbeat_request": (), "need_rejoin": (), "request_rejoin": ()}
@@ -169,6 +181,15 @@ FLOW: Final = Part(
     ),
 )
 """For `kafka_assignors.assignors._flow`."""
+
+READ: Final = (
+    "_assignors",
+    "_assignment_snapshot",
+    "_build_metadata_snapshot",
+    "_metadata_snapshot",
+    "_partitions",
+)
+"""What `KafkaPythonHost` and `_topics` read beside these parts, and do without if it is missing."""
 
 
 # What 3.1 calls otherwise than 3.0.

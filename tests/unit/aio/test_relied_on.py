@@ -11,17 +11,17 @@ import pytest
 
 from kafka_assignors.aio import _relied_on
 from kafka_assignors.aio._relied_on import KEPT, RELIED_ON, TRIED, check, functions, release
-from tests.support.aiokafka_sources import hashes, record
+from tests.support.sources import AIOKAFKA, private_names
 
 
 def test_functions_are_those_that_were_tried() -> None:
     installed = ".".join(aiokafka.__version__.split(".")[:2])
-    assert hashes(Path(aiokafka.__file__).parents[1]) == record()[installed]
+    assert AIOKAFKA.hashes(Path(aiokafka.__file__).parents[1]) == AIOKAFKA.record()[installed]
 
 
 def test_each_release_that_was_tried_is_recorded_with_all_functions() -> None:
     names = {name for names in RELIED_ON.values() for name in names}
-    assert {release: functions.keys() for release, functions in record().items()} == dict.fromkeys(
+    assert {release: functions.keys() for release, functions in AIOKAFKA.record().items()} == dict.fromkeys(
         TRIED, names
     )
 
@@ -61,18 +61,6 @@ def test_what_an_object_does_not_keep_is_named(kind: str, monkeypatch: pytest.Mo
         ImportError, match=rf"needs aiokafka\.client\.{kind} with _sockets, not that of aiokafka"
     ):
         functions.__wrapped__()
-
-
-def private_names(folder: Path) -> set[str]:
-    """All private names of a package, of functions and attributes; `sys._getframe` is nobody's."""
-    found = set()
-    for path in folder.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                found.add(node.name)
-            elif isinstance(node, ast.Attribute) and ast.unparse(node) != "sys._getframe":
-                found.add(node.attr)
-    return {name for name in found if name.startswith("_") and not name.startswith("__")}
 
 
 def test_no_private_name_of_aiokafka_is_used_that_is_not_listed() -> None:

@@ -14,47 +14,6 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors.assignors import _joins as joins
 
 
-class WithoutTheMethod:
-    """A release that joins in another way."""
-
-
-class WithOtherParameters:
-    """A release whose join takes something."""
-
-    async def _do_join_and_sync_async(self, tries: int) -> bytes:
-        return bytes(tries)
-
-    async def _send_heartbeat_request(self) -> None:
-        """Nothing to do."""
-
-
-class NotAsynchronous:
-    """A release that blocks."""
-
-    def _do_join_and_sync_async(self) -> bytes:
-        return b""
-
-    def _send_heartbeat_request(self) -> None:
-        """Nothing to do."""
-
-
-class WithoutWhatIsAsked:
-    """A release that keeps its state elsewhere."""
-
-    async def _do_join_and_sync_async(self) -> bytes:
-        return b""
-
-    async def _send_heartbeat_request(self) -> None:
-        """Nothing to do."""
-
-
-@pytest.mark.parametrize("kind", [WithoutTheMethod, WithOtherParameters, NotAsynchronous, WithoutWhatIsAsked])
-def test_a_coordinator_that_is_not_as_expected_is_left_as_it_is(kind: Any) -> None:
-    coordinator = kind()
-    joins.complete(coordinator)
-    assert vars(coordinator) == {}
-
-
 def made() -> Any:
     """A coordinator of this release, with what it has as soon as it is made."""
     coordinator = object.__new__(ConsumerCoordinator)

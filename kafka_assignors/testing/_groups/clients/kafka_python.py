@@ -106,7 +106,6 @@ class ObservedKafkaConsumer:
         consumer.poll, consumer.subscribe = self._observed_poll, self._observed_subscribe
         consumer.commit = self._observed_commit
         coordinator = consumer._coordinator  # noqa: SLF001 - the one way that all commits go, the timer's too
-        self._send_commit = coordinator._send_offset_commit_request  # noqa: SLF001
         coordinator._send_offset_commit_request = self._observed_send_commit  # noqa: SLF001
         state = consumer._subscription  # noqa: SLF001 - of topics named to the constructor
         if state.subscription is not None:
@@ -191,7 +190,10 @@ class ObservedKafkaConsumer:
         return kind(self._report, self.absences, inner)
 
     async def _observed_send_commit(self, offsets: Any) -> Any:
-        return await self._commits.follow(self._send_commit(offsets), _positions(offsets))
+        coordinator = self.consumer._coordinator  # noqa: SLF001
+        # By its class, which a cooperative assignor of ours changes when the consumer first joins.
+        sent = type(coordinator)._send_offset_commit_request(coordinator, offsets)  # noqa: SLF001
+        return await self._commits.follow(sent, _positions(offsets))
 
     def _observed_commit(self, offsets: Any = None, timeout_ms: Any = None) -> None:
         try:

@@ -1,0 +1,272 @@
+"""Applications on kafka-python's consumers, in threads of the test."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import MemberToRemove
+from kafka.structs import OffsetAndMetadata
+
+from integration_tests.support.waiting import wait_for
+from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors.planners import plan_exact
+from kafka_assignors.testing._groups.stability import describe
+from kafka_assignors.testing._topics import admin_client
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from kafka_assignors._model.group import Group
+    from kafka_assignors._model.plan import Plan
+    from kafka_assignors.testing import Cluster
+
+SECONDS: Final = 120.0
+SETTINGS: Final = {
+    "auto_offset_reset": "earliest",
+    "enable_auto_commit": False,
+    "session_timeout_ms": 45_000,
+    "metadata_max_age_ms": 1000,
+}
+"""The heartbeat interval is the client's own, 3 s. Nobody is expelled unless a test has it so."""
+
+
+class Call(NamedTuple):
+    """A call of a listener: its method, the partitions, and how much had been read of each by then."""
+
+    method: str
+    partitions: frozenset[TopicPartition]
+    read: dict[TopicPartition, int]
+    positions: dict[TopicPartition, int]
+
+
+class Gate:
+    """Has leaders wait before they plan, while it is shut: the group is in CompletingRebalance meanwhile."""
+
+    def __init__(self) -> None:
+        self._open = threading.Event()
+        self._open.set()
+        self.shut, self.open = self._open.clear, self._open.set
+
+    def planner(self, group: Group) -> Plan:
+        self._open.wait(SECONDS)
+        return plan_exact(group)
+
+
+class ReadingConsumer(ConsumerRebalanceListener):
+    """A consumer whose thread polls while it is told to, and the test does while it is not.
+
+    Args:
+        cluster: The cluster.
+        group_id: Its group.
+        name: Its client id.
+        topics: What it subscribes to.
+        pattern: Or what topics it subscribes to match.
+        assignor: Its one assignor.
+        **settings: On top of `SETTINGS`.
+
+    Attributes:
+        read: The offsets of the records that it has read, by partition, in order.
+        calls: The calls of its listener, in order.
+        errors: What polls and commits of its thread have raised.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        group_id: str,
+        name: str,
+        topics: Sequence[str] = (),
+        *,
+        pattern: str | None = None,
+        assignor: Any = CooperativeStickyAssignor,
+        **settings: Any,
+    ) -> None:
+        self.name = name
+        self.read: dict[TopicPartition, list[int]] = defaultdict(list)
+        self.calls: list[Call] = []
+        self.errors: list[Exception] = []
+        self.consumer: Any = KafkaConsumer(
+            **{**SETTINGS, **settings, **cluster.access.kafka_python()},
+            group_id=group_id,
+            client_id=name,
+            partition_assignment_strategy=[assignor],
+        )
+        self.coordinator: Any = self.consumer._coordinator
+        self.consumer.subscribe(topics, pattern=pattern, listener=self)
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        self._note("assigned", assigned)
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        self._note("revoked", revoked)
+
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        self._note("lost", lost)
+
+    def _note(self, method: str, partitions: Collection[TopicPartition]) -> None:
+        held = self.held
+        positions = {one: self.consumer.position(one) for one in partitions if one in held and self.read[one]}
+        read = {one: len(self.read[one]) for one in partitions}
+        self.calls.append(Call(method, frozenset(partitions), read, positions))
+
+    # What it is like
+
+    @property
+    def held(self) -> frozenset[TopicPartition]:
+        return frozenset(self.consumer.assignment())
+
+    @property
+    def generation(self) -> Any:
+        return self.coordinator._generation
+
+    @property
+    def phase(self) -> str:
+        return str(self.coordinator._flow.phase.name)
+
+    @property
+    def is_at_rest(self) -> bool:
+        coordinator = self.coordinator
+        return coordinator.stable() and coordinator._join_task is None and not coordinator.need_rejoin()
+
+    def count(self) -> dict[TopicPartition, int]:
+        return {one: len(offsets) for one, offsets in [*self.read.items()]}
+
+    def reads_on(self, partitions: Collection[TopicPartition], records: int = 20) -> None:
+        """Wait until it has read so many more records of each of these partitions."""
+        before = self.count()
+
+        def has() -> bool:
+            return all(len(self.read[one]) >= before.get(one, 0) + records for one in partitions)
+
+        wait_for(f"{self.name} to read on in {sorted(partitions)}", has, SECONDS)
+
+    # What it does
+
+    def poll(self, milliseconds: int = 50) -> int:
+        """Poll once, and give the number of records."""
+        batch = self.consumer.poll(timeout_ms=milliseconds)
+        for one, records in batch.items():
+            self.read[one] += [record.offset for record in records]
+        return sum(map(len, batch.values()))
+
+    def commit(self, one: TopicPartition, offset: int) -> None:
+        self.consumer.commit({one: OffsetAndMetadata(offset, "", -1)}, timeout_ms=30_000)
+
+    def go(self, milliseconds: int = 200, *, commits: bool = False) -> Self:
+        """Poll in a thread until `halt`; commit what each poll gave."""
+        self._stopping.clear()
+
+        def work() -> None:
+            while not self._stopping.is_set():
+                try:
+                    if self.poll(milliseconds) and commits:
+                        self.consumer.commit()
+                except Exception as error:  # noqa: BLE001 - the test looks at it
+                    self.errors.append(error)
+
+        self._thread = threading.Thread(target=work, name=self.name, daemon=True)
+        self._thread.start()
+        return self
+
+    def halt(self) -> None:
+        """Have its thread poll no more."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def begin_join(self) -> None:
+        """Halt, and have one poll that does not wait begin a join."""
+        self.halt()
+        self.coordinator.request_rejoin()
+        self.poll(0)
+        assert self.phase == "JOINING"
+
+    def close(self, **options: Any) -> None:
+        self.halt()
+        self.consumer.close(**options)
+
+
+class Application:
+    """The consumers of one group.
+
+    Args:
+        cluster: The cluster.
+        topics: What they subscribe to.
+        **settings: Of each consumer, on top of `SETTINGS`.
+    """
+
+    def __init__(self, cluster: Cluster, *topics: str, **settings: Any) -> None:
+        self.group_id = f"reading-{uuid.uuid4().hex[:8]}"
+        self.consumers: list[ReadingConsumer] = []
+        self._cluster, self._topics, self._settings = cluster, topics, settings
+
+    def consumer(self, name: str, **more: Any) -> ReadingConsumer:
+        """A new consumer, which does not poll yet."""
+        subscribes = () if "pattern" in more else self._topics
+        one = ReadingConsumer(self._cluster, self.group_id, name, subscribes, **{**self._settings, **more})
+        self.consumers.append(one)
+        return one
+
+    def settled(self, sizes: dict[str, int]) -> None:
+        """Wait until the consumers of these names have so many partitions, in one generation."""
+        of = {one.name: one for one in self.consumers}
+        chosen = [of[name] for name in sizes]
+
+        def done() -> bool:
+            return (
+                {one.name: len(one.held) for one in chosen} == sizes
+                and len({one.generation.generation_id for one in chosen}) == 1
+                and all(one.is_at_rest for one in chosen)
+            )
+
+        wait_for(f"the group to settle with {sizes}", done, SECONDS)
+
+    def started(self, sizes: dict[str, int], **more: Any) -> list[ReadingConsumer]:
+        """New consumers that poll, once they have so many partitions; the leader comes first."""
+        new = [self.consumer(name, **more).go() for name in sizes]
+        self.settled(sizes)
+        return sorted(new, key=lambda one: not one.coordinator._is_leader)
+
+    def expel(self, member: ReadingConsumer) -> None:
+        """Have the coordinator remove a member."""
+        admin: Any = KafkaAdminClient(**self._cluster.access.kafka_python())
+        with contextlib.closing(admin):
+            admin.remove_group_members(self.group_id, [MemberToRemove(member_id=member.generation.member_id)])
+
+    @property
+    def listed(self) -> frozenset[str]:
+        """The ids of all members, by the coordinator's word."""
+        return frozenset(describe(admin_client(self._cluster.access), self.group_id).assignments)
+
+    def read_twice(self) -> dict[TopicPartition, list[int]]:
+        """Offsets that more than one poll gave."""
+        counts: dict[tuple[TopicPartition, int], int] = defaultdict(int)
+        for one in self.consumers:
+            for partition, offsets in one.read.items():
+                for offset in offsets:
+                    counts[partition, offset] += 1
+        twice: dict[TopicPartition, list[int]] = {}
+        for (partition, offset), count in counts.items():
+            if count > 1:
+                twice.setdefault(partition, []).append(offset)
+        return twice
+
+
+@contextlib.contextmanager
+def application(cluster: Cluster, *topics: str, **settings: Any) -> Iterator[Application]:
+    """A group without consumers yet; all are closed in the end."""
+    group = Application(cluster, *topics, **settings)
+    try:
+        yield group
+    finally:
+        with ThreadPoolExecutor(max(1, len(group.consumers))) as pool:
+            [*pool.map(lambda one: one.close(autocommit=False, timeout_ms=3000), group.consumers)]

@@ -1,0 +1,514 @@
+"""kafka-python's consumers with a cooperative assignor of ours read on while their group rebalances."""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import TopicPartition
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import CommitFailedError
+from kafka.protocol.consumer import HeartbeatRequest
+from kafka.structs import OffsetAndMetadata
+
+from integration_tests.support.reading_consumer import (
+    SECONDS,
+    Application,
+    Gate,
+    ReadingConsumer,
+    application,
+)
+from integration_tests.support.waiting import wait_for
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
+from kafka_assignors.assignors._membership.certainty import sooner_than
+from kafka_assignors.testing import Load, create_topic, grow_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kafka_assignors.testing import Cluster
+
+PARTITIONS = 6
+
+
+@pytest.fixture
+def topic(topic_factory: Callable[..., str]) -> str:
+    return topic_factory(PARTITIONS)
+
+
+@pytest.fixture
+def group(kafka_cluster: Cluster, topic: str) -> Iterator[Application]:
+    with application(kafka_cluster, topic) as made:
+        yield made
+
+
+@pytest.fixture
+def load(kafka_cluster: Cluster, topic: str) -> Iterator[Load]:
+    with Load(kafka_cluster, topic, rate=300) as running:
+        yield running
+
+
+def two(group: Application, **settings: Any) -> list[ReadingConsumer]:
+    """The leader and another one, which share the topic."""
+    return group.started({"a": 3, "b": 3}, **settings)
+
+
+def both_halted(group: Application, **settings: Any) -> list[ReadingConsumer]:
+    """The same, of which none polls by itself."""
+    members = two(group, **settings)
+    for one in members:
+        one.halt()
+    return members
+
+
+# Records
+
+
+@pytest.mark.usefixtures("load")
+def test_partitions_that_stay_are_read_and_committed_while_one_member_is_slow_to_join(
+    group: Application,
+) -> None:
+    leader, slow = two(group)
+    slow.halt()
+    new = group.consumer("c").go()
+    wait_for("the leader to join", lambda: leader.phase == "JOINING", SECONDS)
+    before, calls = leader.held, len(leader.calls)
+    leader.reads_on(before)
+    leader.halt()
+    while leader.poll() == 0:
+        pass
+    leader.consumer.commit()
+    assert (leader.phase, leader.held, leader.calls[calls:]) == ("JOINING", before, [])
+    leader.go()
+    slow.go()
+    group.settled({"a": 2, "b": 2, "c": 2})
+    assert [call.method for call in leader.calls[calls:]][:1] == ["revoked"]
+    assert new.errors == leader.errors == slow.errors == []
+    assert group.read_twice().keys() <= new.held  # from the last commit on, as nobody committed these
+
+
+@pytest.mark.usefixtures("load")
+def test_nothing_of_a_revoked_partition_comes_after_its_listener_which_can_read_its_position(
+    group: Application,
+) -> None:
+    members = two(group)
+    group.consumer("c").go()
+    group.settled({"a": 2, "b": 2, "c": 2})
+    for one in members:
+        one.reads_on(one.held)
+        (revoked,) = [call for call in one.calls if call.method == "revoked" and call.partitions]
+        assert len(revoked.partitions) == 1
+        assert not revoked.partitions & one.held
+        for partition in revoked.partitions:
+            assert revoked.read[partition] == len(one.read[partition])
+            assert revoked.positions[partition] == one.read[partition][-1] + 1
+
+
+def test_a_long_poll_on_an_idle_topic_takes_its_assignment_at_once(group: Application) -> None:
+    members = two(group)
+    for one in members:
+        one.halt()
+        one.go(60_000)
+    new = group.consumer("c").go(60_000)
+    group.settled({"a": 2, "b": 2, "c": 2})
+    for one in (*members, new):
+        assert sum(one.count().values()) == 0  # so these are the first polls still
+        one._stopping.set()
+    with Load(group._cluster, group._topics[0], rate=100):
+        for one in (*members, new):
+            one.halt()
+
+
+@pytest.mark.usefixtures("load")
+def test_an_iteration_continues_through_a_rebalance(group: Application) -> None:
+    one = group.consumer("a", consumer_timeout_ms=500)
+    ended = threading.Event()
+
+    def iterate() -> None:
+        while not ended.is_set():
+            for record in one.consumer:
+                one.read[TopicPartition(record.topic, record.partition)].append(record.offset)
+                if ended.is_set():
+                    break
+
+    thread = threading.Thread(target=iterate)
+    thread.start()
+    try:
+        wait_for("all partitions", lambda: len(one.held) == PARTITIONS, SECONDS)
+        slow = group.consumer("b")
+        slow.poll(0)
+        wait_for("it to join again", lambda: one.phase == "JOINING" or len(one.held) == 3, SECONDS)
+        one.reads_on(one.held)
+        slow.go()
+        group.settled({"a": 3, "b": 3})
+        one.reads_on(one.held)
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.usefixtures("load")
+def test_pauses_seeks_and_positions_work_while_a_join_waits(group: Application) -> None:
+    leader, other = both_halted(group)
+    paused, sought, free = sorted(other.held)
+    while not (other.read[paused] and other.read[sought] and other.read[free]):
+        other.poll()
+    other.begin_join()
+    other.consumer.pause(paused)
+    other.consumer.seek(sought, 0)
+    at = {one: other.consumer.position(one) for one in (paused, sought)}
+    assert at[sought] == 0
+    before = other.count()
+    while other.count()[sought] == before[sought] or other.count()[free] == before[free]:
+        other.poll()
+    assert other.read[sought][before[sought]] == 0
+    assert (other.count()[paused], other.phase) == (before[paused], "JOINING")
+    leader.go()
+    other.go()
+    group.settled({"a": 3, "b": 3})
+    assert other.consumer.paused() == {paused}
+    assert other.consumer.position(paused) == at[paused]
+
+
+def test_patterns_new_topics_and_growing_ones_are_followed(
+    kafka_cluster: Cluster, topic_factory: Callable[..., str]
+) -> None:
+    first = topic_factory(4)
+    with application(kafka_cluster) as group, Load(kafka_cluster, first, rate=200):
+        group.started({"a": 2, "b": 2}, pattern=f"^{first}.*")
+        create_topic(kafka_cluster, 4, name=f"{first}-2")
+        group.settled({"a": 4, "b": 4})
+        grow_topic(kafka_cluster, first, 6)
+        group.settled({"a": 5, "b": 5})
+        for one in group.consumers:
+            one.reads_on([partition for partition in one.held if partition.topic == first])
+            assert one.errors == []
+
+
+# Commits
+
+
+def test_commits_succeed_while_others_are_waited_for_and_while_the_leader_plans(group: Application) -> None:
+    gate = Gate()
+    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    one = min(other.held)
+    other.begin_join()
+    other.commit(one, 1)
+    assert other.phase == "JOINING"
+    assert other.consumer.committed(one) == 1
+    generation = other.generation.generation_id
+    gate.shut()
+    leader.poll(0)
+    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+    assert other.generation.generation_id == generation + 1
+    answers: list[Any] = []
+    future = other.consumer.commit_async(offsets_of(one, 2), callback=lambda *it: answers.append(it))
+    syncs = threading.Thread(target=other.commit, args=(one, 3))
+    syncs.start()
+    wait_for("both to wait", lambda: len(other.coordinator._flow.commits) == 2, SECONDS)
+    assert not future.is_done
+    assert other.consumer.committed(one) == 1
+    gate.open()
+    syncs.join()
+    assert future.succeeded()
+    assert other.consumer.committed(one) == 3
+    other.poll(0)  # which calls back
+    assert [offsets for offsets, error in answers if not isinstance(error, Exception)] == [offsets_of(one, 2)]
+
+
+def offsets_of(one: TopicPartition, offset: int) -> dict[TopicPartition, OffsetAndMetadata]:
+    return {one: OffsetAndMetadata(offset, "", -1)}
+
+
+@pytest.mark.usefixtures("load")
+def test_no_commit_fails_in_twenty_rebalances(group: Application) -> None:
+    members = [group.consumer(name, heartbeat_interval_ms=300).go(50, commits=True) for name in "abc"]
+    group.settled({"a": 2, "b": 2, "c": 2})
+    for turn in range(20):
+        before = members[0].generation.generation_id
+        members[turn % 3].coordinator.request_rejoin()
+        wait_for("a rebalance", partial(is_newer, members, before), SECONDS)
+    group.settled({"a": 2, "b": 2, "c": 2})
+    assert [one.errors for one in members] == [[], [], []]
+    assert [call.method for one in members for call in one.calls if call.method == "lost"] == []
+
+
+def is_newer(members: list[ReadingConsumer], generation: int) -> bool:
+    return min(int(one.generation.generation_id) for one in members) > generation
+
+
+@pytest.mark.usefixtures("load")
+def test_with_auto_commit_no_record_is_read_twice_or_lost_as_members_come_and_go(
+    group: Application, load: Load
+) -> None:
+    settings = {"enable_auto_commit": True, "auto_commit_interval_ms": 600_000}  # at revocations only
+    two(group, **settings)
+    for name in "cde":
+        new = group.consumer(name, **settings).go()
+        group.settled({"a": 2, "b": 2, name: 2})
+        new.reads_on(new.held)
+        new.close()
+        group.settled({"a": 3, "b": 3})
+    load.stop()
+    produced = load.produced
+
+    def read() -> bool:
+        counts = [one.count() for one in group.consumers]
+        return all(sum(count.get(one, 0) for count in counts) >= number for one, number in produced.items())
+
+    wait_for("all records", read, SECONDS)
+    assert group.read_twice() == {}
+
+
+@pytest.mark.usefixtures("load")
+def test_a_commit_of_partitions_that_are_revoked_before_it_can_be_sent_names_them(group: Application) -> None:
+    gate = Gate()
+    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    third = group.consumer("c", assignor=lambda: CooperativeStickyAssignor(planner=gate.planner)).go()
+    wait_for("it to hear of a third", other.coordinator.need_rejoin, SECONDS)
+    gate.shut()
+    other.poll(0)
+    leader.poll(0)
+    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+    held = other.held
+    future = other.consumer.commit_async({one: OffsetAndMetadata(1, "", -1) for one in held})
+    # As a listener of an application in a thread of its own may do: it unsubscribes, and subscribes again.
+    other.coordinator._subscription.assign_from_subscribed(sorted(held)[1:])
+    gate.open()
+    wait_for("an answer", lambda: future.is_done, SECONDS)
+    gone = min(held)
+    assert isinstance(future.exception, CommitFailedError)
+    assert f"revoked meanwhile, so not committed: {gone.topic}-{gone.partition}" in str(future.exception)
+    assert [other.consumer.committed(one) for one in sorted(held)] == [None, 1, 1]
+    for one in (leader, other):
+        one.go()
+    group.settled({"a": 2, "b": 2, third.name: 2})
+
+
+# Membership
+
+
+def test_the_second_round_begins_without_the_next_regular_heartbeat(group: Application) -> None:
+    """Heartbeats of 20 s: a round that waited for one would not end within the first of them."""
+    slow = {"heartbeat_interval_ms": 20_000, "session_timeout_ms": 60_000}
+    group.started({"a": 6}, **slow)
+    group.consumer("b", **slow).go()
+    leader = group.consumers[0]
+    leader.coordinator.request_rejoin()  # it would hear of the newcomer with the next heartbeat
+    began = time.monotonic()
+    group.settled({"a": 3, "b": 3})
+    assert time.monotonic() - began < 20
+
+
+def test_a_calm_group_sends_no_more_heartbeats_than_regular_ones(group: Application) -> None:
+    one = group.consumer("a", heartbeat_interval_ms=500)
+    sent: list[float] = []
+    manager = one.coordinator._manager
+    send = manager.send
+
+    def counts(request: Any, *args: Any, **more: Any) -> Any:
+        if isinstance(request, HeartbeatRequest):
+            sent.append(time.monotonic())
+        return send(request, *args, **more)
+
+    manager.send = counts
+    one.go()
+    group.settled({"a": 6})
+    soon = len([*sooner_than(0.5)])
+    wait_for("ten regular heartbeats", lambda: len(sent) >= soon + 10, SECONDS)
+    after = sent[soon:]
+    # A regular one may have come between those that were sooner than due.
+    assert all(later - earlier > 0.45 for earlier, later in pairwise(after[1:]))
+
+
+@pytest.mark.usefixtures("load")
+def test_an_application_that_works_longer_than_its_session_stays_a_member_of_a_rebalance(
+    group: Application,
+) -> None:
+    settings = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 500}
+    leader, other = both_halted(group, **settings)
+    member, held = other.generation.member_id, other.held
+    other.begin_join()
+    leader.go()
+    wait_for("the join to end between two polls", lambda: other.phase == "ASSIGNED", SECONDS)
+    began = time.monotonic()
+    certainty = other.coordinator._flow.certainty
+    wait_for("two sessions to pass", lambda: certainty.until > began + 3 * 6, SECONDS)
+    assert (other.generation.member_id, other.held, other.phase) == (member, held, "ASSIGNED")
+    other.go()
+    group.settled({"a": 3, "b": 3})
+    assert other.generation.member_id == member
+
+
+@pytest.mark.usefixtures("load")
+@pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
+def test_an_application_that_stops_in_a_join_is_expelled_by_its_poll_interval(
+    leads: bool, group: Application
+) -> None:
+    """Beside it another one that has stopped, for which its JoinGroup waits; a third reads on."""
+    settings = {"max_poll_interval_ms": 6000, "heartbeat_interval_ms": 500}
+    leader, second, third = group.started({"a": 2, "b": 2, "c": 2}, **settings)
+    stops, other = (leader, second) if leads else (second, leader)
+    other.halt()
+    stops.begin_join()
+    held, stays = stops.held, third.held
+    wait_for("the third to have all", lambda: len(third.held) == PARTITIONS, SECONDS)
+    assert not any(one.method == "lost" for one in third.calls)
+    assert not any(call.partitions & stays for call in third.calls if call.method == "revoked")
+    before = stops.count()
+    stops.poll(0)
+    assert (stops.calls[-1].method, stops.calls[-1].partitions) == ("lost", held)
+    assert {one: stops.count().get(one) for one in held} == {one: before.get(one) for one in held}
+    for one in (stops, other):
+        one.go()
+    group.settled({"a": 2, "b": 2, "c": 2})
+
+
+def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> None:
+    leader, other = both_halted(group)
+    other.begin_join()
+    member = other.generation.member_id
+    other.close(timeout_ms=60_000)  # behind the JoinGroup it would wait for the leader, which does not poll
+    assert member not in group.listed
+    leader.go()
+    group.settled({leader.name: 6})
+
+
+@pytest.mark.usefixtures("load")
+def test_a_member_that_is_removed_while_its_join_waits_loses_all_and_delivers_nothing(
+    group: Application,
+) -> None:
+    leader, other = both_halted(group)
+    held = other.held
+    other.begin_join()
+    group.expel(other)
+    wait_for("it to be out", lambda: other.phase == "OUT", SECONDS)
+    assert other.poll(0) == 0
+    assert (other.calls[-1].method, other.calls[-1].partitions) == ("lost", held)
+    for one in (leader, other):
+        one.go()
+    group.settled({"a": 3, "b": 3})
+
+
+def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_may_be_over(
+    disturbed_brokers: Cluster,
+) -> None:
+    topic = create_topic(disturbed_brokers, PARTITIONS, replication=3)
+    settings = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 500}
+    with application(disturbed_brokers, topic, **settings) as group, Load(disturbed_brokers, topic, rate=300):
+        leader, other = both_halted(group)
+        coordinator = int(str(other.coordinator.coordinator_id).removeprefix("coordinator-"))
+        elsewhere = [
+            one
+            for one in sorted(other.held)
+            if other.coordinator._cluster.leader_for_partition(one) != coordinator
+        ]
+        other.begin_join()
+        certainty = other.coordinator._flow.certainty
+        with disturbed_brokers.network.half_open(client=other.name, broker=coordinator):
+            last = 0.0
+
+            def is_uncertain() -> bool:
+                nonlocal last
+                before = time.monotonic()
+                if other.poll(20):
+                    last = before
+                return before > float(certainty.until) + 1
+
+            wait_for("the session to be over", is_uncertain, SECONDS)
+            assert last <= certainty.until
+            assert any(other.read[one] for one in elsewhere)
+        for one in (leader, other):
+            one.go()
+        group.settled({"a": 3, "b": 3})
+        assert group.consumers[0].errors == group.consumers[1].errors == []
+
+
+# Subscriptions
+
+
+def test_a_narrower_subscription_is_revoked_at_once_while_a_join_waits(
+    kafka_cluster: Cluster, topic_factory: Callable[..., str]
+) -> None:
+    kept, left = topic_factory(3), topic_factory(3)
+    with application(kafka_cluster, kept, left) as group, Load(kafka_cluster, left, rate=200):
+        leader, other = both_halted(group)
+        if not {one for one in other.held if one.topic == left}:
+            leader, other = other, leader
+        gone = frozenset(one for one in other.held if one.topic == left)
+        other.begin_join()
+        other.consumer.subscribe([kept], listener=other)
+        before = other.count()
+        other.poll(0)
+        assert (other.calls[-1].method, other.calls[-1].partitions) == ("revoked", gone)
+        assert {one.topic for one in other.held} == {kept}
+        for _ in range(5):
+            other.poll(20)
+        assert {one: other.count().get(one) for one in gone} == {one: before.get(one) for one in gone}
+        for one in (leader, other):
+            one.go()
+        wait_for("the other to have it", lambda: leader.held >= gone, SECONDS)
+
+
+def test_unsubscribing_and_subscribing_again_while_a_join_waits_begins_a_new_membership(
+    group: Application,
+) -> None:
+    leader, other = both_halted(group)
+    other.begin_join()
+    member = other.generation.member_id
+    other.consumer.unsubscribe()
+    assert other.held == frozenset()
+    other.consumer.subscribe(group._topics, listener=other)
+    for one in (leader, other):
+        one.go()
+    group.settled({"a": 3, "b": 3})
+    assert other.generation.member_id != member
+
+
+# What stays as it was
+
+
+class Raises(CooperativeStickyAssignor):
+    """Whose plans fail while it is told so."""
+
+    fails = False
+
+    def assign(self, cluster: Any, members: Any) -> Any:
+        if self.fails:
+            raise ValueError("no plan")
+        return super().assign(cluster, members)
+
+
+def test_what_an_assignor_raises_in_the_background_comes_out_of_a_poll(group: Application) -> None:
+    assignor = Raises()
+    one = group.consumer("a", assignor=assignor).go()
+    group.settled({"a": 6})
+    assignor.fails = True
+    one.coordinator.request_rejoin()
+    wait_for("an error", lambda: one.errors, SECONDS)
+    assert repr(one.errors[0]) == "ValueError('no plan')"
+    assignor.fails = False
+    group.settled({"a": 6})
+    assert one.held == {TopicPartition(group._topics[0], number) for number in range(PARTITIONS)}
+
+
+@pytest.mark.parametrize(
+    "assignor",
+    [
+        RangeAssignor,
+        lambda: CooperativeStickyAssignor(records_in_rebalances=False),
+    ],
+    ids=["eager", "without records in rebalances"],
+)
+def test_other_consumers_keep_kafka_pythons_coordinator(assignor: Any, group: Application) -> None:
+    one = group.consumer("a", assignor=assignor)
+    manager = one.coordinator._manager
+    one.go()
+    group.settled({"a": 6})
+    assert type(one.coordinator) is ConsumerCoordinator
+    assert one.coordinator._manager is manager
+    assert not hasattr(one.coordinator, "_flow")

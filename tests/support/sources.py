@@ -1,0 +1,145 @@
+"""Hashes of the functions of other libraries that this one relies on, from their sources.
+
+    python -m tests.support.sources aiokafka 0.14 /path/of/site-packages
+
+records those of a release, after somebody has read what has changed.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kafka_assignors.aio._relied_on import RELIED_ON
+from kafka_assignors.assignors._relied_on import FLOW, JOINS, MEMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_UNIT: Final = Path(__file__).parents[1] / "unit"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The functions of one library.
+
+    Attributes:
+        recorded: The file with what is recorded: release -> function -> hash.
+        functions: By module, `Class.method`.
+    """
+
+    recorded: Path
+    functions: Mapping[str, Sequence[str]]
+
+    def hashes(self, packages: Path) -> dict[str, str]:
+        """The functions' hashes: of their syntax, without docstrings, comments and layout.
+
+        Args:
+            packages: The folder that has the library.
+        """
+        found = {}
+        for module, names in self.functions.items():
+            tree = ast.parse((packages / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+            kinds = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+            for name in names:
+                kind, _, method = name.partition(".")
+                function = _method(kinds[kind], method.removeprefix(f"_{kind}"))
+                found[name] = hashlib.sha256(_text(function).encode()).hexdigest()[:16]
+        return found
+
+    def record(self) -> dict[str, dict[str, str]]:
+        """What is recorded."""
+        known: dict[str, dict[str, str]] = json.loads(self.recorded.read_text(encoding="utf-8"))
+        return known
+
+
+def private_names(folder: Path) -> set[str]:
+    """All private names of a package, of functions and attributes; `sys._getframe` is nobody's."""
+    found = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Attribute) and ast.unparse(node) != "sys._getframe":
+                found.add(node.attr)
+    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+
+
+def _text(part: object) -> str:
+    """A part of a syntax tree, the same by all versions of Python: what is empty is left out.
+
+    `ast.dump` has fields that only some versions know, and not all leave out the same.
+    """
+    if isinstance(part, ast.AST):
+        fields = (
+            f"{name}={_text(value)}" for name, value in ast.iter_fields(part) if value not in ([], None)
+        )
+        return f"{type(part).__name__}({', '.join(fields)})"
+    if isinstance(part, list):
+        return f"[{', '.join(map(_text, part))}]"
+    return repr(part)
+
+
+def _method(kind: ast.ClassDef, name: str) -> ast.AST:
+    for node in kind.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            if ast.get_docstring(node) is not None:
+                node.body = node.body[1:]
+            return node
+    raise LookupError(f"{kind.name} has no {name}")
+
+
+_OF_CONSUMER_COORDINATOR: Final = frozenset(
+    {
+        *("_commit_offsets_sync_async", "_handle_offset_commit_response", "_invoke_rebalance_listener_async"),
+        *("_invoke_completed_offset_commit_callbacks", "_maybe_auto_commit_offsets_async"),
+        *("_on_join_complete_async", "_on_join_prepare_async", "_perform_assignment"),
+        *("_send_offset_commit_request", "need_rejoin", "poll", "time_to_next_poll"),
+    }
+)
+
+AIOKAFKA: Final = Sources(_UNIT / "aio" / "relied_on.json", RELIED_ON)
+KAFKA_PYTHON: Final = Sources(
+    _UNIT / "assignors" / "relied_on.json",
+    {
+        "kafka.coordinator.base": [
+            "BaseCoordinator._heartbeat_loop",
+            "BaseCoordinator._process_join_group_response",
+            "BaseCoordinator._process_sync_group_response",
+            "BaseCoordinator.close",
+            "BaseCoordinator.join_group_async",
+            "BaseCoordinator.maybe_leave_group_async",
+            *(
+                f"BaseCoordinator.{name}"
+                for name in sorted({*FLOW.methods, *JOINS.methods, *MEMBERS.methods})
+                if name not in _OF_CONSUMER_COORDINATOR
+            ),
+        ],
+        "kafka.coordinator.consumer": [
+            f"ConsumerCoordinator.{name}" for name in sorted(_OF_CONSUMER_COORDINATOR)
+        ],
+        "kafka.coordinator.heartbeat": [
+            "Heartbeat.poll_timeout_expired",
+            "Heartbeat.reset_timeouts",
+            "Heartbeat.session_timeout_expired",
+            "Heartbeat.time_to_next_heartbeat",
+        ],
+        "kafka.consumer.group": ["KafkaConsumer._poll_once", "KafkaConsumer.close"],
+        "kafka.consumer.subscription_state": [
+            "SubscriptionState.assign_from_subscribed",
+            "SubscriptionState.mark_pending_revocation",
+            "TopicPartitionState.is_fetchable",
+        ],
+    },
+)
+
+if __name__ == "__main__":
+    library = {"aiokafka": AIOKAFKA, "kafka-python": KAFKA_PYTHON}[sys.argv[1]]
+    known = library.record() if library.recorded.exists() else {}
+    known[sys.argv[2]] = library.hashes(Path(sys.argv[3]))
+    library.recorded.write_text(f"{json.dumps(known, indent=2, sort_keys=True)}\n", encoding="utf-8")

@@ -1,0 +1,41 @@
+"""Until when a member's partitions are its own, and how soon it sends heartbeats."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from kafka_assignors.assignors._membership.certainty import Certainty, sooner_than
+
+
+def test_nothing_is_certain_before_the_coordinator_has_answered() -> None:
+    assert Certainty(6.0, 300.0).until == -math.inf
+
+
+def test_a_session_counts_from_when_the_request_was_sent() -> None:
+    certainty = Certainty(6.0, 300.0)
+    certainty.confirm(100.0)
+    assert certainty.until == 106.0
+    certainty.confirm(99.0)  # an answer that comes late proves no less than before
+    assert certainty.until == 106.0
+
+
+def test_a_member_that_is_waited_for_is_expelled_by_the_rebalance_timeout_in_spite_of_heartbeats() -> None:
+    certainty = Certainty(6.0, 10.0)
+    certainty.confirm(100.0)
+    for sent in range(101, 120):
+        certainty.confirm(float(sent), awaited=True)
+    assert certainty.until == 110.0
+    certainty.confirm(120.0)  # its JoinGroup is there
+    assert certainty.until == 126.0
+
+
+@pytest.mark.parametrize(
+    ("interval", "delays"),
+    [(3.0, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6]), (0.3, [0.05, 0.1, 0.2]), (0.05, []), (0.01, [])],
+)
+def test_heartbeats_after_a_rebalance_come_ever_later_until_the_regular_ones_are_as_good(
+    interval: float, delays: list[float]
+) -> None:
+    assert [*sooner_than(interval)] == pytest.approx(delays)
