@@ -54,11 +54,12 @@ class CooperativeConsumer(AIOKafkaConsumer):
         **settings: Any,
     ) -> None:
         chosen = _chosen(partition_assignment_strategy)
-        super().__init__(partition_assignment_strategy=chosen, **settings)
+        super().__init__(*topics, partition_assignment_strategy=chosen, **settings)
         self._cooperative = self._group_id is not None and is_cooperative(chosen)
-        self._subscription = LastingState() if self._cooperative else ConsumerSubscriptionState()
+        kind = LastingState if self._cooperative else ConsumerSubscriptionState
+        self._subscription = kind(settings.get("loop"))
         if topics:
-            self.subscribe(list(topics))
+            self._subscription.subscribe(set(topics))
 
     async def __aenter__(self) -> Self:
         try:

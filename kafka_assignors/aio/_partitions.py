@@ -157,10 +157,16 @@ class LastingSubscription(Subscription):
     Args:
         topics: The topics.
         assignment: That of the subscription before; None for the first.
+        loop: The event loop; the running one if None.
     """
 
-    def __init__(self, topics: Iterable[str], assignment: LastingAssignment | None = None) -> None:
-        super().__init__(topics)
+    def __init__(
+        self,
+        topics: Iterable[str],
+        assignment: LastingAssignment | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(topics, loop)
         self._assignment = assignment
         self._reassignment_in_progress = assignment is None
 
@@ -215,7 +221,7 @@ class LastingState(ConsumerSubscriptionState):
         kept = before.hand_down() if isinstance(before, LastingSubscription) else None
         if kept is not None:
             kept.subscribe(subscription.topics)
-        super()._change_subscription(LastingSubscription(subscription.topics, kept))
+        super()._change_subscription(LastingSubscription(subscription.topics, kept, self._loop))
 
     def _assigned_state(self, tp: TopicPartition) -> Any:
         if not self.is_assigned(tp):

@@ -179,3 +179,20 @@ def test_who_waits_for_a_record_counts_as_polling_and_hears_that_the_consumer_is
             await asyncio.wait_for(getting, 5)
 
     started(test, eager=eager)
+
+
+@pytest.mark.parametrize("strategy", [CooperativeStickyAssignor, RangeAssignor])
+@pytest.mark.parametrize("topics", [(), ("t",)])
+def test_a_consumer_is_made_outside_of_the_loop_that_it_is_given(
+    topics: tuple[str, ...], strategy: type[Any]
+) -> None:
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        with pytest.warns(DeprecationWarning, match="loop argument"):
+            consumer: Any = CooperativeConsumer(
+                *topics, loop=loop, group_id="g", partition_assignment_strategy=[strategy]
+            )
+        consumer.subscribe([*topics, "u"])
+        assert consumer.subscription() == {*topics, "u"}
+        assert consumer._subscription.subscription.unsubscribe_future.get_loop() is loop
+        runner.run(consumer.stop())
