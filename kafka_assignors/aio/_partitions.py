@@ -186,6 +186,23 @@ class LastingSubscription(Subscription):
 class ConsumerSubscriptionState(SubscriptionState):
     """aiokafka's SubscriptionState, for calls that may be cancelled or end as partitions go."""
 
+    def check_assigned(self, *partitions: TopicPartition) -> None:
+        """Make sure that these partitions are assigned; without any, that there are some.
+
+        Raises:
+            IllegalStateError: They are not; the message says what to wait for.
+        """
+        missing = [one for one in partitions if not self.is_assigned(one)]
+        if missing or not (partitions or self.assigned_partitions()):
+            what = f"Partitions {missing} are not assigned" if missing else "No partitions are assigned"
+            raise IllegalStateError(
+                f"{what}: wait for the listener's on_partitions_assigned, or until assignment() has them"
+            )
+
+    def _assigned_state(self, tp: TopicPartition) -> Any:
+        self.check_assigned(tp)
+        return super()._assigned_state(tp)
+
     @contextlib.contextmanager
     def fetch_context(self) -> Iterator[None]:
         """Around a call that waits for records; aiokafka never ends it for one that is cancelled."""
@@ -222,11 +239,6 @@ class LastingState(ConsumerSubscriptionState):
         if kept is not None:
             kept.subscribe(subscription.topics)
         super()._change_subscription(LastingSubscription(subscription.topics, kept, self._loop))
-
-    def _assigned_state(self, tp: TopicPartition) -> Any:
-        if not self.is_assigned(tp):
-            raise IllegalStateError(f"No current assignment for partition {tp}")
-        return super()._assigned_state(tp)
 
     def paused_partitions(self) -> set[TopicPartition]:
         """Those that the application has paused."""
