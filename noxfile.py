@@ -6,7 +6,9 @@ environment for each session would install Spark, Java and a solver each time.
 
 from __future__ import annotations
 
+import re
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import nox
@@ -27,6 +29,13 @@ REPORT = Path(".pytest_cache/times.xml")
 def run(session: nox.Session, *command: str) -> None:
     """Run a module of this environment's Python."""
     session.run(sys.executable, "-m", *command, external=True)
+
+
+def beside(session: nox.Session, requirement: str) -> None:
+    """Have a session use another release of a library than is installed; one before its release counts."""
+    folder = str(Path(session.create_tmp()).resolve())
+    run(session, "pip", "install", "-q", "--upgrade", "--pre", "--no-deps", "--target", folder, requirement)
+    session.env["PYTHONPATH"] = folder
 
 
 @nox.session
@@ -89,14 +98,31 @@ def broker(session: nox.Session) -> None:
 @nox.parametrize("release", TRIED)
 def aiokafka(session: nox.Session, release: str) -> None:
     """Consumers on each release of aiokafka that is supported; a broker, or `-- tests/unit/aio`."""
-    folder = str(Path(session.create_tmp()).resolve())
-    wanted = f"aiokafka=={release}.*"
-    run(session, "pip", "install", "-q", "--upgrade", "--no-deps", "--target", folder, wanted)
-    session.env["PYTHONPATH"] = folder
+    beside(session, f"aiokafka=={release}.*")
     given = session.posargs or [
         "tests/unit/aio",
         "integration_tests/test_aiokafka_groups.py",
         "integration_tests/test_cooperative_aiokafka.py",
+    ]
+    run(session, "pytest", *given)
+
+
+@nox.session
+@nox.parametrize("release", ["oldest", "newest"])
+def kafka_python(session: nox.Session, release: str) -> None:
+    """Commands and consumers on the oldest and newest kafka-python allowed; a broker, or `-- tests/unit`."""
+    (wanted,) = (one for one in requires("kafka-assignors") or () if one.startswith("kafka-python"))
+    if release == "oldest":
+        wanted = re.sub(".*>=([0-9.]+).*", r"kafka-python==\1", wanted)
+    beside(session, wanted)
+    given = session.posargs or [
+        "tests/unit/assignors",
+        "tests/unit/cluster",
+        "integration_tests/test_client_behaviour.py",
+        "integration_tests/test_completed_joins.py",
+        "integration_tests/test_group_explain.py",
+        "integration_tests/test_group_list.py",
+        "integration_tests/test_placement.py",
     ]
     run(session, "pytest", *given)
 

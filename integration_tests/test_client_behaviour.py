@@ -235,15 +235,18 @@ def test_an_assignment_with_a_topic_given_up_meanwhile_is_rejected(trio: Trio, t
 
 def notice_awaiting(consumer: DrivenConsumer) -> Callable[[], bool]:
     """Whether from now on a poll has come to wait for the join."""
-    manager, seen = consumer.coordinator._manager, []
-    wait = manager.wait_for
+    coordinator, seen = consumer.coordinator, []
+    manager, net = coordinator._manager, coordinator._net
+    # From kafka-python 3.1 on the manager has none.
+    place, name = (manager, "wait_for") if hasattr(manager, "wait_for") else (net, "await_for")
+    wait = getattr(place, name)
 
-    def noticed(future: Any, timeout_ms: Any) -> Any:
-        if future is consumer.coordinator._join_task:
+    def noticed(future: Any, *arguments: Any, **more: Any) -> Any:
+        if future is coordinator._join_task:
             seen.append(future)  # on the I/O thread, which sees the answer after this
-        return wait(future, timeout_ms)
+        return wait(future, *arguments, **more)
 
-    manager.wait_for = noticed
+    setattr(place, name, noticed)
     return lambda: bool(seen)
 
 

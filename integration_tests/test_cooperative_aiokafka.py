@@ -50,6 +50,19 @@ def revoked_in_vain(group: ConsumerGroup) -> dict[str, list[str]]:
     return found
 
 
+PAGE = Path(__file__).parents[1] / "docs" / "aiokafka.md"
+
+
+def defined_by_the_page() -> dict[str, Any]:
+    """What the listings of the page define, by name."""
+    names: dict[str, Any] = {}
+    for code in re.findall(
+        r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    ):
+        exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102 - the page is ours
+    return names
+
+
 EAGER_AND_COOPERATIVE = [
     pytest.param([CooperativeStickyAssignor, RangeAssignor], id="eager"),
     pytest.param([CooperativeStickyAssignor], id="cooperative"),
@@ -466,6 +479,31 @@ def test_whoever_waits_for_a_record_of_a_partition_hears_that_it_has_gone(
     run(scenario())
 
 
+def test_a_second_consumer_starts_without_partitions_and_seeks_as_its_listener_hears_of_them(
+    topic: str, kafka_cluster: Cluster
+) -> None:
+    seeks = defined_by_the_page()["FromTheEnd"]
+
+    async def scenario() -> None:
+        members = Members.on(kafka_cluster, topic)
+        a, b = members.member("a"), members.member("b")
+        b.hooks["assigned"] = lambda: seeks(b.consumer).on_partitions_assigned(b.consumer.assignment())
+        async with reading(a):
+            await members.settled({"a": 6})
+            async with b:
+                assert b.has == set()
+                with pytest.raises(IllegalStateError, match="No partitions are assigned: wait for"):
+                    await b.consumer.seek_to_end()
+                await members.settled({"a": 3, "b": 3})
+                ends = await b.consumer.end_offsets(b.consumer.assignment())
+                assert min(ends.values()) > 0
+                assert {one: await b.consumer.position(one) for one in ends} == ends
+
+    with Load(kafka_cluster, topic, rate=200) as load:
+        wait_until(lambda: ["not in all"] if len(load.produced) < 6 else [], 60, "records in each partition")
+    run(scenario())
+
+
 def test_a_member_that_was_removed_hears_once_that_it_lost_and_comes_back(
     topic: str, kafka_cluster: Cluster
 ) -> None:
@@ -701,19 +739,11 @@ def without(admin: Any, group_id: str) -> list[str]:
     return [] if any(describe(admin, group_id).assignments.values()) else [group_id]
 
 
-PAGE = Path(__file__).parents[1] / "docs" / "aiokafka.md"
-
-
 def test_the_listings_of_the_page_run(kafka_cluster: Cluster) -> None:
     admin = admin_client(kafka_cluster)
     if "orders" not in existing_partitions(admin):
         create_topic(kafka_cluster, 6, name="orders")
-    listings = re.findall(
-        r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
-    names: dict[str, Any] = {}
-    for code in listings:
-        exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102 - the page is ours
+    names = defined_by_the_page()
     servers = ",".join(kafka_cluster.bootstrap_servers)
 
     async def scenario() -> None:

@@ -10,6 +10,7 @@ from kafka.cluster import collect_hosts
 from kafka.errors import KafkaError, UnknownBrokerIdError
 
 from kafka_assignors._cluster.reaching import REACHED_SECONDS, look
+from kafka_assignors._cluster.requests import known_brokers
 from kafka_assignors._common.waiting import Deadline
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Admin:
         Raises:
             ClusterError: No broker answers. The client stays the one that it was.
         """
-        before, self._client = self._client, self._connect(_known_brokers(self._client))
+        before, self._client = self._client, self._connect(_advertised(self._client))
         before.close()
 
     def _connect(self, known: Sequence[str] = ()) -> KafkaAdminClient:
@@ -108,10 +109,12 @@ class Admin:
             raise ClusterError(f"no broker answers at {', '.join(servers)}: {error}") from error
 
 
-def _known_brokers(client: KafkaAdminClient) -> list[str]:
+def _advertised(client: KafkaAdminClient) -> list[str]:
     """The addresses that a cluster's brokers advertised when the client asked last."""
-    brokers = client._manager.cluster.brokers()  # noqa: SLF001 - a request for them may find nobody
-    return [f"[{one.host}]:{one.port}" if ":" in one.host else f"{one.host}:{one.port}" for one in brokers]
+    return [
+        f"[{one.host}]:{one.port}" if ":" in one.host else f"{one.host}:{one.port}"
+        for one in known_brokers(client)
+    ]
 
 
 def _check_reachable(servers: Sequence[str], settings: Mapping[str, Any]) -> None:

@@ -6,14 +6,21 @@ certificates must be PEM files.
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from kafka import KafkaAdminClient
 
 from kafka_assignors._common.properties import parse_properties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+
+CALL_TIMEOUT: Final = "default_api_timeout_ms"
+"""A setting of kafka-python's clients that follows from `request.timeout.ms`."""
 
 
 class CommandConfigError(ValueError):
@@ -77,6 +84,14 @@ def _number(setting: str) -> Callable[[str, str], dict[str, Any]]:
     return read
 
 
+def _request_timeout(name: str, value: str) -> dict[str, Any]:
+    settings = _number("request_timeout_ms")(name, value)
+    # From 3.1 on kafka-python limits a whole call, too, and refuses a limit below that of a request.
+    if settings["request_timeout_ms"] > KafkaAdminClient.DEFAULT_CONFIG.get(CALL_TIMEOUT, math.inf):
+        settings[CALL_TIMEOUT] = settings["request_timeout_ms"]
+    return settings
+
+
 def _jaas(name: str, value: str) -> dict[str, Any]:
     """The user's name and password of `...LoginModule required username="..." password="...";`."""
     options = {
@@ -119,7 +134,7 @@ _AS_IT_IS: Final = frozenset({"sasl.password", "ssl.key.password"})
 
 _KNOWN: Final[Mapping[str, Callable[[str, str], dict[str, Any]]]] = {
     "client.id": _text("client_id"),
-    "request.timeout.ms": _number("request_timeout_ms"),
+    "request.timeout.ms": _request_timeout,
     "sasl.jaas.config": _jaas,
     "sasl.mechanism": _text("sasl_mechanism"),
     "sasl.password": _text("sasl_plain_password"),

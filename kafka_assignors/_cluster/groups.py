@@ -15,9 +15,10 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
 from kafka_assignors._cluster.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest
+from kafka_assignors._cluster.requests import find_coordinators, send
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from kafka import KafkaAdminClient
 
@@ -273,19 +274,16 @@ def end_offsets(
         if leader >= 0:
             by_leader[leader][topic].append(partition)
 
-    async def ask(client: KafkaAdminClient) -> dict[Partition, int]:
-        found: dict[Partition, int] = {}
-        for leader, wanted in by_leader.items():
-            response = await client._manager.send(_list_offsets(wanted), node_id=leader)  # noqa: SLF001
-            found.update(
-                ((topic.name, one.partition_index), one.offset)
-                for topic in response.topics
-                for one in topic.partitions
-                if not one.error_code and one.offset >= 0
-            )
-        return found
+    def ask(client: KafkaAdminClient) -> dict[Partition, int]:
+        return {
+            (topic.name, one.partition_index): one.offset
+            for leader, wanted in by_leader.items()
+            for topic in send(client, _list_offsets(wanted), leader).topics
+            for one in topic.partitions
+            if not one.error_code and one.offset >= 0
+        }
 
-    return admin.ask(lambda client: client._manager.run(ask, client))  # noqa: SLF001
+    return admin.ask(ask)
 
 
 def _list_offsets(wanted: Mapping[str, Collection[int]]) -> Any:
@@ -315,30 +313,28 @@ def _described(
 ) -> dict[str, _Read | Refused]:
     """Ask the coordinators of groups; each is asked of many at once."""
 
-    async def ask(client: KafkaAdminClient) -> dict[str, _Read | Refused]:
+    def ask(client: KafkaAdminClient) -> dict[str, _Read | Refused]:
         found: dict[str, _Read | Refused] = {}
-        async for part, response in _ask_coordinators(client, group_ids, request, at_once):
+        for part, response in _ask_coordinators(client, group_ids, request, at_once):
             # Coordinators answer in an order of their own.
             groups = {group.group_id: group for group in response.groups or ()} or {part[0]: response}
             found |= {group_id: _read_group(group_id, group, read) for group_id, group in groups.items()}
         return found
 
-    if not group_ids:
-        return {}
-    return admin.ask(lambda client: client._manager.run(ask, client))  # noqa: SLF001
+    return admin.ask(ask) if group_ids else {}
 
 
-async def _ask_coordinators(
+def _ask_coordinators(
     client: KafkaAdminClient, group_ids: Sequence[str], request: Callable[[list[str]], Any], at_once: int
-) -> AsyncIterator[tuple[list[str], Any]]:
+) -> Iterator[tuple[list[str], Any]]:
     """The response to each request, with the groups that it is of."""
     by_coordinator = defaultdict(list)
-    for group_id, node in (await client._find_coordinator_ids([*group_ids])).items():  # noqa: SLF001
+    for group_id, node in find_coordinators(client, group_ids).items():
         by_coordinator[node].append(group_id)
     for node, ids in by_coordinator.items():
         for begin in range(0, len(ids), at_once):
             part = ids[begin : begin + at_once]
-            yield part, await client._manager.send(request(part), node_id=node)  # noqa: SLF001
+            yield part, send(client, request(part), node)
 
 
 def _read_group(group_id: str, group: Any, read: Callable[[Any], _Read]) -> _Read | Refused:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_assignors._cluster.command_config import CALL_TIMEOUT
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -38,7 +40,7 @@ def librdkafka_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
             found["ssl.endpoint.identification.algorithm"] = "https" if value else "none"
         elif name in _NAMES:
             found[_NAMES[name]] = value
-        else:
+        elif name != CALL_TIMEOUT:
             known = ", ".join(sorted([*_NAMES, "bootstrap_servers", "ssl_check_hostname"]))
             raise ValueError(f"setting {name!r} is not known to both clients: known are {known}")
     if "ssl.certificate.location" in found:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from aiokafka import AIOKafkaConsumer
 from aiokafka.consumer.consumer import commit_structure_validate
 from aiokafka.errors import ConsumerStoppedError, IllegalStateError
+from aiokafka.structs import TopicPartition
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator, revoked_meanwhile
@@ -18,8 +19,6 @@ from kafka_assignors.assignors import Assignor, CooperativeStickyAssignor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from aiokafka.structs import TopicPartition
 
 
 class CooperativeConsumer(AIOKafkaConsumer):
@@ -54,11 +53,12 @@ class CooperativeConsumer(AIOKafkaConsumer):
         **settings: Any,
     ) -> None:
         chosen = _chosen(partition_assignment_strategy)
-        super().__init__(partition_assignment_strategy=chosen, **settings)
+        super().__init__(*topics, partition_assignment_strategy=chosen, **settings)
         self._cooperative = self._group_id is not None and is_cooperative(chosen)
-        self._subscription = LastingState() if self._cooperative else ConsumerSubscriptionState()
+        kind = LastingState if self._cooperative else ConsumerSubscriptionState
+        self._subscription = kind(settings.get("loop"))
         if topics:
-            self.subscribe(list(topics))
+            self._subscription.subscribe(set(topics))
 
     async def __aenter__(self) -> Self:
         try:
@@ -92,8 +92,7 @@ class CooperativeConsumer(AIOKafkaConsumer):
         self._coordinator.check_errors()
         with self._subscription.fetch_context():
             while not self._closed:
-                if gone := [one for one in partitions if not self._subscription.is_assigned(one)]:
-                    raise IllegalStateError(f"Partitions {gone} are not assigned")
+                self._subscription.check_assigned(*partitions)
                 # In this task, and without a wait: a record that another task took would be lost if this one
                 # is cancelled.
                 if not self._subscription.reassignment_in_progress and (
@@ -110,6 +109,48 @@ class CooperativeConsumer(AIOKafkaConsumer):
                     finally:
                         fetched.cancel()
         raise ConsumerStoppedError
+
+    async def seek_to_beginning(self, *partitions: TopicPartition) -> Any:
+        """As AIOKafkaConsumer's, which asserts that there are partitions.
+
+        Raises:
+            IllegalStateError: One of the partitions is not assigned; without any, none is.
+        """
+        self._check_seek(partitions)
+        return await super().seek_to_beginning(*partitions)
+
+    async def seek_to_end(self, *partitions: TopicPartition) -> Any:
+        """As `seek_to_beginning`."""
+        self._check_seek(partitions)
+        return await super().seek_to_end(*partitions)
+
+    async def seek_to_committed(self, *partitions: TopicPartition) -> Any:
+        """As `seek_to_beginning`."""
+        self._check_seek(partitions)
+        return await super().seek_to_committed(*partitions)
+
+    def _check_seek(self, partitions: Iterable[Any]) -> None:
+        if all(isinstance(one, TopicPartition) for one in partitions):  # aiokafka refuses others
+            self._subscription.check_assigned(*partitions)
+
+    def highwater(self, partition: TopicPartition) -> Any:
+        """As AIOKafkaConsumer's, which asserts that the partition is assigned.
+
+        Raises:
+            IllegalStateError: It is not.
+        """
+        self._subscription.check_assigned(partition)
+        return super().highwater(partition)
+
+    def last_stable_offset(self, partition: TopicPartition) -> Any:
+        """As `highwater`."""
+        self._subscription.check_assigned(partition)
+        return super().last_stable_offset(partition)
+
+    def last_poll_timestamp(self, partition: TopicPartition) -> Any:
+        """As `highwater`."""
+        self._subscription.check_assigned(partition)
+        return super().last_poll_timestamp(partition)
 
     async def position(self, partition: TopicPartition) -> Any:
         """As AIOKafkaConsumer's."""

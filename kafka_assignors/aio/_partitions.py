@@ -157,10 +157,16 @@ class LastingSubscription(Subscription):
     Args:
         topics: The topics.
         assignment: That of the subscription before; None for the first.
+        loop: The event loop; the running one if None.
     """
 
-    def __init__(self, topics: Iterable[str], assignment: LastingAssignment | None = None) -> None:
-        super().__init__(topics)
+    def __init__(
+        self,
+        topics: Iterable[str],
+        assignment: LastingAssignment | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(topics, loop)
         self._assignment = assignment
         self._reassignment_in_progress = assignment is None
 
@@ -179,6 +185,23 @@ class LastingSubscription(Subscription):
 
 class ConsumerSubscriptionState(SubscriptionState):
     """aiokafka's SubscriptionState, for calls that may be cancelled or end as partitions go."""
+
+    def check_assigned(self, *partitions: TopicPartition) -> None:
+        """Make sure that these partitions are assigned; without any, that there are some.
+
+        Raises:
+            IllegalStateError: They are not; the message says what to wait for.
+        """
+        missing = [one for one in partitions if not self.is_assigned(one)]
+        if missing or not (partitions or self.assigned_partitions()):
+            what = f"Partitions {missing} are not assigned" if missing else "No partitions are assigned"
+            raise IllegalStateError(
+                f"{what}: wait for the listener's on_partitions_assigned, or until assignment() has them"
+            )
+
+    def _assigned_state(self, tp: TopicPartition) -> Any:
+        self.check_assigned(tp)
+        return super()._assigned_state(tp)
 
     @contextlib.contextmanager
     def fetch_context(self) -> Iterator[None]:
@@ -215,12 +238,7 @@ class LastingState(ConsumerSubscriptionState):
         kept = before.hand_down() if isinstance(before, LastingSubscription) else None
         if kept is not None:
             kept.subscribe(subscription.topics)
-        super()._change_subscription(LastingSubscription(subscription.topics, kept))
-
-    def _assigned_state(self, tp: TopicPartition) -> Any:
-        if not self.is_assigned(tp):
-            raise IllegalStateError(f"No current assignment for partition {tp}")
-        return super()._assigned_state(tp)
+        super()._change_subscription(LastingSubscription(subscription.topics, kept, self._loop))
 
     def paused_partitions(self) -> set[TopicPartition]:
         """Those that the application has paused."""

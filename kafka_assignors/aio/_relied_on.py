@@ -147,7 +147,13 @@ KEPT: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "CoordinatorGroupRebalance": ("_coordinator",),
     },
     "aiokafka.consumer.subscription_state": {
-        "SubscriptionState": ("_assignment_waiters", "_fetch_count", "_last_fetch_ended", "_subscription"),
+        "SubscriptionState": (
+            "_assignment_waiters",
+            "_fetch_count",
+            "_last_fetch_ended",
+            "_loop",
+            "_subscription",
+        ),
         "Subscription": ("_assignment", "_reassignment_in_progress", "unsubscribe_future"),
         "Assignment": ("_topic_partitions", "_tp_state"),
         "TopicPartitionState": ("_assignment", "_paused", "_resume_fut"),

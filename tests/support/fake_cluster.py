@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -134,10 +133,12 @@ class Cluster:
     def _manager(self) -> Self:
         return self
 
-    def run(self, work: Callable[[Any], Any], client: object) -> Any:
-        return asyncio.run(work(client))
+    _net = _manager
 
-    async def send(self, request: Any, **_: object) -> Any:
+    def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return work(*arguments)
+
+    def send(self, request: Any, _: object) -> Any:
         """Answer DescribeConfigs."""
         return SimpleNamespace(results=[self._described(one) for one in request.resources])
 

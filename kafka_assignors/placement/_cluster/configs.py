@@ -12,6 +12,8 @@ from kafka.admin import ConfigResourceType
 from kafka.errors import KafkaError, NoError, UnknownTopicOrPartitionError, for_code
 from kafka.protocol.admin import DescribeConfigsRequest
 
+from kafka_assignors._cluster.requests import send
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -77,23 +79,16 @@ def _describe(
     *,
     node: int | None = None,
 ) -> Configs:
-    wanted = DescribeConfigsRequest.DescribeConfigsResource
+    resource = DescribeConfigsRequest.DescribeConfigsResource
 
-    async def ask(client: KafkaAdminClient) -> Configs:
-        request = DescribeConfigsRequest(
-            resources=[
-                wanted(resource_type=kind.value, resource_name=one, configuration_keys=[*names])
-                for one in resources
-            ],
-            include_synonyms=False,
-        )
-        return _read(await client._manager.send(request, node_id=node))  # noqa: SLF001
+    def ask(client: KafkaAdminClient) -> Configs:
+        wanted = [
+            resource(resource_type=kind.value, resource_name=one, configuration_keys=[*names])
+            for one in resources
+        ]
+        return _read(send(client, DescribeConfigsRequest(resources=wanted, include_synonyms=False), node))
 
-    found: Configs = admin.ask(
-        lambda client: client._manager.run(ask, client),  # noqa: SLF001
-        patience=_PATIENCE_SECONDS,
-    )
-    return found
+    return admin.ask(ask, patience=_PATIENCE_SECONDS)
 
 
 def _read(response: Any) -> Configs:

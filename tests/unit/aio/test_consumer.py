@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import Fetcher, FetchResult
-from aiokafka.errors import ConsumerStoppedError
+from aiokafka.errors import ConsumerStoppedError, IllegalStateError
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.aio import CooperativeConsumer
@@ -18,7 +18,7 @@ from kafka_assignors.aio import CooperativeConsumer
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-A = TopicPartition("t", 0)
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Records:
@@ -177,5 +177,64 @@ def test_who_waits_for_a_record_counts_as_polling_and_hears_that_the_consumer_is
             one.fetcher._notify(waiter)
         with pytest.raises(ConsumerStoppedError):
             await asyncio.wait_for(getting, 5)
+
+    started(test, eager=eager)
+
+
+@pytest.mark.parametrize("strategy", [CooperativeStickyAssignor, RangeAssignor])
+@pytest.mark.parametrize("topics", [(), ("t",)])
+def test_a_consumer_is_made_outside_of_the_loop_that_it_is_given(
+    topics: tuple[str, ...], strategy: type[Any]
+) -> None:
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        with pytest.warns(DeprecationWarning, match="loop argument"):
+            consumer: Any = CooperativeConsumer(
+                *topics, loop=loop, group_id="g", partition_assignment_strategy=[strategy]
+            )
+        consumer.subscribe([*topics, "u"])
+        assert consumer.subscription() == {*topics, "u"}
+        assert consumer._subscription.subscription.unsubscribe_future.get_loop() is loop
+        runner.run(consumer.stop())
+
+
+@pytest.mark.parametrize("name", ["seek_to_beginning", "seek_to_end", "seek_to_committed"])
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_seek_without_partitions_says_what_to_wait_for(name: str, eager: bool) -> None:
+    async def test(one: Started) -> None:
+        seek = getattr(one.consumer, name)
+        with pytest.raises(IllegalStateError) as caught:
+            await seek(A, B)
+        assert str(caught.value) == (
+            f"IllegalStateError: Partitions [{B}] are not assigned:"
+            " wait for the listener's on_partitions_assigned, or until assignment() has them"
+        )
+        with pytest.raises(TypeError, match="must be TopicPartition"):
+            await seek("t")
+        one.state.assign_from_subscribed(set())
+        with pytest.raises(IllegalStateError, match="No partitions are assigned: wait for the listener"):
+            await seek()
+        one.state.unsubscribe()
+        with pytest.raises(IllegalStateError, match="No partitions are assigned: wait for the listener"):
+            await seek()
+
+    started(test, eager=eager)
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_what_is_asked_of_a_partition_without_a_state_says_what_to_wait_for(eager: bool) -> None:
+    async def test(one: Started) -> None:
+        consumer = one.consumer
+        one.state.unsubscribe()
+        for call in (
+            consumer.highwater,
+            consumer.last_stable_offset,
+            consumer.last_poll_timestamp,
+            consumer.pause,
+            consumer.resume,
+            lambda partition: consumer.seek(partition, 1),
+        ):
+            with pytest.raises(IllegalStateError, match=r"partition=0\)\] are not assigned: wait"):
+                call(A)
 
     started(test, eager=eager)

@@ -4,12 +4,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from kafka import KafkaAdminClient
 
 from kafka_assignors._cluster.command_config import (
     CommandConfigError,
     parse_command_config,
     read_command_config,
 )
+from kafka_assignors._cluster.librdkafka import librdkafka_settings
+from tests.support.unconnected import Unconnected
 
 
 def test_a_file_for_tls_and_scram_is_understood(tmp_path: Path) -> None:
@@ -69,6 +72,12 @@ def test_names_of_librdkafka_are_understood(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_refused_by_name(text: str, said: str) -> None:
     with pytest.raises(CommandConfigError, match=said):
         parse_command_config(text)
+
+
+def test_a_request_may_take_longer_than_kafka_python_lets_a_call_take() -> None:
+    settings = parse_command_config("request.timeout.ms=90000")
+    KafkaAdminClient(kafka_client=Unconnected, bootstrap_servers="127.0.0.1:9", **settings).close()
+    assert librdkafka_settings(settings) == {"socket.timeout.ms": 90000}
 
 
 def test_a_refused_secret_is_not_repeated() -> None:

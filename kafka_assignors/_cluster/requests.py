@@ -1,0 +1,43 @@
+"""Requests over the connections of kafka-python's admin client, which has no public way to send one's own.
+
+All that is relied on of that client's private parts is here. A test finds private names that are used
+elsewhere. Other tests call these functions on a client of the release that is installed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafka import KafkaAdminClient
+
+
+def send(client: KafkaAdminClient, request: Any, node: int | None = None) -> Any:
+    """Send a request and wait for its response.
+
+    Args:
+        client: Over its connections.
+        request: One of `kafka.protocol`, or of `messages`.
+        node: The id of the broker to ask; any if None.
+
+    Raises:
+        KafkaError: The broker is not known, or does not answer.
+    """
+    return client._net.run(client._manager.send, request, node)  # noqa: SLF001
+
+
+def find_coordinators(client: KafkaAdminClient, group_ids: Sequence[str]) -> dict[str, int]:
+    """The coordinators of groups, as ids of brokers.
+
+    Raises:
+        KafkaError: No broker says.
+    """
+    found: dict[str, int] = client._net.run(client._find_coordinator_ids, [*group_ids])  # noqa: SLF001
+    return found
+
+
+def known_brokers(client: KafkaAdminClient) -> list[Any]:
+    """The brokers that the client heard of last: a request for them may find nobody."""
+    return list(client._manager.cluster.brokers())  # noqa: SLF001

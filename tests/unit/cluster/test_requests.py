@@ -1,0 +1,90 @@
+"""What is relied on of kafka-python's admin client is in one file, and the installed release has it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import kafka
+import pytest
+from kafka import KafkaAdminClient
+from kafka.errors import UnknownBrokerIdError
+from kafka.protocol.metadata import MetadataRequest
+
+import kafka_assignors
+from kafka_assignors._cluster import requests
+from kafka_assignors._cluster.requests import find_coordinators, known_brokers, send
+from tests.support.unconnected import Unconnected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RELIED_ON = {"_find_coordinator_ids", "_manager", "_net"}
+"""The private names."""
+
+CONSUMERS = {"aio", "assignors", "testing"}
+"""Rooms whose private names of client libraries are those of consumers."""
+
+NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
+"""Public names, in spite of their form."""
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    with KafkaAdminClient(kafka_client=Unconnected, bootstrap_servers="127.0.0.1:9") as client:
+        yield client
+
+
+def test_a_request_to_a_broker_that_is_not_known_is_refused(client: Any) -> None:
+    with pytest.raises(UnknownBrokerIdError, match="7"):
+        send(client, MetadataRequest(), 7)
+
+
+def test_a_request_is_sent_to_the_broker_that_is_named_and_its_response_is_returned(client: Any) -> None:
+    asked = []
+
+    async def answer(request: Any, node_id: int) -> str:
+        asked.append((request, node_id))
+        return "response"
+
+    client._manager.send = answer
+    assert send(client, "request", 2) == "response"
+    assert asked == [("request", 2)]
+
+
+def test_coordinators_and_brokers_that_a_client_has_heard_of_are_found_without_a_request(client: Any) -> None:
+    assert known_brokers(client) == []
+    found = SimpleNamespace(error_code=0, node_id=3, host="kafka-3", port=9092)
+    cluster = client._manager.cluster
+    assert cluster.add_coordinator(found, "group", "g", synthesize_node_id=False) == 3
+    assert find_coordinators(client, ["g"]) == {"g": 3}
+
+
+def private_names(path: Path, *, foreign: bool) -> set[str]:
+    """The private names in a module; if `foreign`, those of other objects than its own classes' only."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and not (foreign and ast.unparse(node.value) in {"self", "cls"}):
+            found.add(node.attr)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not foreign:
+            found.add(node.name)
+    return {name for name in found - NAMED_TUPLES if name.startswith("_") and not name.startswith("__")}
+
+
+def test_private_names_of_kafka_pythons_admin_client_are_used_in_one_file_only() -> None:
+    home = Path(kafka.__file__).parent
+    theirs = {
+        name
+        for path in (*home.glob("admin/*.py"), home / "net" / "manager.py")
+        for name in private_names(path, foreign=False)
+    }
+    root = Path(kafka_assignors.__file__).parent
+    used = {
+        path: names
+        for path in root.rglob("*.py")
+        if path.relative_to(root).parts[0] not in CONSUMERS
+        and (names := private_names(path, foreign=True) & theirs)
+    }
+    assert used == {Path(requests.__file__): RELIED_ON}
