@@ -1,7 +1,11 @@
-"""What our assignors make of kafka-python's joins, on a real broker: see test_client_behaviour.py."""
+"""What our assignors make of kafka-python's joins where records do not flow on, on a real broker.
+
+See test_client_behaviour.py for what the client does by itself.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
     Drive = Callable[..., DrivenConsumer]
 
 
+WAITS = partial(CooperativeStickyAssignor, records_in_rebalances=False)
+
+
 @pytest.fixture
 def topics(topic_factory: Callable[..., str]) -> list[str]:
     return [topic_factory(3), topic_factory(3)]
@@ -36,7 +43,7 @@ def topics(topic_factory: Callable[..., str]) -> list[str]:
 
 @pytest.fixture
 def drive(kafka_cluster: Cluster, topics: list[str]) -> Iterator[Drive]:
-    with driven_group(kafka_cluster.access, topics, CooperativeStickyAssignor) as make:
+    with driven_group(kafka_cluster.access, topics, WAITS) as make:
         yield make
 
 

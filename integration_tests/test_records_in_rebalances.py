@@ -118,7 +118,7 @@ def test_a_long_poll_on_an_idle_topic_takes_its_assignment_at_once(group: Applic
     for one in (*members, new):
         assert sum(one.count().values()) == 0  # so these are the first polls still
         one._stopping.set()
-    with Load(group._cluster, group._topics[0], rate=100):
+    with Load(group.access, group.topics[0], rate=100):
         for one in (*members, new):
             one.halt()
 
@@ -140,8 +140,12 @@ def test_an_iteration_continues_through_a_rebalance(group: Application) -> None:
     try:
         wait_for("all partitions", lambda: len(one.held) == PARTITIONS, SECONDS)
         slow = group.consumer("b")
-        slow.poll(0)
-        wait_for("it to join again", lambda: one.phase == "JOINING" or len(one.held) == 3, SECONDS)
+
+        def joins() -> bool:
+            slow.poll(0)
+            return one.phase == "JOINING" or len(one.held) == 3
+
+        wait_for("it to join again", joins, SECONDS)
         one.reads_on(one.held)
         slow.go()
         group.settled({"a": 3, "b": 3})
@@ -399,7 +403,8 @@ def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_m
 ) -> None:
     topic = create_topic(disturbed_brokers, PARTITIONS, replication=3)
     settings = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 500}
-    with application(disturbed_brokers, topic, **settings) as group, Load(disturbed_brokers, topic, rate=300):
+    network = disturbed_brokers.network
+    with application(network.access, topic, **settings) as group, Load(disturbed_brokers, topic, rate=300):
         leader, other = both_halted(group)
         coordinator = int(str(other.coordinator.coordinator_id).removeprefix("coordinator-"))
         elsewhere = [
@@ -409,7 +414,7 @@ def test_a_member_that_cannot_reach_its_coordinator_reads_on_until_its_session_m
         ]
         other.begin_join()
         certainty = other.coordinator._flow.certainty
-        with disturbed_brokers.network.half_open(client=other.name, broker=coordinator):
+        with network.half_open(client=other.name, broker=coordinator):
             last = 0.0
 
             def is_uncertain() -> bool:
@@ -462,7 +467,7 @@ def test_unsubscribing_and_subscribing_again_while_a_join_waits_begins_a_new_mem
     member = other.generation.member_id
     other.consumer.unsubscribe()
     assert other.held == frozenset()
-    other.consumer.subscribe(group._topics, listener=other)
+    other.consumer.subscribe(group.topics, listener=other)
     for one in (leader, other):
         one.go()
     group.settled({"a": 3, "b": 3})
@@ -493,7 +498,7 @@ def test_what_an_assignor_raises_in_the_background_comes_out_of_a_poll(group: Ap
     assert repr(one.errors[0]) == "ValueError('no plan')"
     assignor.fails = False
     group.settled({"a": 6})
-    assert one.held == {TopicPartition(group._topics[0], number) for number in range(PARTITIONS)}
+    assert one.held == {TopicPartition(group.topics[0], number) for number in range(PARTITIONS)}
 
 
 @pytest.mark.parametrize(

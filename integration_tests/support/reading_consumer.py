@@ -16,6 +16,7 @@ from kafka.structs import OffsetAndMetadata
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.planners import plan_exact
+from kafka_assignors.testing._brokers.access import Access
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors._model.group import Group
     from kafka_assignors._model.plan import Plan
-    from kafka_assignors.testing import Cluster
+    from kafka_assignors.testing._brokers.access import Kafka
 
 SECONDS: Final = 120.0
 SETTINGS: Final = {
@@ -62,7 +63,7 @@ class ReadingConsumer(ConsumerRebalanceListener):
     """A consumer whose thread polls while it is told to, and the test does while it is not.
 
     Args:
-        cluster: The cluster.
+        access: The cluster.
         group_id: Its group.
         name: Its client id.
         topics: What it subscribes to.
@@ -78,7 +79,7 @@ class ReadingConsumer(ConsumerRebalanceListener):
 
     def __init__(
         self,
-        cluster: Cluster,
+        access: Access,
         group_id: str,
         name: str,
         topics: Sequence[str] = (),
@@ -92,7 +93,7 @@ class ReadingConsumer(ConsumerRebalanceListener):
         self.calls: list[Call] = []
         self.errors: list[Exception] = []
         self.consumer: Any = KafkaConsumer(
-            **{**SETTINGS, **settings, **cluster.access.kafka_python()},
+            **{**SETTINGS, **settings, **access.kafka_python()},
             group_id=group_id,
             client_id=name,
             partition_assignment_strategy=[assignor],
@@ -204,15 +205,16 @@ class Application:
         **settings: Of each consumer, on top of `SETTINGS`.
     """
 
-    def __init__(self, cluster: Cluster, *topics: str, **settings: Any) -> None:
+    def __init__(self, cluster: Kafka, *topics: str, **settings: Any) -> None:
         self.group_id = f"reading-{uuid.uuid4().hex[:8]}"
         self.consumers: list[ReadingConsumer] = []
-        self._cluster, self._topics, self._settings = cluster, topics, settings
+        self.access = Access.to(cluster)
+        self.topics, self._settings = topics, settings
 
     def consumer(self, name: str, **more: Any) -> ReadingConsumer:
         """A new consumer, which does not poll yet."""
-        subscribes = () if "pattern" in more else self._topics
-        one = ReadingConsumer(self._cluster, self.group_id, name, subscribes, **{**self._settings, **more})
+        subscribes = () if "pattern" in more else self.topics
+        one = ReadingConsumer(self.access, self.group_id, name, subscribes, **{**self._settings, **more})
         self.consumers.append(one)
         return one
 
@@ -238,14 +240,14 @@ class Application:
 
     def expel(self, member: ReadingConsumer) -> None:
         """Have the coordinator remove a member."""
-        admin: Any = KafkaAdminClient(**self._cluster.access.kafka_python())
+        admin: Any = KafkaAdminClient(**self.access.kafka_python())
         with contextlib.closing(admin):
             admin.remove_group_members(self.group_id, [MemberToRemove(member_id=member.generation.member_id)])
 
     @property
     def listed(self) -> frozenset[str]:
         """The ids of all members, by the coordinator's word."""
-        return frozenset(describe(admin_client(self._cluster.access), self.group_id).assignments)
+        return frozenset(describe(admin_client(self.access), self.group_id).assignments)
 
     def read_twice(self) -> dict[TopicPartition, list[int]]:
         """Offsets that more than one poll gave."""
@@ -262,7 +264,7 @@ class Application:
 
 
 @contextlib.contextmanager
-def application(cluster: Cluster, *topics: str, **settings: Any) -> Iterator[Application]:
+def application(cluster: Kafka, *topics: str, **settings: Any) -> Iterator[Application]:
     """A group without consumers yet; all are closed in the end."""
     group = Application(cluster, *topics, **settings)
     try:
