@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import time
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -25,6 +24,14 @@ from aiokafka.structs import TopicPartition
 
 from kafka_assignors.aio._partitions import LastingAssignment
 from kafka_assignors.aio._strategies import lead, look_when_syncing
+from kafka_assignors.assignors._membership.certainty import Certainty, sooner_than
+from kafka_assignors.assignors._membership.phases import (
+    ILLEGAL_GENERATION,
+    Phase,
+    Sender,
+    Verdict,
+    verdict,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -40,13 +47,6 @@ JOINING: Final = 2
 
 A broker answers a connection in order. A commit behind a JoinGroup would wait until all have joined. Then it
 would be refused, and the consumer would join once more (librdkafka issue 4059 is of that kind).
-"""
-
-LISTENING: Final = 0.05
-"""Seconds from a rebalance to the first heartbeat after it; twice as long to the next one, and so on.
-
-A second round begins as soon as somebody has revoked. By the next regular heartbeat a member would learn of
-it late. With these it learns of it within twice the time that the slowest listener took.
 """
 
 GRACE: Final = 5.0
@@ -306,7 +306,20 @@ class EagerCoordinator(GroupCoordinator):
     def _was_overtaken(self) -> bool:
         """Whether the failure of what is sent says no more than that a rebalance came in between."""
         sent_in = _SENT_IN.get()
-        return sent_in is not None and (self.joining or sent_in != (self.generation, False))
+        if sent_in is None:
+            return False
+        sender = Sender.CURRENT if sent_in == (self.generation, False) else Sender.OLDER
+        return verdict(ILLEGAL_GENERATION, sender, self._phase) is not Verdict.COUNTS
+
+    @property
+    def _phase(self) -> Phase:
+        if self.generation < 0:
+            return Phase.ENTERING if self.joining else Phase.OUT
+        if self.syncing:
+            return Phase.SYNCING
+        if self.joining:
+            return Phase.JOINING if self.asking else Phase.RETRYING
+        return Phase.STABLE
 
     async def commit_offsets(
         self, assignment: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -412,9 +425,8 @@ class CooperativeCoordinator(EagerCoordinator):
         self._not_joining.set()
         self._committing: set[asyncio.Future[None]] = set()
         self._listening: asyncio.Task[None] | None = None
-        self._certain_until = -math.inf
-        self._awaited_until = -math.inf
         super().__init__(client, subscription, **settings)
+        self._certainty = Certainty(self._session_timeout_ms / 1000, self._rebalance_timeout_ms / 1000)
 
     @property
     def _lasting(self) -> LastingAssignment | None:
@@ -512,7 +524,7 @@ class CooperativeCoordinator(EagerCoordinator):
         self._subscription.assign_from_subscribed(self._owned | added)
         strategy.on_assignment(assignment)
         lasting = self._subscription.lasting
-        lasting.confirm(self._certain_until)
+        lasting.confirm(self._certainty.until)
         await self._stop_commit_offsets_refresh_task()
         self.start_commit_offsets_refresh_task(lasting)
         self._fetcher._notify(self._fetcher._wait_consume_future)  # noqa: SLF001 - so that it looks at them
@@ -529,7 +541,7 @@ class CooperativeCoordinator(EagerCoordinator):
         return frozenset(one for one in partitions if one.topic in topics)
 
     async def _listen(self, generation: int) -> None:
-        """Send heartbeats sooner than due, so as to hear of a second round; see `LISTENING`."""
+        """Send heartbeats sooner than due, so as to hear of a second round; see `sooner_than`."""
         for delay in sooner_than(self._heartbeat_interval_ms / 1000):
             await asyncio.sleep(delay)
             if generation != self.generation or self.joining or self._rejoin_needed_fut.done():
@@ -624,32 +636,19 @@ class CooperativeCoordinator(EagerCoordinator):
         answer = await super()._send_req(request)
         if isinstance(request, HeartbeatRequest | SyncGroupRequest):
             if answer.error_code == 0:
-                self._is_member(sent)
+                self._confirm(sent)
             elif (
                 isinstance(request, HeartbeatRequest)
                 and answer.error_code == errors.RebalanceInProgressError.errno
             ):
-                self._is_member(sent, awaited=not asking)
+                self._confirm(sent, awaited=not asking)
         return answer
 
-    def _is_member(self, sent: float, *, awaited: bool = False) -> None:
-        """The coordinator took this for a member when it had a request that was sent at this time.
-
-        Its session ends no sooner than the session timeout after that. When the answer came is no measure: a
-        process that was frozen finds old ones when it runs again. In a rebalance the coordinator expels who
-        has not joined by the rebalance timeout, in spite of heartbeats. That counts from after the last
-        request at which it did not wait for this member.
-
-        Args:
-            sent: When the request was sent, of `time.monotonic`.
-            awaited: Whether the coordinator may have waited for this member to join.
-        """
-        if not awaited:
-            self._awaited_until = max(self._awaited_until, sent + self._rebalance_timeout_ms / 1000)
-        until = min(sent + self._session_timeout_ms / 1000, self._awaited_until)
-        self._certain_until = max(self._certain_until, until)
+    def _confirm(self, sent: float, *, awaited: bool = False) -> None:
+        """As `Certainty.confirm`."""
+        self._certainty.confirm(sent, awaited=awaited)
         if self._lasting is not None:
-            self._lasting.confirm(self._certain_until)
+            self._lasting.confirm(self._certainty.until)
 
     # Commits ---------------------------------------------------------------------------------------------
 
@@ -788,14 +787,6 @@ def _without_unknown(answer: Any) -> Any:
     if not any(error for _, partitions in others for _, error in partitions):
         raise UnknownPartitionsError(unknown)
     return SimpleNamespace(topics=others)
-
-
-def sooner_than(interval: float) -> Iterator[float]:
-    """Seconds between heartbeats after a rebalance, until the regular ones are as good; see `LISTENING`."""
-    delay = LISTENING
-    while delay < interval:
-        yield delay
-        delay *= 2
 
 
 def revoked_meanwhile(partitions: Collection[TopicPartition]) -> errors.CommitFailedError:
