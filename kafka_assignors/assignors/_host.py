@@ -24,7 +24,7 @@ from kafka_assignors._model.members import NO_GENERATION
 from kafka_assignors.assignors import _flow as flow
 from kafka_assignors.assignors._joins import REFUSED, complete
 from kafka_assignors.assignors._membership.host import CALLING, Cancel, Host
-from kafka_assignors.assignors._relied_on import MEMBERS
+from kafka_assignors.assignors._relied_on import MEMBERS, TOPICS, warn
 from kafka_assignors.assignors._sent import AllMembers, Sent, needs_only_topics, takes
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ _MAX_FRAMES: Final = 16
 _CALLS_LISTENERS: Final = "_invoke_rebalance_listener_async"
 
 _DECODES: Final = "_perform_assignment"
-
-_LAST_METADATA: Final = "_metadata_snapshot"
-_PLANNED_WITH: Final = "_assignment_snapshot"
 
 _SINCE: Final = "_kafka_assignors_leading_since"
 
@@ -177,15 +174,14 @@ class KafkaPythonHost(Host):
         with members that poll seldom, that continues for ever. So what it plans with is recorded again.
         """
         coordinator = self.coordinator
-        last: Any = getattr(coordinator, _LAST_METADATA, None)
-        if not isinstance(last, dict) or not hasattr(coordinator, _PLANNED_WITH):
+        if not TOPICS.is_in(coordinator):
             return
+        last = coordinator._metadata_snapshot  # noqa: SLF001
         # To compare all partitions takes long; what the update lacks are whole topics.
         if last.keys() == set(coordinator._subscription.group_subscription()):  # noqa: SLF001
             return
         now = coordinator._build_metadata_snapshot(coordinator._subscription, cluster)  # noqa: SLF001
-        setattr(coordinator, _LAST_METADATA, now)
-        setattr(coordinator, _PLANNED_WITH, now)
+        coordinator._metadata_snapshot = coordinator._assignment_snapshot = now  # noqa: SLF001
 
     def show_members_first(self, look: Callable[[Sequence[Any]], Sent | None]) -> None:
         """As `Host`.
@@ -202,6 +198,8 @@ class KafkaPythonHost(Host):
         decode = getattr(kind, _DECODES)
         coordinator = weakref.ref(self.coordinator)  # which would otherwise be kept by what it keeps
         replaceable = needs_only_topics(decode)
+        if not replaceable:
+            warn("Members are decoded one by one: large groups wait for seconds", (_DECODES,))
 
         def look_and_decode(leader_id: str, protocol_name: str, members: Sequence[Any]) -> Any:
             leader: Any = coordinator()

@@ -59,7 +59,7 @@ class Part:
         """Whether this release has all of it; else a warning is logged, once."""
         missing = tuple(self._missing(coordinator))
         if missing:
-            _warn(self.cost, missing)
+            warn(self.cost, missing)
         return not missing
 
     def _missing(self, coordinator: Any) -> list[str]:
@@ -87,11 +87,12 @@ def _has(thing: Any, name: str) -> bool:
 
 
 @cache
-def _warn(cost: str, missing: tuple[str, ...]) -> None:
+def warn(cost: str, differs: tuple[str, ...]) -> None:
+    """Log once that this release differs, and what that costs."""
     log.warning(
         "kafka-python %s differs from the releases that kafka-assignors was tried with (%s). %s",
         kafka.__version__,
-        ", ".join(missing),
+        ", ".join(differs),
         cost,
     )
 
@@ -182,14 +183,15 @@ FLOW: Final = Part(
 )
 """For `kafka_assignors.assignors._flow`."""
 
-READ: Final = (
-    "_assignors",
-    "_assignment_snapshot",
-    "_build_metadata_snapshot",
-    "_metadata_snapshot",
-    "_partitions",
+TOPICS: Final = Part(
+    cost="A leader may join again after each plan, if its group subscribes to topics that it does not",
+    methods={"_build_metadata_snapshot": ("subscription", "cluster")},
+    attributes=("_assignment_snapshot", "_metadata_snapshot"),
 )
-"""What `KafkaPythonHost` and `_topics` read beside these parts, and do without if it is missing."""
+"""For `KafkaPythonHost.plans_with`."""
+
+READ: Final = ("_assignors", "_partitions")
+"""What `KafkaPythonHost` and `_topics` read beside these parts."""
 
 
 # What 3.1 calls otherwise than 3.0.

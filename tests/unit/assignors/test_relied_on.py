@@ -15,7 +15,7 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 
 from kafka_assignors.assignors import _flow as flow, _joins as joins, _relied_on
 from kafka_assignors.assignors._host import KafkaPythonHost
-from kafka_assignors.assignors._relied_on import FLOW, JOINS, MEMBERS, READ, Part, check
+from kafka_assignors.assignors._relied_on import FLOW, JOINS, MEMBERS, READ, TOPICS, Part, check
 from kafka_assignors.assignors._sent import MembersReader
 from tests.support.sources import KAFKA_PYTHON, private_names
 
@@ -31,8 +31,8 @@ def test_functions_are_those_that_were_tried() -> None:
 
 
 def test_no_private_name_of_kafka_python_is_used_that_is_not_listed() -> None:
-    listed = {part for part_of in (FLOW, JOINS, MEMBERS) for part in part_of.methods} | {
-        name for part in (FLOW, JOINS, MEMBERS) for one in part.attributes for name in one.split(".")
+    listed = {part for part_of in (FLOW, JOINS, MEMBERS, TOPICS) for part in part_of.methods} | {
+        name for part in (FLOW, JOINS, MEMBERS, TOPICS) for one in part.attributes for name in one.split(".")
     }
     ours, theirs = private_names(ROOM), private_names(Path(kafka.__file__).parent / "coordinator")
     assert (ours & theirs) - listed - {*READ} == set()
@@ -57,14 +57,14 @@ class Blocks(ConsumerCoordinator):
 
 def made(kind: type) -> Any:
     """What a consumer has, as far as it is asked before it is changed."""
-    coordinator = object.__new__(kind)
+    coordinator: Any = object.__new__(kind)
     coordinator._rebalance_protocol = RebalanceProtocol.COOPERATIVE
     return coordinator
 
 
 @pytest.fixture(autouse=True)
 def _unwarned() -> None:
-    _relied_on._warn.cache_clear()
+    _relied_on.warn.cache_clear()
 
 
 @pytest.mark.parametrize("kind", [Other, Blocks])
@@ -101,7 +101,7 @@ def test_a_release_that_decodes_members_otherwise_is_left_alone_with_one_warning
 
 def test_what_is_missing_is_named() -> None:
     part = Part(cost="", methods={"poll": ("timeout_ms",), "poll_all": ()}, attributes=("a.b.c", "a.b.d"))
-    coordinator = object.__new__(ConsumerCoordinator)
+    coordinator: Any = object.__new__(ConsumerCoordinator)
     coordinator.a = SimpleNamespace(b=SimpleNamespace(c=1))
     assert part._missing(coordinator) == ["poll_all", "a.b.d"]
 
