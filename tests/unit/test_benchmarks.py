@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from benchmarks import cases, schedules, slow_members, structures, wire, worst_structures
+from benchmarks import cases, pauses, schedules, slow_members, structures, wire, worst_structures
 from benchmarks.cases import CASES, NOBODY, Case, Event, Problem, Shape, make
 from benchmarks.check import Verdict, WrongAnswerError, judge
 from benchmarks.measure import Effort, Measurement, Times, describe, measure
@@ -274,6 +274,26 @@ def test_the_page_of_slow_members_adds_up_its_runs() -> None:
     assert "`the command`" in page
     assert "- cores: 2" in page
     assert "## Not settled: seed 5\n\n```\nit went on and on\n```" in page
+
+
+def test_the_page_of_pauses_has_the_waits_of_each_run_and_the_counts_of_all(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    runs = [
+        pauses.Outcome(wait=wait, other=0.25, refused=2, twice=3, revoked=1, reads=[0.0, wait])
+        for wait in (3.2, 0.4)
+    ]
+    found = {(scenario, name): runs for scenario in pauses.SCENARIOS for name in pauses.CLIENTS}
+    page = pauses.report(found, {pauses.NOW: 12.345}, {"cores": "2"})
+    assert "`python -m benchmarks.pauses --runs 2`" in page
+    row = f"| {pauses.NOW} | 3.20, 0.40 | 0.25, 0.25 | 2 | 4 | 6 |\n"
+    assert page.count(row) == len(pauses.SCENARIOS)
+    assert f"| {pauses.NOW} | 12.35 |\n\n- cores: 2\n" in page
+    drawn = []
+    for _ in range(2):
+        pauses.draw(found, tmp_path / "pauses.svg")
+        drawn.append({path.name: path.read_bytes() for path in tmp_path.iterdir()})
+    assert drawn[0].keys() == {"pauses.svg", "pauses_records.svg"}
+    assert drawn[0] == drawn[1]
 
 
 @pytest.mark.parametrize("event", structures.EVENTS)

@@ -78,7 +78,7 @@ def cluster_state(server: str) -> ClusterState:
         OSError: It does not answer.
     """
     request = MetadataRequest[_METADATA_VERSION](topics=None)
-    answer = MetadataResponse.decode(_ask(server, request), version=_METADATA_VERSION, header=True)
+    answer = MetadataResponse.decode(ask(server, request), version=_METADATA_VERSION, header=True)
     return ClusterState(
         brokers={broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers},
         partitions=tuple(
@@ -108,7 +108,7 @@ def coordinator_by(server: str, group_id: str) -> int | None:
         OSError: It does not answer.
     """
     request = FindCoordinatorRequest[_FIND_COORDINATOR_VERSION](key=group_id, key_type=_GROUP)
-    data = _ask(server, request)
+    data = ask(server, request)
     answer = FindCoordinatorResponse.decode(data, version=_FIND_COORDINATOR_VERSION, header=True)
     return None if answer.error_code else int(answer.node_id)
 
@@ -126,7 +126,7 @@ def fault_of_coordinator(server: str, group_id: str) -> str:
         OSError: It does not answer.
     """
     request = DescribeGroupsRequest[_DESCRIBE_GROUPS_VERSION](groups=[group_id])
-    data = _ask(server, request)
+    data = ask(server, request)
     answer = DescribeGroupsResponse.decode(data, version=_DESCRIBE_GROUPS_VERSION, header=True)
     (group,) = answer.groups
     return str(for_code(group.error_code).__name__) if group.error_code else ""
@@ -141,7 +141,7 @@ def version_by(server: str) -> str:
     Raises:
         OSError: It does not answer.
     """
-    data = _ask(server, ApiVersionsRequest[0]())
+    data = ask(server, ApiVersionsRequest[0]())
     answer = ApiVersionsResponse.decode(data, version=0, header=True)
     known = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
     return ".".join(map(str, infer_broker_version_from_api_versions(known)))
@@ -157,7 +157,12 @@ def first_answer(servers: Iterable[str]) -> ClusterState | None:
     return None
 
 
-def _ask(server: str, request: Any) -> bytes:
+def ask(server: str, request: Any) -> bytes:
+    """Send a request of kafka-python's to a broker; its answer, with the header.
+
+    Raises:
+        OSError: It does not answer.
+    """
     host, _, port = server.rpartition(":")
     request.with_header(correlation_id=1, client_id="kafka-assignors")
     with (
