@@ -113,8 +113,12 @@ class ReadingConsumer(ConsumerRebalanceListener):
         self._note("lost", lost)
 
     def _note(self, method: str, partitions: Collection[TopicPartition]) -> None:
-        held = self.held
-        positions = {one: self.consumer.position(one) for one in partitions if one in held and self.read[one]}
+        states = self.consumer._subscription.assignment
+        positions = {
+            one: self.consumer.position(one)
+            for one in partitions
+            if one in states and states[one].has_valid_position  # else it would ask the broker
+        }
         read = {one: len(self.read[one]) for one in partitions}
         self.calls.append(Call(method, frozenset(partitions), read, positions))
 
@@ -183,6 +187,11 @@ class ReadingConsumer(ConsumerRebalanceListener):
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+
+    def join_when_asked(self) -> None:
+        """Have one poll that does not wait begin a join, once a heartbeat has heard of a rebalance."""
+        wait_for(f"{self.name} to hear of a rebalance", self.coordinator.need_rejoin, SECONDS)
+        self.poll(0)
 
     def begin_join(self) -> None:
         """Halt, and have one poll that does not wait begin a join."""

@@ -108,7 +108,7 @@ class _FlowState:
 
     Attributes:
         phase: As `Phase`.
-        rejoins: Whether it was asked to join again after the assignment came that is to be taken.
+        rejoins: Whether it was asked to join again since JoinGroup was answered.
         not_before: When the next join may begin.
         listens_until: Until when it sends heartbeats sooner than due.
         joins_apart: Whether joins go over a connection of their own.
@@ -195,7 +195,7 @@ class FlowingCoordinator(ConsumerCoordinator):
             return self._generation if self._flow.phase.is_member else None
 
     def request_rejoin(self) -> None:
-        """As BaseCoordinator's; after SyncGroup's answer it holds beyond the taking of the assignment."""
+        """As BaseCoordinator's; after JoinGroup's answer it holds beyond the taking of the assignment."""
         self._flow.rejoins = True
         super().request_rejoin()
 
@@ -316,7 +316,6 @@ class FlowingCoordinator(ConsumerCoordinator):
             if flow.phase is not Phase.ASSIGNED:
                 raise UnjoinedGroupException
             self.state = MemberState.STABLE
-            flow.rejoins = False
             # As _enable_heartbeat, but for the time of the last poll: the application may be at work.
             self.heartbeat.last_reset = time.monotonic()
             self.heartbeat.heartbeat_failed = False
@@ -578,10 +577,12 @@ class _JoinsApart:
             node_id = self._apart(node_id)
 
         def answered(response: Any) -> None:
-            if response.error_code == 0:
-                flow.on(Event.JOIN_ANSWERED if joins else Event.SYNC_ANSWERED)
-                if not joins:
-                    flow.certainty.confirm(sent)
+            if response.error_code == 0 and joins:
+                flow.rejoins = False
+                flow.on(Event.JOIN_ANSWERED)
+            elif response.error_code == 0:
+                flow.certainty.confirm(sent)
+                flow.on(Event.SYNC_ANSWERED)
 
         future = self._manager.send(request, node_id=node_id, request_timeout_ms=request_timeout_ms)
         future.add_callback(answered)
