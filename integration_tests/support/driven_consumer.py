@@ -13,8 +13,9 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, overload
 
+import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka.admin import MemberToRemove
+from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from integration_tests.support.waiting import wait_for
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from kafka import TopicPartition
 
     from kafka_assignors._timelines.facts import Kind
+    from kafka_assignors.testing import Cluster
     from kafka_assignors.testing._brokers.access import Access
 
 SECONDS: Final = 60.0
@@ -194,11 +196,11 @@ class DrivenConsumer:
         wait_for(f"a join of {self.name}", begun, SECONDS)
 
     def take_assignment(self) -> AssignmentReceived:
-        """Poll until it has a new assignment."""
+        """Poll until it has a new assignment, as one poll: what completes between two is thrown away."""
         before = len(self.since(0, AssignmentReceived))
 
         def taken() -> bool:
-            self.poll(500)
+            self.coordinator.poll(timeout_ms=1000 * SECONDS)  # without records, for which a poll would wait
             return len(self.since(0, AssignmentReceived)) > before
 
         wait_for(f"an assignment of {self.name}", taken, SECONDS)
@@ -263,6 +265,31 @@ def expel(access: Access, group_id: str, member_id: str) -> None:
     admin: Any = KafkaAdminClient(**access.kafka_python())
     with contextlib.closing(admin):
         admin.remove_group_members(group_id, [MemberToRemove(member_id=member_id)])
+
+
+@contextlib.contextmanager
+def logged_requests(cluster: Cluster) -> Iterator[Callable[..., bool]]:
+    """Has the broker log requests when it gets them, and says whether one is logged that has some words.
+
+    So a test can wait for what a client has sent, which the client does not report.
+    """
+    if not cluster.brokers:
+        pytest.skip("the cluster is given: its log is not ours to read")
+    (broker,) = cluster.brokers
+    admin: Any = KafkaAdminClient(**cluster.access.kafka_python())
+
+    def set_level(level: str) -> None:
+        wanted = {"kafka.server.KafkaApis": level}
+        admin.alter_configs([ConfigResource(ConfigResourceType.BROKER_LOGGER, str(broker.node_id), wanted)])
+
+    with contextlib.closing(admin):
+        set_level("TRACE")
+        try:
+            yield lambda *words: any(
+                all(word in line for word in words) for line in broker.log().splitlines()
+            )
+        finally:
+            set_level("INFO")
 
 
 def settled_trio(drive: Callable[..., DrivenConsumer], **of_follower: Any) -> Trio:
