@@ -362,7 +362,9 @@ def test_the_classes_of_a_broker_are_kept_for_its_next_start_and_fit_members_of_
         broker.kill()
         broker.start()
         assert has_mapped(broker, archive)
-        with ConsumerGroup(cluster.access, create_topic(cluster, 1), ["range"], client="java") as group:
+        with ConsumerGroup(
+            cluster.access, create_topic(cluster, 1), ["range"], client="java", timeout=240
+        ) as group:
             member = group.join()
             group.wait_stable()
             assert has_mapped(member, archive)

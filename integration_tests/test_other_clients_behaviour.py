@@ -122,7 +122,7 @@ def test_a_join_that_completes_between_two_polls_counts(
             hear(newcomer)
         newcomer.take_assignment()
         again.result()
-        group.wait_for(lambda: len(other.state().assignment) == 2, SECONDS, what="it to give up one")
+        group.wait_for(lambda: len(other.state().assignment) == 2, what="it to give up one")
         assert (len(leader.held), len(newcomer.held)) == (2, 2)
         assert leader.generation == newcomer.generation == generation + 2
 
@@ -159,7 +159,7 @@ def test_a_member_that_is_expelled_amid_a_join_is_told_that_it_lost(
         def heard() -> list[Assigned | Lost | Revoked]:
             return [one for one in group.events_since(mark) if isinstance(one, Assigned | Lost | Revoked)]
 
-        group.wait_for(heard, SECONDS, what="the application to be told")
+        group.wait_for(heard, what="the application to be told")
         leader.assignor.gate.set()
         first = heard()[0]
         assert isinstance(first, Lost)
