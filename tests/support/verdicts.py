@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -14,19 +14,14 @@ from tests.support.stalls import LONGEST, Watch
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-WATCH: pytest.StashKey[Watch] = pytest.StashKey()
+WATCH: Final = Watch()
 """What this process sees of the machine while a test runs."""
 
-NAMED: pytest.StashKey[int] = pytest.StashKey()
-"""How many tests were asked for."""
+COUNTED: pytest.StashKey[tuple[int, dict[str, int]]] = pytest.StashKey()
+"""In pytest-xdist's main process, how many tests were asked for, and how many left out, by reason."""
 
-AGAIN = "run again"
+AGAIN: Final = "run again"
 """The property of a test that needed two tries: why."""
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Nothing has been seen of the machine."""
-    config.stash[WATCH] = Watch()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,18 +29,17 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """If a test with brokers fails while the machine stands still, run it once more: that result counts."""
     if item.get_closest_marker("broker") is None:
         return None
-    watch = item.config.stash[WATCH]
-    watch.begin()
+    WATCH.begin()
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
     failed = [report for report in reports if report.failed]
     if failed:
-        watch.tick()  # the thread that looks on has been let run as little
-    if failed and watch.longest > LONGEST:
-        why = f"{failed[0].when} failed while the machine stood still for {watch.longest:.1f} s"
+        WATCH.tick()  # the thread that looks on has been let run as little
+    if failed and WATCH.longest > LONGEST:
+        why = f"{failed[0].when} failed while the machine stood still for {WATCH.longest:.1f} s"
         item.user_properties.append((AGAIN, f"{why}: {first_line(failed[0])}"))
         forget_failed_fixtures(item)
-        watch.wait_for_calm()
+        WATCH.wait_for_calm()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
@@ -67,28 +61,18 @@ def forget_failed_fixtures(item: Any) -> None:
                 definition.cached_result = None
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Count what was asked for: what is left after -k and -m."""
-    left_out = session.config.stash.setdefault(LEFT_OUT, {})
-    session.config.stash[NAMED] = len(session.items) + sum(left_out.values())
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take what a worker of pytest-xdist has counted; all count the same."""
-    if "named" in (output := getattr(node, "workeroutput", None) or {}):
-        node.config.stash[NAMED], node.config.stash[LEFT_OUT] = output["named"], output["left_out"]
+    if counted := (getattr(node, "workeroutput", None) or {}).get("counted"):
+        node.config.stash[COUNTED] = counted
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the tests that needed two tries."""
     reports = [one for each in terminalreporter.stats.values() for one in each]
-    tries = {
-        one.nodeid: text
-        for one in reports
-        for name, text in getattr(one, "user_properties", ())
-        if name == AGAIN
-    }
+    properties = [(one.nodeid, *each) for one in reports for each in getattr(one, "user_properties", ())]
+    tries = {nodeid: text for nodeid, name, text in properties if name == AGAIN}
     if tries:
         terminalreporter.write_sep("-", "needed two tries")
     for nodeid, text in tries.items():
@@ -99,12 +83,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     """Say in the last line how many tests ran, and why others did not."""
     config = session.config
-    if (output := getattr(config, "workeroutput", None)) is not None and NAMED in config.stash:
-        output.update(named=config.stash[NAMED], left_out={**config.stash[LEFT_OUT]})
+    left_out = dict(config.stash.setdefault(LEFT_OUT, {}).items())  # no Counter, for pytest-xdist
+    counted = len(session.items) + sum(left_out.values()), left_out
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["counted"] = counted
     yield
+    named, left_out = config.stash.get(COUNTED, counted)
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if output is None and reporter is not None and NAMED in config.stash and not config.option.collectonly:
-        reporter.write_line(last_line(reporter.stats, config.stash[NAMED], config.stash[LEFT_OUT]))
+    if named and reporter is not None and not config.option.collectonly:
+        reporter.write_line(last_line(reporter.stats, named, left_out))
 
 
 def last_line(stats: dict[str, list[Any]], named: int, left_out: dict[str, int]) -> str:
@@ -112,8 +99,7 @@ def last_line(stats: dict[str, list[Any]], named: int, left_out: dict[str, int])
     skipped = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in stats.get("skipped", ()))
     kinds = ("passed", "failed", "error", "xfailed", "xpassed")
     ran = len({report.nodeid for kind in kinds for report in stats.get(kind, ())})
-    reasons = left_out | skipped
-    if (missing := named - ran - sum(reasons.values())) > 0:
-        reasons["the run ended before"] = missing
+    missing = named - ran - sum(left_out.values()) - skipped.total()
+    reasons = left_out | skipped | ({"the run ended before": missing} if missing > 0 else {})
     why = ", ".join(f"{count:,} ({reason})" for reason, count in reasons.items())
     return f"ran {ran:,} of {named:,}; left out: {why or 'nothing'}"
