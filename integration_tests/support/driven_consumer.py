@@ -31,6 +31,7 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors.testing._groups.clients import kafka_python
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client
+from tests.support.scale import longer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +67,7 @@ class Hesitant(CooperativeStickyAssignor):
     def assign(self, cluster: Any, members: Any) -> Any:
         self.said = {member.member_id: member.metadata for member in members}
         self.asked.set()
-        self.gate.wait(SECONDS)
+        self.gate.wait(longer(SECONDS))
         return super().assign(cluster, members)
 
 
