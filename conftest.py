@@ -6,19 +6,27 @@ import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from tests.support import plugin
-from tests.support.kinds import group_of, is_broad, left_out, markers_of, rank
-from tests.support.scale import GATE_EXAMPLES, GATE_SCALE, set_scale
+from tests.support.kinds import LEFT_OUT, group_of, is_broad, left_out, markers_of, rank
+from tests.support.scale import GATE_EXAMPLES, GATE_SCALE, longer, set_scale
+from tests.support.stalls import slowness
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 pytest_plugins = ["tests.support.sessions", "tests.support.verdicts", *plugin.NAMED]
+
+KAFKA_TIMEOUT = 240
+"""Seconds that a group may take on an idle machine: for what hangs, as others have been ten times as slow."""
+
+SESSION_MS = 45_000
+"""On an idle machine. Nobody is expelled but by a test that wants it, with a session of its own."""
 
 BEGAN: pytest.StashKey[float] = pytest.StashKey()
 """When this process of the run started."""
@@ -56,9 +64,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--whole",
         action="store_true",
         help="repeat tests with brokers or Spark for each assignor, client and store, not for one of them; "
-        "run slow tests, and on any machine those of groups; else these run where their files are named",
+        "run slow tests, which else run where their files are named",
     )
-
+    parser.addoption(
+        "--slowness",
+        type=float,
+        metavar="X",
+        help="how many times as long as on an idle machine tests wait for members, and the coordinator for "
+        "their heartbeats; by default as measured at the start",
+    )
     parser.addoption(
         "--screens",
         metavar="FOLDER",
@@ -76,11 +90,24 @@ def pytest_configure(config: pytest.Config) -> None:
     """Set how much is tried, and have xdist keep to the order of `rank`."""
     config.stash[BEGAN] = time.monotonic()
     scale = config.getoption("--oracle-scale")
-    set_scale(scale)
+    options = config.option
+    if options.slowness is None:
+        # A worker of pytest-xdist takes that of the main process.
+        options.slowness = getattr(config, "workerinput", {}).get("slowness") or slowness()
+    set_scale(scale, options.slowness)
+    options.kafka_timeout = options.kafka_timeout or str(longer(KAFKA_TIMEOUT))
+    session = f"session_timeout_ms={longer(SESSION_MS):.0f}"
+    options.kafka_consumer_settings = [session, *(options.kafka_consumer_settings or ())]
     if not config.getoption("--hypothesis-profile", default=None):
         settings.load_profile("dev" if scale < GATE_SCALE else "gate" if scale <= 1 else "nightly")
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand the slowness on to a worker of pytest-xdist."""
+    node.workerinput["slowness"] = node.config.option.slowness
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -91,6 +118,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [
         f"random tests: a scale of {scale:g}, {examples} examples ({gate})",
         f"tests with brokers or Spark: {variants} of their assignors, clients and stores",
+        f"waits for members: {config.getoption('--slowness'):g} times as long as on an idle machine",
     ]
 
 
@@ -105,6 +133,8 @@ def pytest_collection_modifyitems(
     for item in items:
         for marker in sorted(markers_of(item)):
             item.add_marker(marker)
+        if item.get_closest_marker("slow"):
+            item.user_properties.append(("slow", "yes"))  # for tests.support.whole
         if group := group_of(item):
             item.add_marker(pytest.mark.xdist_group(group))
     if hasattr(config, "workerinput"):
@@ -112,6 +142,7 @@ def pytest_collection_modifyitems(
     yield
     # After -k and -m: who asks for one client gets it.
     if not config.getoption("--whole") and (spared := left_out(items, slow=is_broad(config))):
+        config.stash[LEFT_OUT] = Counter(spared.values())
         config.hook.pytest_deselected(items=[item for item in items if item in spared])
         items[:] = [item for item in items if item not in spared]
 

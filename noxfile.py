@@ -150,15 +150,24 @@ def everything(session: nox.Session) -> None:
 
 @nox.session
 def whole(session: nox.Session) -> None:
-    """Slow tests, too, each with every assignor, client and store; five times the gate's random groups."""
-    run(session, "pytest", *SPREAD, *WHOLE, *session.posargs)
+    """Slow tests, too, each with every assignor, client and store; then in containers; whole.md says so."""
+    reports = [Path(session.create_tmp(), f"{name}.xml").resolve() for name in ("tests", "containers")]
+    for report in reports:
+        report.unlink(missing_ok=True)
+    try:
+        run(session, "pytest", *SPREAD, *WHOLE, f"--junitxml={reports[0]}", *session.posargs)
+        env = {"PYTHON": sys.executable}
+        session.run(".ci/containers.sh", "--whole", f"--junitxml={reports[1]}", external=True, env=env)
+    finally:
+        if not session.posargs:
+            run(session, "benchmarks.whole", *map(str, reports))
 
 
 @nox.session
 def times(session: nox.Session) -> None:
     """All tests, and a table of where the time went."""
     try:
-        run(session, "pytest", *SPREAD, *GATE, f"--junitxml={REPORT}", *session.posargs)
+        run(session, "pytest", *SPREAD, *GATE, "--durations=15", f"--junitxml={REPORT}", *session.posargs)
     finally:
         run(session, "tests.support.times", str(REPORT))
 

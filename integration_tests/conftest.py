@@ -69,14 +69,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
-    """Stop a cluster after the last test that uses it."""
-    yield
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Stop a cluster after the last test that uses it; around the test's second try, if it needs one."""
+    result = yield
     for name in fixtures_of(item) & {*SHAPES}:
         left = item.config.stash[LEFT]
         left[name] -= 1
         if not left[name] and name in (running := item.config.stash.get(RUNNING, {})):
-            running.pop(name).close()
+            stopped = pytest.CallInfo.from_call(running.pop(name).close, "teardown")
+            if stopped.excinfo is not None:
+                report = pytest.TestReport.from_item_and_call(item, stopped)
+                item.ihook.pytest_runtest_logreport(report=report)
+    return result
 
 
 @pytest.fixture(scope="module")

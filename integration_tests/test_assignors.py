@@ -82,7 +82,6 @@ def test_a_group_lives_through_joins_a_crash_and_a_leave_and_consumes_everything
         assert two.assignments["d"] >= four.assignments["d"]
 
 
-@pytest.mark.patient
 def test_broadcast_gives_everything_to_everybody(topic_factory: MakeTopic, consumer_group: MakeGroup) -> None:
     topics = [topic_factory(3), topic_factory(2)]
     group = consumer_group(topics, [BroadcastAssignor])
@@ -379,7 +378,6 @@ def test_a_member_of_twice_the_weight_gets_twice_the_partitions_whoever_leads(
     assert never_two_owners(group)
 
 
-@pytest.mark.patient
 @pytest.mark.parametrize("assignor", STICKY)
 def test_unequal_subscriptions_are_balanced_over_a_chain_of_members(
     assignor: Any, topic_factory: MakeTopic, consumer_group: MakeGroup

@@ -29,7 +29,9 @@ from kafka_assignors.testing import (
     BrokerDiedError,
     Cluster,
     ClusterUnavailableError,
+    ConsumerGroup,
     How,
+    Member,
     UnknownSettingError,
     create_topic,
     kafka_cluster,
@@ -338,15 +340,15 @@ def node_of(cluster: Cluster) -> embedded.EmbeddedBroker:
     return broker
 
 
-def has_mapped(broker: embedded.EmbeddedBroker, file: Path) -> bool:
-    return any(Path(mapped.path) == file for mapped in psutil.Process(broker.pid).memory_maps())
+def has_mapped(java: embedded.EmbeddedBroker | Member, file: Path) -> bool:
+    return any(Path(mapped.path) == file for mapped in psutil.Process(java.pid).memory_maps())
 
 
 looks_at_memory = pytest.mark.skipif(sys.platform != "linux", reason="looks at what a process has mapped")
 
 
 @looks_at_memory
-def test_the_classes_of_a_broker_are_kept_for_its_next_start(
+def test_the_classes_of_a_broker_are_kept_for_its_next_start_and_fit_members_of_java(
     no_archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(class_archive, "NICENESS", 0)  # this test waits for it
@@ -360,6 +362,13 @@ def test_the_classes_of_a_broker_are_kept_for_its_next_start(
         broker.kill()
         broker.start()
         assert has_mapped(broker, archive)
+        with ConsumerGroup(
+            cluster.access, create_topic(cluster, 1), ["range"], client="java", timeout=240
+        ) as group:
+            member = group.join()
+            group.wait_stable()
+            assert has_mapped(member, archive)
+            assert member.log() == ""  # Java would say there that the file does not fit
 
 
 def test_a_cluster_that_ends_before_its_classes_are_kept_leaves_nothing(

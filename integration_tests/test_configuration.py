@@ -26,8 +26,6 @@ from kafka_assignors import (
 from kafka_assignors.assignors._adapter import METADATA_TRIES
 from tests.support.wire import subscription
 
-pytestmark = pytest.mark.patient
-
 MakeConsumer = Callable[..., KafkaConsumer]
 
 

@@ -23,6 +23,7 @@ from kafka_assignors.testing import (
 from kafka_assignors.testing._brokers import coordinator
 from kafka_assignors.testing._brokers.metadata import fault_of_coordinator
 from kafka_assignors.testing._topics import admin_client
+from tests.support.scale import longer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -99,13 +100,13 @@ def test_nothing_is_lost_when_the_coordinators_machine_breaks_down(
         kafka_cluster.wait_complete()
         assert kafka_cluster.death() is None
         assert kafka_cluster.coordinator_of(group.group_id) != coordinator
-        group.wait_stable(timeout=PATIENCE)
+        group.wait_stable(timeout=longer(PATIENCE))
         at_least = sum(load.produced.values()) + 100
         group.wait_for(lambda: sum(load.produced.values()) > at_least, what="the load to go on")
         kafka_cluster.broker(coordinator).start()
         kafka_cluster.wait_complete()
         acknowledged = load.stop()
-    group.wait_consumed(load, timeout=PATIENCE)
+    group.wait_consumed(load, timeout=longer(PATIENCE))
     assert group.timeline.missing(acknowledged) == {}
     assert group.timeline.double_assigned() == {}
     # Neither lost nor doubled on the brokers.
@@ -185,7 +186,7 @@ def test_a_stable_group_goes_on_when_its_coordinator_moves(
             what="the third member",
         )
         load.stop()
-    group.wait_consumed(load, timeout=PATIENCE)
+    group.wait_consumed(load, timeout=longer(PATIENCE))
     assert group.timeline.double_assigned() == {}
 
 

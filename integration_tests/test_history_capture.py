@@ -149,7 +149,7 @@ def assert_is_the_log(spark: SparkSession, archive: Archive, log: list[Plain]) -
 
 def form_a_group(cluster: Cluster | str, topic: str, assignor: type[Any]) -> None:
     """Two members join, one after the other, commit and leave."""
-    with ConsumerGroup(cluster, topic, [assignor], place="thread") as group:
+    with ConsumerGroup(cluster, topic, [assignor], place="thread", timeout=240) as group:
         for name in "ab":
             group.join(name)
             group.wait_stable()

@@ -216,7 +216,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
 def brokers(kafka_cluster: Cluster) -> str:
     """Brokers whose offsets topic has something to capture."""
     topic = create_topic(kafka_cluster, 3)
-    with ConsumerGroup(kafka_cluster, topic, [CooperativeStickyAssignor], place="thread") as group:
+    with ConsumerGroup(
+        kafka_cluster, topic, [CooperativeStickyAssignor], place="thread", timeout=240
+    ) as group:
         for _ in range(3):
             group.join()
             group.wait_stable()

@@ -25,7 +25,9 @@ def test_rebalances_are_told_as_they_happen(kafka_cluster: Cluster, topic_factor
     topic = topic_factory(6)
     settings = {"session_timeout_ms": 45_000}  # nobody is to be missed on a laden machine
     told: list[dict[str, Any]] = []
-    with ConsumerGroup(kafka_cluster, topic, [CooperativeStickyAssignor], settings=settings) as group:
+    with ConsumerGroup(
+        kafka_cluster, topic, [CooperativeStickyAssignor], settings=settings, timeout=240
+    ) as group:
         group.join("a")
         group.join("b", instance_id="inst-b")
         group.wait_stable()
@@ -102,7 +104,9 @@ def test_that_a_group_does_not_exist_is_said_at_once(
             assert watcher.stderr.readline() == (
                 f"watching {group_id}, which does not exist yet; Ctrl-C ends it\n"
             )
-            group = ConsumerGroup(kafka_cluster, topic, [CooperativeStickyAssignor], group_id=group_id)
+            group = ConsumerGroup(
+                kafka_cluster, topic, [CooperativeStickyAssignor], group_id=group_id, timeout=240
+            )
             with group:
                 group.join("a")
                 group.wait_stable()

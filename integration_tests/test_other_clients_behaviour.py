@@ -5,6 +5,7 @@ The simulated members of `kafka_assignors.coordinator._simulator.other_clients` 
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,11 +19,12 @@ from integration_tests.support.driven_consumer import (
     bring_in,
     driven_group,
     expel,
+    hear,
+    logged_requests,
     settle,
 )
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._timelines.events import Assigned, Consumed, Lost, Revoked
-from kafka_assignors.testing import Load
+from kafka_assignors._timelines.events import Assigned, Lost, Revoked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster, ConsumerGroup, Member, Place
 
 PLACES: dict[str, Place] = {"java": "process", "confluent-kafka": "thread"}
-
-POLLS = 5
-"""After so many with records, a member has read an answer that was there before them."""
 
 
 def sharing(group: ConsumerGroup, drive: Callable[..., DrivenConsumer]) -> tuple[DrivenConsumer, Member]:
@@ -102,32 +101,28 @@ def test_a_join_that_completes_between_two_polls_counts(
     group = consumer_group(
         topic, ["cooperative-sticky"], client=client, place=PLACES[client], commit="on command"
     )
-    with driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive:
+    with (
+        driven_group(kafka_cluster.access, [topic], Hesitant, group.group_id) as drive,
+        ThreadPoolExecutor(2) as pool,
+        logged_requests(kafka_cluster) as sent,
+    ):
         leader, other = sharing(group, drive)
         generation = leader.generation
         leader.assignor.gate.clear()  # so SyncGroup waits
-        leader.assignor.asked.clear()
         newcomer = drive("newcomer")
         bring_in(newcomer, leader)
-        leader.begin_join()
-        wait_for("the leader to be asked for a plan", leader.assignor.asked.is_set, SECONDS)
-        # It sends SyncGroup in a poll, and the answer to its JoinGroup is there. Each record takes a poll.
-        mark = group.event_count
-
-        def polls() -> int:
-            return sum(
-                isinstance(one, Consumed) and one.member == other.name for one in group.events_since(mark)
-            )
-
-        with Load(kafka_cluster, topic):
-            group.wait_for(lambda: polls() >= POLLS, SECONDS, what="it to poll")
+        # All the time: they would join again after a join that completes between two polls.
+        taken = [pool.submit(one.take_assignment) for one in (newcomer, leader)]
+        sync = f"groupId='{group.group_id}', generationId={generation + 1},"
+        wait_for("its SyncGroup", lambda: sent("apiKey=SYNC_GROUP,", "clientId=other,", sync), SECONDS)
         with other.pause_polling():
             leader.assignor.gate.set()
-            assert leader.take_assignment().generation == generation + 1
-            newcomer.take_assignment()
-            bring_in(leader, newcomer)  # it has revoked, and joins again
-        settle(leader, newcomer)
-        group.wait_for(lambda: len(other.state().assignment) == 2, SECONDS, what="it to give up one")
+            assert [one.result().generation for one in taken] == [generation + 1] * 2
+            again = pool.submit(leader.take_assignment)  # it has revoked, and joins again
+            hear(newcomer)
+        newcomer.take_assignment()
+        again.result()
+        group.wait_for(lambda: len(other.state().assignment) == 2, what="it to give up one")
         assert (len(leader.held), len(newcomer.held)) == (2, 2)
         assert leader.generation == newcomer.generation == generation + 2
 
@@ -164,7 +159,7 @@ def test_a_member_that_is_expelled_amid_a_join_is_told_that_it_lost(
         def heard() -> list[Assigned | Lost | Revoked]:
             return [one for one in group.events_since(mark) if isinstance(one, Assigned | Lost | Revoked)]
 
-        group.wait_for(heard, SECONDS, what="the application to be told")
+        group.wait_for(heard, what="the application to be told")
         leader.assignor.gate.set()
         first = heard()[0]
         assert isinstance(first, Lost)
@@ -185,14 +180,11 @@ def test_amid_a_join_only_librdkafka_sends_heartbeats_without_a_poll(
     with driven_group(kafka_cluster.access, [topic], RangePartitionAssignor, group.group_id) as drive:
         leader, other = sharing(group, drive)
         (member_id,) = leader.listed - {leader.member_id}
-        newcomer, mark = drive("newcomer", **SHORT), group.event_count
-        bring_in(newcomer, leader)
-
-        def joins() -> bool:
-            """It revokes, and sends JoinGroup in the same poll."""
-            return any(isinstance(one, Revoked) for one in group.events_since(mark))
-
-        group.wait_for(joins, SECONDS, what="it to join")
+        newcomer = drive("newcomer", **SHORT)
+        with logged_requests(kafka_cluster) as sent:
+            bring_in(newcomer, leader)
+            join = f"groupId='{group.group_id}'"
+            wait_for("its JoinGroup", lambda: sent("apiKey=JOIN_GROUP,", "clientId=other,", join), SECONDS)
         with other.pause_polling():
             leader.take_assignment()  # so JoinGroup is answered
             # kafka-python's does as Java's: once it is expelled, a session is over.

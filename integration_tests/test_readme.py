@@ -17,7 +17,6 @@ PLANNING = "docs/how-to/plan-without-a-consumer.md"
 WRITING = "docs/how-to/write-an-assignor.md"
 
 
-@pytest.mark.patient
 def test_a_plan_in_code_moves_the_least_and_proves_itself(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     exec(listing(PLANNING, "plan_exact(Group.of("), names)  # noqa: S102 - the page's code is ours
@@ -32,7 +31,6 @@ def default_cluster(kafka_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(KafkaConsumer.DEFAULT_CONFIG, "bootstrap_servers", kafka_cluster.bootstrap_servers)
 
 
-@pytest.mark.patient
 @pytest.mark.usefixtures("default_cluster")
 def test_passing_a_class_makes_a_consumer() -> None:
     names: dict[str, Any] = {}
@@ -40,7 +38,6 @@ def test_passing_a_class_makes_a_consumer() -> None:
     names["consumer"].close()
 
 
-@pytest.mark.patient
 @pytest.mark.usefixtures("default_cluster")
 def test_passing_instances_with_options_makes_a_consumer() -> None:
     names: dict[str, Any] = {}
@@ -50,7 +47,6 @@ def test_passing_instances_with_options_makes_a_consumer() -> None:
     KafkaConsumer(group_id="readme", partition_assignment_strategy=strategies).close()
 
 
-@pytest.mark.patient
 def test_an_assignor_of_ones_own_assigns(
     consumer_group: Any, topic_factory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

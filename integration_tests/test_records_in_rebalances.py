@@ -96,9 +96,12 @@ def test_nothing_of_a_revoked_partition_comes_after_its_listener_which_can_read_
     group: Application,
 ) -> None:
     members = two(group)
+    for one in members:
+        one.looks_at_positions = True
     group.consumer("c").go()
     group.settled({"a": 2, "b": 2, "c": 2})
     for one in members:
+        one.looks_at_positions = False
         one.reads_on(one.held)
         (revoked,) = [call for call in one.calls if call.method == "revoked" and call.partitions]
         assert len(revoked.partitions) == 1

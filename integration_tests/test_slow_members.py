@@ -14,6 +14,7 @@ from kafka import TopicPartition
 from benchmarks.slow_members import Scenario, live
 from kafka_assignors import RangeAssignor
 from kafka_assignors.testing import ConsumerGroup
+from tests.support.scale import longer
 
 if TYPE_CHECKING:
     from kafka_assignors.testing import Cluster
@@ -44,9 +45,9 @@ def test_a_group_rests_whose_leader_wants_fewer_topics_than_its_slow_members(
         group.join("leader", topics=[one])
         group.wait_stable(partitions=[TopicPartition(one, number) for number in range(6)])
         slow = group.join("slow", poll_ms=75, work_ms=2000)
-        group.wait_stable(timeout=60)
+        group.wait_stable(timeout=longer(60))
         group.join("quick")
-        before = group.wait_stable(timeout=60).generation
+        before = group.wait_stable(timeout=longer(60)).generation
 
         def polls() -> int:
             return sum(
@@ -55,4 +56,4 @@ def test_a_group_rests_whose_leader_wants_fewer_topics_than_its_slow_members(
 
         polled = polls()
         group.wait_for(lambda: polls() >= polled + 4, what="the slow member to poll four times")
-        assert group.wait_stable(timeout=60).generation <= before + 1
+        assert group.wait_stable(timeout=longer(60)).generation <= before + 1

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from integration_tests.support.patience import QUICK
+from integration_tests.support.patience import QUICK, QUICK_MS
 from kafka_assignors.testing import Cluster, GroupFactory, Load
 from tests.support import plugin
 
@@ -44,8 +44,8 @@ def test_timelines_of_members_of_every_client_can_be_judged(
     timeline.assert_never_owned_twice()
     timeline.assert_never_owned_twice("callback")
     timeline.assert_all_consumed(produced)
-    timeline.assert_paused_at_most(30_000)
-    timeline.assert_paused_at_most(30_000, by="records")
+    timeline.assert_paused_at_most(3 * QUICK_MS)
+    timeline.assert_paused_at_most(3 * QUICK_MS, by="records")
     with pytest.raises(
         AssertionError, match=r"without an owner for longer than 1000 ms:\n(.*\n)+.*b +crashed"
     ):

