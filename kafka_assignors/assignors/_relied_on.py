@@ -132,6 +132,7 @@ FLOW: Final = Part(
         "coordinator_unknown": (),
         "ensure_coordinator_ready_async": ("timeout_ms",),
         "generation_if_stable": (),
+        "maybe_leave_group_async": ("reason", "timeout_ms"),
         "poll": ("timeout_ms",),
         "poll_heartbeat": (),
         "reset_generation": ("member_id",),
