@@ -25,6 +25,7 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import (
     CommitFailedError,
     CoordinatorNotAvailableError,
+    FencedInstanceIdError,
     IllegalGenerationError,
     KafkaConnectionError,
     KafkaError,
@@ -63,12 +64,16 @@ _LOOK: Final = 1.0
 """Seconds after which a poll that waits for a join shows again that the application polls."""
 
 _AT_ONCE: Final = (
+    FencedInstanceIdError,
     IllegalGenerationError,
     MemberIdRequiredError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-"""Errors of a join after which the next one begins without a pause, as in `join_group_async`."""
+"""Errors of a join after which the next one begins without a pause, as in `join_group_async`.
+
+A consumer that is fenced begins none: `_step` raises.
+"""
 
 
 def install(coordinator: Any) -> bool:
@@ -113,6 +118,7 @@ class _FlowState:
         listens_until: Until when it sends heartbeats sooner than due.
         joins_apart: Whether joins go over a connection of their own.
         commits: Commits that are not answered yet: futures that are done once they are.
+        fenced: What the coordinator answered if another consumer has the instance id.
     """
 
     def __init__(self, certainty: Certainty) -> None:
@@ -123,6 +129,7 @@ class _FlowState:
         self.listens_until = 0.0
         self.joins_apart = True
         self.commits: set[Any] = set()
+        self.fenced: FencedInstanceIdError | None = None
         self._waiting: list[Any] = []
 
     def on(self, event: Event) -> None:
@@ -152,13 +159,16 @@ class FlowingCoordinator(ConsumerCoordinator):
     # What the consumer asks ------------------------------------------------------------------------------
 
     def poll(self, timeout_ms: float | None = None) -> bool:
-        """As ConsumerCoordinator's; it waits for a join only if there is nothing to deliver meanwhile."""
+        """As ConsumerCoordinator's; it waits for a join only if there is nothing to deliver meanwhile.
+
+        It waits as well if the coordinator has not confirmed for so long that its partitions may be others'.
+        """
         if self.group_id is None or not self._subscription.partitions_auto_assigned():
             return bool(super().poll(timeout_ms))
         timer = Timer(timeout_ms)
         try:
             self._invoke_completed_offset_commit_callbacks()
-            if self._is_joining or self.coordinator_unknown():
+            if self._has_to_step:
                 self.heartbeat.poll()
                 if not self._net.run(self._step, timer.timeout_ms):
                     return False
@@ -173,13 +183,11 @@ class FlowingCoordinator(ConsumerCoordinator):
 
         A poll of 20 s on an idle topic then takes the assignment as soon as it is there.
         """
-        if self._is_joining or self.coordinator_unknown():
+        if self._has_to_step:
             return _TICK
-        usual = float(super().time_to_next_poll())
-        soon = (
-            time.monotonic() < self._flow.listens_until
-            or self.heartbeat.last_send > self.heartbeat.last_receive
-        )
+        now = time.monotonic()
+        usual = min(float(super().time_to_next_poll()), self._flow.certainty.until - now)
+        soon = now < self._flow.listens_until or self.heartbeat.last_send > self.heartbeat.last_receive
         return min(usual, _TICK) if soon else usual
 
     def stable(self) -> bool:
@@ -204,16 +212,34 @@ class FlowingCoordinator(ConsumerCoordinator):
         super().reset_generation(member_id)
         self._flow.on(Event.FELL_OUT)
 
+    async def maybe_leave_group_async(
+        self, reason: str | None = None, timeout_ms: float | None = None
+    ) -> None:
+        """As BaseCoordinator's; nothing is delivered any more while LeaveGroup is on its way."""
+        self._flow.on(Event.FELL_OUT)
+        await super().maybe_leave_group_async(reason, timeout_ms)
+
+    def _fall_out_for_good(self, error: FencedInstanceIdError) -> None:
+        """Another consumer has its instance id, and so its partitions."""
+        self._flow.fenced = error
+        self.reset_generation()
+
     @property
     def _is_joining(self) -> bool:
         return self._join_task is not None or bool(self.need_rejoin())
 
     @property
+    def _has_to_step(self) -> bool:
+        return self._is_joining or bool(self.coordinator_unknown()) or not self._is_certain
+
+    @property
+    def _is_certain(self) -> bool:
+        """Whether what it has is certainly its own."""
+        return self._flow.phase.is_member and time.monotonic() < self._flow.certainty.until
+
+    @property
     def _delivers(self) -> bool:
-        """Whether it has partitions that are certainly its own."""
-        flow = self._flow
-        certain = flow.phase.is_member and time.monotonic() < flow.certainty.until
-        return certain and bool(self._subscription.assigned_partitions())
+        return self._is_certain and bool(self._subscription.assigned_partitions())
 
     @property
     def _patience(self) -> float:
@@ -223,23 +249,31 @@ class FlowingCoordinator(ConsumerCoordinator):
     # A join ----------------------------------------------------------------------------------------------
 
     async def _step(self, timeout_ms: float | None) -> bool:
-        """Give up what has to be, begin a join, or take its assignment.
+        """Give up what has to be, begin a join, take its assignment, or have the coordinator confirm.
 
         Returns:
             Whether the poll may look for records.
+
+        Raises:
+            FencedInstanceIdError: Another consumer has the instance id.
         """
         timer = Timer(timeout_ms)
         while self._is_joining:
             await self._give_up()
+            if self._flow.fenced is not None:  # with a join it would take the instance id back
+                raise self._flow.fenced
             if self._join_task is None and not await self._begin_join(timer):
                 return self._delivers
             await self._wait_for_join(timer)
             if not self._join_task.is_done:
                 return self._delivers
             await self._end_join()
-        if self._delivers:  # the heartbeats look for a coordinator that moved
-            return True
-        return bool(await self.ensure_coordinator_ready_async(timeout_ms=timer.timeout_ms))
+        if not self._is_certain and await self.ensure_coordinator_ready_async(timeout_ms=timer.timeout_ms):
+            self.heartbeat.heartbeat_failed = True  # so the next is due retry_backoff_ms after the last
+            self._heartbeat_wakeup.notify()
+            left = timer.timeout_ms
+            await self._net.sleep(_TICK if left is None else min(_TICK, left / 1000))
+        return self._is_certain  # if so, the heartbeats look for a coordinator that moved
 
     async def _give_up(self) -> None:
         """Give up all if it fell out of the group, else the topics that it does not subscribe to any more."""
@@ -309,8 +343,10 @@ class FlowingCoordinator(ConsumerCoordinator):
                 if not leads or not self._joins_unseen:
                     raise
                 await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
-            except BaseException:
+            except BaseException as error:
                 flow.on(Event.FAILED)
+                if isinstance(error, FencedInstanceIdError):
+                    self._fall_out_for_good(error)
                 raise
         with self._lock:
             if flow.phase is not Phase.ASSIGNED:
@@ -440,7 +476,6 @@ class FlowingCoordinator(ConsumerCoordinator):
         if self.coordinator_unknown():
             raise CoordinatorNotAvailableError(self.coordinator_id)
         flow, generation, node = self._flow, self._generation, self.coordinator_id
-        awaited = flow.phase is not Phase.JOINING
         request = HeartbeatRequest(
             group_id=self.group_id,
             generation_id=generation.generation_id,
@@ -455,9 +490,17 @@ class FlowingCoordinator(ConsumerCoordinator):
             raise
         sender, code = self._sender(generation), response.error_code
         if sender is not Sender.FORMER and code in {0, REBALANCE_IN_PROGRESS}:
-            flow.certainty.confirm(sent, awaited=awaited and code == REBALANCE_IN_PROGRESS)
+            flow.certainty.confirm(sent, awaited=code == REBALANCE_IN_PROGRESS)
         if verdict(code, sender, flow.phase) is Verdict.COUNTS:
             self._handle_heartbeat_response(response, sent)
+
+    def _handle_heartbeat_response(self, response: Any, send_time: float) -> None:
+        """As BaseCoordinator's; a consumer that is fenced learns of it with its next poll, too."""
+        try:
+            super()._handle_heartbeat_response(response, send_time)
+        except FencedInstanceIdError as error:
+            self._fall_out_for_good(error)
+            raise
 
     def _sender(self, generation: Any) -> Sender:
         now = self._generation

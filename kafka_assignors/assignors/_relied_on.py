@@ -102,6 +102,7 @@ _AWAITED: Final = frozenset(
         *("_commit_offsets_sync_async", "_do_heartbeat", "_do_join_and_sync_async"),
         *("_invoke_rebalance_listener_async", "_on_join_complete_async", "_on_join_prepare_async"),
         *("_send_heartbeat_request", "_send_offset_commit_request", "ensure_coordinator_ready_async"),
+        "maybe_leave_group_async",
     }
 )
 """The methods that are coroutine functions."""
@@ -145,6 +146,7 @@ FLOW: Final = Part(
         "coordinator_unknown": (),
         "ensure_coordinator_ready_async": ("timeout_ms",),
         "generation_if_stable": (),
+        "maybe_leave_group_async": ("reason", "timeout_ms"),
         "poll": ("timeout_ms",),
         "poll_heartbeat": (),
         "reset_generation": ("member_id",),

@@ -22,8 +22,12 @@ from typing import Final
 ILLEGAL_GENERATION: Final = 22
 UNKNOWN_MEMBER_ID: Final = 25
 REBALANCE_IN_PROGRESS: Final = 27
+FENCED_INSTANCE_ID: Final = 82
 
-_OVERTAKABLE: Final = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS})
+_FOR_GOOD: Final = frozenset({UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID})
+"""True of each generation: no JoinGroup makes the member id known again."""
+
+_OVERTAKABLE: Final = frozenset({ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS}) | _FOR_GOOD
 
 
 class Phase(Enum):
@@ -123,7 +127,7 @@ def verdict(error_code: int, sender: Sender, phase: Phase) -> Verdict:
         return Verdict.COUNTS
     if sender is Sender.FORMER or not phase.is_member:
         return Verdict.VOID
-    if error_code == UNKNOWN_MEMBER_ID:  # true of each generation: no JoinGroup makes the id known again
+    if error_code in _FOR_GOOD:
         return Verdict.COUNTS
     if sender is Sender.OLDER or phase in {Phase.JOINING, Phase.SYNCING}:
         return Verdict.OVERTAKEN

@@ -57,7 +57,12 @@ def test_the_tables_have_each_cell() -> None:
     assert len(cells(ANSWERS)) == len(Phase) * len(Sender) * 3
 
 
-@pytest.mark.parametrize("code", [0, 15, 16, 82])
+def test_a_fenced_instance_id_counts_as_an_unknown_member() -> None:
+    for sender, phase in product(Sender, Phase):
+        assert verdict(82, sender, phase) is verdict(25, sender, phase)
+
+
+@pytest.mark.parametrize("code", [0, 15, 16])
 def test_other_answers_count_always(code: int) -> None:
     meant = {verdict(code, sender, phase) for sender, phase in product(Sender, Phase)}
     assert meant == {Verdict.COUNTS}

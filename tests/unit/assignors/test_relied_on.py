@@ -38,6 +38,12 @@ def test_no_private_name_of_kafka_python_is_used_that_is_not_listed() -> None:
     assert (ours & theirs) - listed - {*READ} == set()
 
 
+@pytest.mark.parametrize("part", [FLOW, JOINS, MEMBERS, TOPICS])
+def test_the_installed_release_has_all_methods(part: Part) -> None:
+    only_methods = Part(cost="", methods=part.methods)
+    assert only_methods._missing(object.__new__(ConsumerCoordinator)) == []
+
+
 class Other(ConsumerCoordinator):
     """Of a release whose join takes something, and that decodes members in another way."""
 
