@@ -4,7 +4,9 @@ import asyncio
 import itertools
 import re
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,57 @@ def test_what_a_member_commits_while_its_group_rebalances_is_not_refused(
         leader.assignor.gate.set()
         settle(leader, newcomer)
     assert group.timeline.of(CommitFailed, Lost) == ()
+
+
+def has_produced(load: Load, records: int) -> bool:
+    return sum(load.produced.values()) >= records
+
+
+def held_up(group: ConsumerGroup, load: Load) -> tuple[float, float]:
+    """Have one of two members stand still as a third joins; 200 records take as long as six heartbeats.
+
+    Returns:
+        From when the other one has joined again, and until when the group waited at least.
+    """
+    group.join("a")
+    slow = group.join("slow")
+    group.wait_stable()
+    slow.freeze()
+    group.join("late")
+    group.wait_for(lambda: group.describe().state == "PreparingRebalance", what="a rebalance")
+    instants = []
+    for _ in range(2):
+        more = sum(load.produced.values()) + 200
+        group.wait_for(partial(has_produced, load, more), what="records")
+        instants.append(time.monotonic())
+    assert group.describe().state == "PreparingRebalance"
+    return instants[0], instants[1]
+
+
+@pytest.mark.parametrize(
+    ("members", "flows"),
+    [
+        pytest.param(("kafka-python", "cooperative-sticky"), False, id="kafka-python's own"),
+        pytest.param(("kafka-python", CooperativeStickyAssignor), True, id="kafka-python with ours"),
+        pytest.param(("aiokafka", CooperativeStickyAssignor), True, id="aiokafka with ours"),
+        pytest.param(("java", "cooperative-sticky"), True, id="java"),
+    ],
+)
+def test_records_flow_or_not_while_a_cooperative_group_waits_for_a_member(
+    members: tuple[str, Any],
+    flows: bool,
+    topic: str,
+    consumer_group: MakeGroup,
+    kafka_cluster: Cluster,
+) -> None:
+    client, strategy = members
+    group = consumer_group(topic, [strategy], client=client, settings={"session_timeout_ms": 45_000})
+    with Load(kafka_cluster, topic, rate=200) as load:
+        began, ended = held_up(group, load)
+        group.members["slow"].thaw()
+        group.wait_stable()
+    read = [event for event in group.timeline.of(Consumed, member="a") if began < event.time < ended]
+    assert bool(read) is flows
 
 
 @pytest.mark.parametrize("client", CLIENTS)
