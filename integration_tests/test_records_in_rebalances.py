@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import (
+    CooperativeStickyAssignor as StockCooperativeSticky,
+)
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.errors import CommitFailedError
+from kafka.errors import CommitFailedError, FencedInstanceIdError, IllegalStateError, RebalanceInProgressError
 from kafka.protocol.consumer import HeartbeatRequest
 from kafka.structs import OffsetAndMetadata
 
@@ -474,6 +477,69 @@ def test_unsubscribing_and_subscribing_again_while_a_join_waits_begins_a_new_mem
         one.go()
     group.settled({"a": 3, "b": 3})
     assert other.generation.member_id != member
+
+
+# Beside kafka-python's own
+
+
+def test_kafka_pythons_own_refuses_commits_while_a_join_waits(group: Application) -> None:
+    leader, other = both_halted(group, assignor=StockCooperativeSticky)
+    other.coordinator.request_rejoin()
+    other.poll(0)
+    with pytest.raises(RebalanceInProgressError):
+        other.commit(min(other.held), 1)
+    leader.go()
+    other.go()
+    group.settled({"a": 3, "b": 3})
+
+
+@pytest.mark.usefixtures("load")
+def test_kafka_pythons_own_has_no_position_of_what_is_revoked(group: Application) -> None:
+    alone = group.consumer("a", assignor=StockCooperativeSticky).go()
+    group.settled({"a": 6})
+    alone.reads_on(alone.held)
+    alone.looks_at_positions = True
+    group.consumer("b", assignor=StockCooperativeSticky).go()
+    wait_for("its listener to fail", lambda: alone.errors, SECONDS)
+    alone.looks_at_positions = False
+    assert isinstance(alone.errors[0].__cause__, IllegalStateError)
+
+
+def taken_over(group: Application, assignor: Any) -> ReadingConsumer:
+    """A static member whose instance id another consumer has by now, and that has heard of it."""
+    heard: list[Exception] = []
+    settings = {"group_instance_id": "i", "heartbeat_interval_ms": 100, "assignor": assignor}
+    first = group.consumer("a", **settings).go()
+    group.settled({"a": 6})
+    handle = first.coordinator._handle_heartbeat_response
+
+    def handled(*answer: Any) -> None:
+        try:
+            handle(*answer)
+        except FencedInstanceIdError as error:
+            heard.append(error)
+            raise
+
+    first.coordinator._handle_heartbeat_response = handled
+    group.consumer("b", **settings).go()
+    group.settled({"b": 6})
+    wait_for("the first to hear of it", lambda: heard, SECONDS)
+    return first
+
+
+@pytest.mark.usefixtures("load")
+def test_who_is_fenced_loses_its_partitions_and_hears_so(group: Application) -> None:
+    first = taken_over(group, CooperativeStickyAssignor)
+    wait_for("an error", lambda: first.errors, SECONDS)
+    assert isinstance(first.errors[0], FencedInstanceIdError)
+    assert (first.calls[-1].method, len(first.calls[-1].partitions), first.held) == ("lost", 6, frozenset())
+
+
+@pytest.mark.usefixtures("load")
+def test_kafka_pythons_own_owns_on_when_it_is_fenced(group: Application) -> None:
+    first = taken_over(group, StockCooperativeSticky)
+    first.reads_on(first.held, records=100)
+    assert (len(first.held), first.errors) == (6, [])
 
 
 # What stays as it was
