@@ -35,7 +35,9 @@ LENGTH: Final = 40
 MOST: Final = 20_000
 """Schedules in which a planted fault is looked for."""
 
-MIXED: Final = ("ours", "unaided", "kafka-python", "java", "librdkafka")
+WAITS: Final = ("waits",)
+OTHERS: Final = ("unaided", "kafka-python", "java", "librdkafka")
+MIXED: Final = ("ours", "waits", *OTHERS)
 AIO: Final = ("aio",)
 EVERY_CLIENT: Final = tuple(CLIENTS)
 TAKEN_OVER: Final[tuple[Kind, ...]] = ("take over",)
@@ -170,24 +172,30 @@ def searches(scale: float) -> list[Search]:
 
     return [
         Search(depth=4),
+        Search(depth=4, clients=WAITS),
         Search(depth=4, clients=("unaided",)),
-        drawn(600_000),
+        drawn(450_000),
         drawn(250_000, MIXED),
+        drawn(150_000, WAITS),
         drawn(150_000, ("unaided",)),
         *(drawn(20_000, strategy=strategy) for strategy in ("range", "roundrobin", "sticky", "random")),
-        *(drawn(20_000, MIXED, strategy) for strategy in ("range", "roundrobin", "sticky", "random")),
+        *(
+            drawn(20_000, ("ours", *OTHERS), strategy)
+            for strategy in ("range", "roundrobin", "sticky", "random")
+        ),
         Search(depth=3, clients=AIO),
         drawn(50_000, AIO),
-        drawn(25_000, EVERY_CLIENT),
+        drawn(50_000, EVERY_CLIENT),
         *(drawn(5000, ("aiokafka",), strategy) for strategy in ("range", "roundrobin", "sticky", "random")),
         replace(drawn(10_000), rare=TAKEN_OVER),
+        replace(drawn(10_000, WAITS), rare=TAKEN_OVER),
         replace(drawn(5000, AIO), rare=TAKEN_OVER),
         *([Search(depth=5)] if scale >= 1 else []),
     ]
 
 
-def run(one: Search, revision: str) -> Row:
-    """Run a search."""
+def run(one: Search, revision: str, processes: int | None) -> Row:
+    """Run a search, with so many processes as `search` has it."""
     with progress_bar() as progress:
         label = f"{one.strategy}, {' '.join(one.clients)}, from {one.first:,}"
         bar = progress.add_task(label, total=one.count or None)
@@ -196,7 +204,7 @@ def run(one: Search, revision: str) -> Row:
             progress.update(bar, completed=tally.schedules)
 
         began = time.monotonic()
-        tally = search(one.schedules(), stop_at_first=False, watch=watch)
+        tally = search(one.schedules(), processes=processes, stop_at_first=False, watch=watch)
     return Row.of(one, tally, time.monotonic() - began, revision)
 
 
@@ -268,7 +276,9 @@ are counted, not states: two that lead to the same state count twice.
 
 At every instant no partition has two owners by what applications were told, but for members that the
 coordinator has removed or left behind; after the last step the group comes to rest with one owner for each
-partition. *By others*: how often a leader of another client gave a partition a second owner. *No plan*:
+partition. *ours* are kafka-python's consumers with our assignors, whose records flow in a rebalance: one that
+was removed or left behind delivers nothing. *waits* are those with `records_in_rebalances=False`, as all were
+before. *By others*: how often a leader of another client gave a partition a second owner. *No plan*:
 groups that never come to rest because the assignor of another client's leader raises. *unaided* is
 kafka-python's consumer whose joins our assignors cannot complete; *aio* is `CooperativeConsumer`, *aiokafka*
 aiokafka's own consumer with our assignors. *Take over*: a second consumer starts with an instance id that is
@@ -344,6 +354,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.schedules", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="the part of the drawn schedules to run")
     parser.add_argument("--output", type=Path, default=RESULT, help="the page (default: %(default)s)")
+    parser.add_argument("--processes", type=int, help="how many (default: one a core; 0: this one)")
     parser.add_argument("--anew", action="store_true", help="begin again with the first part")
     options = parser.parse_args(arguments)
     told = machine.describe()
@@ -352,7 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     planted = plant(planted)
     done = {row.search for row in rows}
     for part in (one for one in _in_turn(searches(options.scale)) if one not in done):
-        rows.append(run(part, told["revision"]))
+        rows.append(run(part, told["revision"], options.processes))
         state = {"planted": planted, "rows": [asdict(row) for row in rows]}
         kept.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
         options.output.write_text(page(rows, planted, told, options.scale), encoding="utf-8")

@@ -28,9 +28,12 @@ from kafka_assignors.testing.schedules._clients import CLIENTS, STRATEGIES
 from tests.support.planted_faults import (
     AIO,
     FAULTS,
+    FLOWS,
     PLAIN,
+    WAITS,
     claims_only_topics_that_are_subscribed,
     gives_away_what_is_held,
+    goes_on_owning_when_it_is_fenced,
     takes_its_instance_id_back_on_aiokafka,
 )
 from tests.support.scale import scaled
@@ -43,7 +46,7 @@ ENOUGH = 2500
 
 STORED = json.loads(RESULT.with_suffix(".json").read_text())
 
-MIXED = ("ours", "unaided", "kafka-python", "java", "librdkafka")
+MIXED = ("ours", "waits", "unaided", "kafka-python", "java", "librdkafka")
 EVERY_CLIENT = tuple(CLIENTS)
 
 
@@ -55,12 +58,12 @@ def held(strategy: str, clients: tuple[str, ...], count: int) -> None:
     assert tally.broken == []
 
 
-@pytest.mark.parametrize("clients", [("ours",), PLAIN, MIXED, AIO, EVERY_CLIENT], ids=" ".join)
+@pytest.mark.parametrize("clients", [FLOWS, WAITS, PLAIN, MIXED, AIO, EVERY_CLIENT], ids=" ".join)
 def test_no_schedule_gives_a_partition_two_owners_or_none(clients: tuple[str, ...]) -> None:
     held("cooperative-sticky", clients, 1000)
 
 
-@pytest.mark.parametrize("client", ["ours", "unaided", "aio"])
+@pytest.mark.parametrize("client", ["ours", "waits", "unaided", "aio"])
 def test_no_schedule_of_three_members_breaks_their_group(client: str) -> None:
     schedules = [*every(1, client=client), *every(2, client=client)]
     assert len({schedule.script() for schedule in schedules}) == len(schedules) == 242
@@ -216,7 +219,10 @@ def test_what_each_seed_draws_stays_as_it_was() -> None:
     drawn = "".join(
         draw(seed, 40, clients=clients).script()
         for seed in range(20)
-        for clients in (("ours",), EVERY_CLIENT)
+        for clients in (
+            ("ours",),
+            ("ours", "unaided", "kafka-python", "java", "librdkafka", "aio", "aiokafka"),
+        )
     )
     assert hashlib.sha256(drawn.encode()).hexdigest() == (
         "921cff8788d4cbd4e6d3f4e79a52c79f449b61d50f48198d3cb5ba4d56b248c3"
@@ -224,7 +230,7 @@ def test_what_each_seed_draws_stays_as_it_was() -> None:
     assert "take over" not in drawn
 
 
-@pytest.mark.parametrize("client", ["ours", "aio"])
+@pytest.mark.parametrize("client", ["ours", "waits", "aio"])
 def test_no_second_holder_of_an_instance_id_breaks_a_group(client: str) -> None:
     count = scaled(500)
     drawn = (draw(seed, 40, clients=[client], rare=["take over"]) for seed in range(count))
@@ -244,18 +250,78 @@ def test_a_group_whose_instance_ids_were_contended_comes_to_rest(seed: int) -> N
     assert not broken(draw(seed, 40, rare=["take over"]))
 
 
-def test_a_consumer_that_takes_its_instance_id_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("client", "plant"),
+    [("aio", takes_its_instance_id_back_on_aiokafka), ("ours", goes_on_owning_when_it_is_fenced)],
+)
+def test_a_consumer_whose_instance_id_another_takes_ends(
+    client: str, plant: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     schedule = Schedule(
         strategy="cooperative-sticky",
         topics={"t": 2},
         steps=(
-            Step(kind="join", target="m1", topics=("t",), client="aio", static=True),
-            Step(after_ms=2000, kind="take over", target="m1"),
+            Step(kind="join", target="m1", topics=("t",), client=client, static=True),
+            Step(after_ms=4000, kind="take over", target="m1"),
         ),
     )
     assert {*run(schedule).owners.values()} == {"m1.2"}
-    takes_its_instance_id_back_on_aiokafka(monkeypatch)
+    plant(monkeypatch)
     assert broken(schedule)
+
+
+def test_a_process_that_thaws_delivers_nothing_before_the_coordinator_confirms_it() -> None:
+    """Found by search: between two rebalances nobody looked at how old the last answer was."""
+    told = run(
+        Schedule(
+            strategy="cooperative-sticky",
+            topics={"v": 1},
+            seed=168,
+            steps=(
+                Step(kind="join", target="m1", topics=("v",)),
+                Step(after_ms=1000, kind="freeze", target="m1"),
+                Step(after_ms=8000, kind="join", target="m2", topics=("v",)),
+                Step(after_ms=1, kind="thaw", target="m1"),
+            ),
+        )
+    )
+    assert sorted(told.owners) == ["v-0"]
+
+
+def test_a_member_whose_join_is_lost_delivers_no_longer_than_its_rebalance_timeout() -> None:
+    """Found by search: the coordinator waited for it, and it thought that it was waiting for others."""
+    told = run(
+        Schedule(
+            strategy="cooperative-sticky",
+            topics={"u": 1},
+            seed=157,
+            steps=(
+                Step(kind="join", target="m4", topics=("u",)),
+                Step(after_ms=6, kind="join", target="m5", topics=("u",)),
+                Step(kind="lose answer", target="m4"),
+                Step(after_ms=100, kind="move coordinator"),
+            ),
+        )
+    )
+    assert sorted(told.owners) == ["u-0"]
+
+
+def test_a_member_that_leaves_as_it_polled_too_late_delivers_nothing_meanwhile() -> None:
+    """Found by search: kafka-python is in its generation until LeaveGroup is answered."""
+    told = run(
+        Schedule(
+            strategy="cooperative-sticky",
+            topics={"v": 1},
+            seed=253,
+            steps=(
+                Step(kind="join", target="m2", topics=("v",), latency_ms=5),
+                Step(after_ms=1, kind="pause", target="m2"),
+                Step(after_ms=1000, kind="join", target="m4", topics=("v",)),
+                Step(after_ms=12_000, kind="join", target="m7", topics=("v",)),
+            ),
+        )
+    )
+    assert sorted(told.owners) == ["v-0"]
 
 
 def test_a_slow_static_leader_that_restarts_between_two_rounds_loses_nothing() -> None:

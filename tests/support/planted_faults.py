@@ -9,9 +9,16 @@ import numpy as np
 
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator
 from kafka_assignors.aio._host import AiokafkaHost
-from kafka_assignors.assignors import _adapter as adapter, _cooperative_sticky as cooperative_sticky
+from kafka_assignors.assignors import (
+    _adapter as adapter,
+    _cooperative_sticky as cooperative_sticky,
+    _flow as flow,
+)
+from kafka_assignors.assignors._flow import FlowingCoordinator
 from kafka_assignors.assignors._membership import hand_over
+from kafka_assignors.assignors._membership.certainty import Certainty
 from kafka_assignors.assignors._membership.claims import Claim, Memory
+from kafka_assignors.assignors._membership.phases import Phase, Verdict
 from kafka_assignors.coordinator._simulator.member import SimulatedHost, SimulatedMember
 from kafka_assignors.planners._cooperative import awaited_holders
 
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
     from kafka_assignors._model.group import Group
     from kafka_assignors._model.plan import Plan
 
+FLOWS = ("ours",)
+WAITS = ("waits",)
 PLAIN = ("unaided",)
 """kafka-python's consumer without its joins completed: its members are often late."""
 AIO = ("aio",)
@@ -96,7 +105,7 @@ def forgets_joins(patch: pytest.MonkeyPatch) -> None:
 
 
 def throws_joins_away(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SimulatedMember, "complete_joins", lambda _: None)
+    patch.setattr(SimulatedMember, "complete_joins", lambda _, **__: None)
 
 
 def does_not_say_that_it_refused_an_assignment(patch: pytest.MonkeyPatch) -> None:
@@ -112,6 +121,55 @@ def takes_a_newer_claim_for_a_lie(patch: pytest.MonkeyPatch) -> None:
         return group.with_claims(replace(claims, generation=-claims.generation))
 
     patch.setattr(hand_over.HandOver, "settle", settle)
+
+
+def resets_its_generation_by_an_old_answer(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(flow, "verdict", lambda *_: Verdict.COUNTS)
+
+
+def delivers_what_may_be_given_away(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(FlowingCoordinator, "_is_certain", property(lambda self: self._flow.phase.is_member))
+
+
+def takes_it_that_nobody_waits_for_its_join(patch: pytest.MonkeyPatch) -> None:
+    """Its JoinGroup may be lost while heartbeats, on another connection, are answered."""
+    confirm = Certainty.confirm
+
+    def confirmed(self: Any, sent: float, *, awaited: bool = False) -> None:
+        del awaited
+        confirm(self, sent)
+
+    patch.setattr(Certainty, "confirm", confirmed)
+
+
+def delivers_while_it_leaves(patch: pytest.MonkeyPatch) -> None:
+    patch.delattr(FlowingCoordinator, "maybe_leave_group_async")
+
+
+def goes_on_owning_when_it_is_fenced(patch: pytest.MonkeyPatch) -> None:
+    """Only a schedule in which another consumer takes over an instance id shows it."""
+    patch.setattr(FlowingCoordinator, "_fall_out_for_good", lambda *_: None)
+
+
+def gives_nothing_up_before_it_joins(patch: pytest.MonkeyPatch) -> None:
+    async def nothing(_: Any) -> None:
+        pass
+
+    patch.setattr(FlowingCoordinator, "_give_up", nothing)
+
+
+def claims_nothing_in_a_join(patch: pytest.MonkeyPatch) -> None:
+    def claim(self: Any, host: Any) -> Any:
+        made = _claim(self, host)
+        coordinator = host.coordinator
+        joins = isinstance(coordinator, FlowingCoordinator) and coordinator._flow.phase is not Phase.STABLE
+        return Claim(held=made.held) if joins else made
+
+    patch.setattr(adapter.Assignor, "_claim", claim)
+
+
+def revokes_and_does_not_join_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(FlowingCoordinator, "request_rejoin", lambda _: None)
 
 
 def claims_nothing_on_aiokafka(patch: pytest.MonkeyPatch) -> None:
@@ -161,18 +219,25 @@ def takes_its_instance_id_back_on_aiokafka(patch: pytest.MonkeyPatch) -> None:
 
 
 FAULTS: dict[Callable[[Any], None], tuple[str, ...]] = {
-    gives_away_what_is_held: ("ours",),
+    gives_away_what_is_held: FLOWS,
     gives_away_what_is_claimed_without_a_subscription: PLAIN,
     believes_no_claim_for_more_than_three_rounds: PLAIN,
-    never_begins_another_round: ("ours", "kafka-python"),
-    does_not_tell_static_members_that_a_round_follows: ("ours",),
+    never_begins_another_round: ("waits", "kafka-python"),
+    does_not_tell_static_members_that_a_round_follows: WAITS,
     claims_only_topics_that_are_subscribed: PLAIN,
     claims_nothing_before_its_assignment_came: PLAIN,
-    claims_nothing_that_it_kept: ("ours",),
-    forgets_joins: ("ours",),
-    throws_joins_away: ("ours",),
-    does_not_say_that_it_refused_an_assignment: ("ours",),
+    claims_nothing_that_it_kept: FLOWS,
+    forgets_joins: WAITS,
+    throws_joins_away: WAITS,
+    does_not_say_that_it_refused_an_assignment: WAITS,
     takes_a_newer_claim_for_a_lie: ("ours", "kafka-python"),
+    resets_its_generation_by_an_old_answer: FLOWS,
+    delivers_what_may_be_given_away: FLOWS,
+    takes_it_that_nobody_waits_for_its_join: FLOWS,
+    delivers_while_it_leaves: FLOWS,
+    gives_nothing_up_before_it_joins: FLOWS,
+    claims_nothing_in_a_join: FLOWS,
+    revokes_and_does_not_join_again: FLOWS,
     claims_nothing_on_aiokafka: AIO,
     says_on_aiokafka_that_it_rebalances_eagerly: AIO,
     lets_go_on_aiokafka_without_a_word: AIO,

@@ -344,8 +344,8 @@ def test_the_page_of_schedules_says_what_was_run_and_what_broke() -> None:
     assert "**214 schedules, 6 of them drawn for cooperative groups: 1 broken.**" in page
     assert "| cooperative-sticky | ours java | 6 | 1,200 | 1 | 0 | 0 | 4.5 | 2 | 2.0 |\n" in page
     assert "| cooperative-sticky | ours | all 208 of up to 2 steps | 0 | 0 | 0 | 0 | 0 | 0 | 0.1 |\n" in page
-    assert "| forgets joins | ours | 12 |\n" in page
-    assert "| throws joins away | ours | not in 20,000 |\n" in page
+    assert "| forgets joins | waits | 12 |\n" in page
+    assert "| throws joins away | waits | not in 20,000 |\n" in page
     assert (
         "- cores: 2\n- revision: first, second\n\n## Broken: seed 7\n\n```\nt-0 has two owners\n```\n" in page
     )
@@ -380,7 +380,8 @@ def test_a_search_that_was_ended_goes_on_with_its_next_part(
     page = tmp_path / "page.md"
     ran: list[schedules.Search | None] = []
 
-    def run(part: schedules.Search, revision: str) -> schedules.Row:
+    def run(part: schedules.Search, revision: str, processes: int | None) -> schedules.Row:
+        assert processes is None
         if len(ran) == 2:
             ran.append(None)
             raise KeyboardInterrupt

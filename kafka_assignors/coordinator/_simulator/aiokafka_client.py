@@ -1,15 +1,11 @@
-"""What aiokafka's coordinator code asks of its client, answered by a simulated group's coordinator.
-
-A broker answers the requests of one connection in order, as Kafka does. What is sent after a JoinGroup waits
-until that is answered.
-"""
+"""What aiokafka's coordinator code asks of its client, answered by a simulated group's coordinator."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +18,8 @@ from aiokafka.protocol.group import (
     SyncGroupRequest,
 )
 
-from kafka_assignors.coordinator._simulator.messages import Error, Join, Sync
+from kafka_assignors.coordinator._simulator.connection import Connection
+from kafka_assignors.coordinator._simulator.messages import CODES, Join, Sync
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -30,27 +27,12 @@ if TYPE_CHECKING:
     from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock
     from kafka_assignors.coordinator._simulator.event_loop import VirtualLoop
-    from kafka_assignors.coordinator._simulator.messages import Joined, Synced
+    from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced
 
 REQUEST_TIMEOUT: Final = 40.0
 """Seconds for which aiokafka waits for an answer: `request_timeout_ms`."""
 
 _NODE: Final = 0
-
-_CODES: Final[Mapping[Error, int]] = {
-    Error.NONE: 0,
-    Error.FENCED_INSTANCE_ID: 82,
-    Error.GROUP_MAX_SIZE_REACHED: 81,
-    Error.ILLEGAL_GENERATION: 22,
-    Error.INCONSISTENT_GROUP_PROTOCOL: 23,
-    Error.INVALID_SESSION_TIMEOUT: 26,
-    Error.MEMBER_ID_REQUIRED: 79,
-    Error.NOT_COORDINATOR: 16,
-    Error.REBALANCE_IN_PROGRESS: 27,
-    Error.UNKNOWN_MEMBER_ID: 25,
-}
-"""Kafka's error codes."""
-
 
 _Performed = Callable[[Callable[[Any], None]], None]
 """Does what was asked for, and calls with the answer when there is one."""
@@ -83,39 +65,10 @@ class SimulatedCluster:
 
 
 @dataclass(slots=True, eq=False)
-class _Connection:
-    """A connection to the coordinator: `waiting` are requests that have arrived behind another one."""
+class _Connection(Connection):
+    """One of aiokafka's."""
 
     _request_timeout: float = REQUEST_TIMEOUT
-    open: bool = True
-    busy: bool = False
-    waiting: deque[Callable[[], None]] = field(default_factory=deque)
-    unanswered: set[asyncio.Future[Any]] = field(default_factory=set)
-
-    def close(self) -> None:
-        """Break it: requests without an answer fail."""
-        self.open = False
-        self.waiting.clear()
-        for future in self.unanswered:
-            if not future.done():
-                future.set_exception(errors.KafkaConnectionError("the connection is cut"))
-
-    def arrives(self, handle: Callable[[], None]) -> None:
-        """Let the broker handle a request when those before it are answered."""
-        if self.open:
-            self.waiting.append(handle)
-            self.handle_next()
-
-    def handle_next(self) -> None:
-        """Let it handle one, if it is not at one."""
-        if self.waiting and not self.busy:
-            self.busy = True
-            self.waiting.popleft()()
-
-    def answered(self) -> None:
-        """It has answered."""
-        self.busy = False
-        self.handle_next()
 
 
 class SimulatedClient:
@@ -242,7 +195,12 @@ class SimulatedClient:
             raise errors.NodeNotReadyError
         connection = self._conns[node, group]
         answer: asyncio.Future[Any] = self._loop.create_future()
-        connection.unanswered.add(answer)
+
+        def fail() -> None:
+            if not answer.done():
+                answer.set_exception(errors.KafkaConnectionError("the connection is cut"))
+
+        connection.unanswered[fail] = None
         loses = type(request) in {JoinGroupRequest, SyncGroupRequest} and self._loses_one()
 
         def reply(said: Any) -> None:
@@ -264,7 +222,7 @@ class SimulatedClient:
             connection.close()
             raise errors.RequestTimedOutError from None
         finally:
-            connection.unanswered.discard(answer)
+            connection.unanswered.pop(fail, None)
 
     def _loses_one(self) -> bool:
         self.losing, loses = max(self.losing - 1, 0), self.losing > 0
@@ -311,7 +269,7 @@ class SimulatedClient:
 
 
 def _code(error: Error) -> Any:
-    return SimpleNamespace(error_code=_CODES[error])
+    return SimpleNamespace(error_code=CODES[error])
 
 
 def _joined(answer: Joined) -> Any:
@@ -319,7 +277,7 @@ def _joined(answer: Joined) -> Any:
     leads = answer.leader == answer.member_id and not answer.skip_assignment
     return SimpleNamespace(
         API_VERSION=5,
-        error_code=_CODES[answer.error],
+        error_code=CODES[answer.error],
         generation_id=answer.generation,
         group_protocol=answer.strategy,
         leader_id="" if answer.skip_assignment else answer.leader,
@@ -329,9 +287,9 @@ def _joined(answer: Joined) -> Any:
 
 
 def _synced(answer: Synced) -> Any:
-    return SimpleNamespace(error_code=_CODES[answer.error], member_assignment=answer.assignment)
+    return SimpleNamespace(error_code=CODES[answer.error], member_assignment=answer.assignment)
 
 
 def _committed(error: Error, topics: Iterable[tuple[str, list[int]]]) -> Any:
-    code = _CODES[error]
+    code = CODES[error]
     return SimpleNamespace(topics=[(topic, [(one, code) for one in ids]) for topic, ids in topics])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor as StockCooperativeSticky
@@ -10,7 +11,8 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from kafka_assignors import leader
-from kafka_assignors.coordinator._simulator.member import SimulatedMember
+from kafka_assignors.assignors import CooperativeStickyAssignor
+from kafka_assignors.coordinator._simulator.flowing_member import kafka_python_member
 from kafka_assignors.coordinator._simulator.other_clients import (
     JavaCooperativeSticky,
     JavaMember,
@@ -29,8 +31,9 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-_KINDS: Final[Mapping[str, type[SimulatedMember]]] = {
-    "ours": SimulatedMember,
+_KINDS: Final[Mapping[str, Callable[..., ClassicConsumer]]] = {
+    "ours": kafka_python_member,
+    "waits": kafka_python_member,
     "unaided": UnaidedMember,
     "kafka-python": UnaidedMember,
     "java": JavaMember,
@@ -38,11 +41,13 @@ _KINDS: Final[Mapping[str, type[SimulatedMember]]] = {
 }
 
 CLIENTS: Final = (*_KINDS, "aio", "aiokafka")
-"""What a member can be. The first three are kafka-python's consumer: with our assignors; the same where they
-cannot complete its joins; with its own assignors. Then come Java's consumer and librdkafka's. The last two
-are our `CooperativeConsumer`, and aiokafka's own consumer with our assignors."""
+"""What a member can be. The first four are kafka-python's consumer. It has our assignors, with records in
+rebalances or without; or ours where they cannot complete its joins; or its own assignors. Then come Java's
+consumer and librdkafka's. The last two are our `CooperativeConsumer`, and aiokafka's own consumer with our
+assignors.
+"""
 
-OURS: Final = ("ours", "unaided", "aio", "aiokafka")
+OURS: Final = ("ours", "waits", "unaided", "aio", "aiokafka")
 """Those whose leaders plan by our assignors."""
 
 STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
@@ -50,7 +55,8 @@ STRATEGIES: Final[Mapping[str, type[Assignor]]] = {
 }
 """Strategies under which a partition has one owner."""
 
-_THEIRS: Final[Mapping[tuple[str, str], type[AbstractPartitionAssignor]]] = {
+_THEIRS: Final[Mapping[tuple[str, str], Callable[[], AbstractPartitionAssignor]]] = {
+    ("waits", "cooperative-sticky"): partial(CooperativeStickyAssignor, records_in_rebalances=False),
     ("kafka-python", "cooperative-sticky"): StockCooperativeSticky,
     ("kafka-python", "range"): RangePartitionAssignor,
     ("kafka-python", "roundrobin"): RoundRobinPartitionAssignor,
@@ -58,7 +64,7 @@ _THEIRS: Final[Mapping[tuple[str, str], type[AbstractPartitionAssignor]]] = {
     ("java", "cooperative-sticky"): JavaCooperativeSticky,
     ("librdkafka", "cooperative-sticky"): LibrdkafkaCooperativeSticky,
 }
-"""Assignors of other clients that decide otherwise than ours; the rest plan as ours do."""
+"""Assignors other than ours as they are; the rest plan as ours do."""
 
 
 def make_client(

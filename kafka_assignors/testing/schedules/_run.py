@@ -15,11 +15,14 @@ from kafka_assignors._timelines.events import (
     Failed,
     Led,
     Lost,
+    Paused,
     Rejected,
     Revoked,
+    Thawed,
     name_of,
 )
 from kafka_assignors._wire.codec import read_subscriptions
+from kafka_assignors.coordinator._simulator.flowing_member import FlowingMember
 from kafka_assignors.coordinator._simulator.other_clients import UnaidedMember
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
@@ -95,8 +98,10 @@ def run(schedule: Schedule) -> Told:
     At every instant: no partition has two owners by the calls of listeners (assigned, and not yet revoked or
     lost). Excused are members that the coordinator has removed since they got it. So are static ones that a
     generation began without, if the strategy is eager or they said no generation. So are those of
-    kafka-python without our help that fell out of the group unheard. No member whose joins our assignors
-    complete refuses one generation's assignment more than `REFUSALS` times.
+    kafka-python without our help that fell out of the group unheard. But a consumer whose records flow in a
+    rebalance is excused only while it delivers nothing, also as it thaws. If its coordinator knows it, it
+    does not fall out of the group. No member whose joins our assignors complete refuses one generation's
+    assignment more than `REFUSALS` times.
 
     When the last step is over and all members run again: each subscribed partition gets its one owner. The
     group becomes stable within `SETTLING_MS` and `ROUNDS` generations. From then on members of kafka-python
@@ -145,6 +150,8 @@ class _ScheduleRun:
         self._planner = ""  # who made the last plan
         self._raised_at = -math.inf  # when another client's assignor raised last; one of ours ends the run
         self._left_behind: set[str] = set()  # members whose last assignment a later generation gave away
+        self._moved = False
+        self._paused: set[str] = set()  # since their last assignment
         self._told = Told()
         self._contended: set[str] = set()  # members that had an instance id at the same time
         self._broken = ""
@@ -176,6 +183,7 @@ class _ScheduleRun:
             self._topics.pop(step.target, None)
             group.delete(step.target)
         elif step.kind == "move coordinator":
+            self._moved = True  # and may know members again that it had removed
             group.move_coordinator(away=0.2)
         elif member is not None:
             self._take_to(member, step)
@@ -237,7 +245,20 @@ class _ScheduleRun:
             self._planner = event.member
         elif isinstance(event, Failed) and event.member == self._planner and not self._is_ours(event.member):
             self._raised_at = event.time
+        self._look_at_flow(event)
         self._follow(event)
+
+    def _look_at_flow(self, event: Event) -> None:
+        """Hold consumers to more whose records flow in a rebalance."""
+        match event:
+            case Paused():
+                self._paused.add(event.member)
+            case AssignmentReceived():
+                self._paused.discard(event.member)
+            case Thawed():
+                self._look_at_thawed(event)
+            case Lost():
+                self._look_at_lost(event)
 
     def _follow(self, event: Event) -> None:
         """Note who has what by an event."""
@@ -273,11 +294,34 @@ class _ScheduleRun:
                 )
             self._owners[partition] = event.member
 
+    def _look_at_thawed(self, event: Thawed) -> None:
+        """A process that stood still may deliver before it hears of anything."""
+        for partition in self._group.members[event.member].held if self._delivers(event.member) else ():
+            if self._owners.get(partition, event.member) != event.member:
+                self._broken = self._broken or (
+                    f"{event.member} delivers {name_of(partition)} as it thaws at {event.time:.3f} s,"
+                    f" which is {self._owners[partition]}'s"
+                )
+
+    def _look_at_lost(self, event: Lost) -> None:
+        """A dynamic member that its coordinator knows has no reason to fall out, if it does not leave."""
+        member = self._group.members[event.member]
+        if (
+            isinstance(member, FlowingMember)
+            and member.instance_id is None
+            and member.member_id in self._group.group.member_ids
+            and event.member not in self._paused
+            and not self._moved
+        ):
+            self._broken = (
+                self._broken or f"{event.member} falls out of its group by itself at {event.time:.3f} s"
+            )
+
     def _count_refusal(self, event: Rejected) -> None:
         self._refusals[event.member, event.generation] += 1
         if self._refusals[event.member, event.generation] <= REFUSALS:
             return
-        if self._client_of(event.member) != "ours":
+        if self._client_of(event.member) not in {"ours", "waits"}:
             self._refused[event.member] = event
         else:
             self._broken = self._broken or (
@@ -288,8 +332,15 @@ class _ScheduleRun:
     def _is_excused(self, partition: TopicPartition, name: str) -> bool:
         """Whether a member has a partition by its application's word only."""
         member = self._group.members[name]
+        if self._delivers(name):
+            return False
         unheard = isinstance(member, UnaidedMember) and partition in member.unheard
         return unheard or (partition, name) in self._forfeited
+
+    def _delivers(self, name: str) -> bool:
+        """Whether a member that stops by itself delivers, unless another took its instance id (KIP-345)."""
+        member = self._group.members[name]
+        return isinstance(member, FlowingMember) and member.delivers and name not in self._contended
 
     def _is_gone(self, name: str) -> bool:
         """Whether the coordinator does not know a member any more."""

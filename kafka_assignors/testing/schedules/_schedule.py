@@ -63,7 +63,7 @@ WEIGHTS: Final[Mapping[Kind, int]] = {
 RARE: Final[Mapping[Kind, int]] = {"take over": 6}
 """The same for kinds that are drawn if asked for. Without them each seed draws what it always drew."""
 
-FENCED: Final = ("ours", "unaided", "java", "librdkafka", "aio")
+FENCED: Final = ("ours", "waits", "unaided", "java", "librdkafka", "aio")
 """Clients that end when another consumer has their instance id. aiokafka's own throw each other out."""
 
 GAPS_MS: Final = (0, 0, 1, 2, 3, 10, 50, 100, 200, 300, 300, 700, 1000, 1000, 1500, 2000, 4000, 8000)
@@ -189,15 +189,13 @@ class Schedule:
                 yield replace(self, topics={**self.topics, topic: count - 1})
         if len(self.topics) > 1:
             for topic in self.topics:
-                yield replace(
-                    self,
-                    topics={name: count for name, count in self.topics.items() if name != topic},
-                    steps=tuple(
-                        replace(step, topics=tuple(name for name in step.topics if name != topic))
-                        for step in self.steps
-                        if step.target != topic
-                    ),
-                )
+                others = [
+                    replace(step, topics=tuple(name for name in step.topics if name != topic))
+                    for step in self.steps
+                    if step.target != topic and step.topics != (topic,)
+                ]
+                topics = {name: count for name, count in self.topics.items() if name != topic}
+                yield replace(self, topics=topics, steps=tuple(others))
 
     def _without(self, numbers: Collection[int]) -> Self:
         """It without some steps; what came after them still comes when it did."""

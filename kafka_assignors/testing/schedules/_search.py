@@ -131,8 +131,8 @@ def _run_all(schedules: list[Schedule]) -> Tally:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the warnings of assignors and aiokafka, of which a search would make millions."""
-    logs = [logging.getLogger(name) for name in ("kafka_assignors", "aiokafka")]
+    """Without the warnings of assignors and clients, of which a search would make millions."""
+    logs = [logging.getLogger(name) for name in ("kafka_assignors", "kafka", "aiokafka")]
     before = [log.level for log in logs]
     for log in logs:
         log.setLevel(logging.CRITICAL)
