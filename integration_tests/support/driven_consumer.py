@@ -83,6 +83,7 @@ class DrivenConsumer:
         settings: On top of `SETTINGS`.
 
     Attributes:
+        access: The cluster.
         consumer: The consumer.
         assignor: Its assignor.
         coordinator: kafka-python's side of the membership.
@@ -95,6 +96,7 @@ class DrivenConsumer:
         self.events: list[Event] = []
         self.name = name
         self.assignor = assignor
+        self.access = access
         self._admin = admin_client(access)
         self.group_id = group_id
         self.consumer: Any = KafkaConsumer(

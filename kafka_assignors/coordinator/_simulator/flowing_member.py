@@ -3,7 +3,8 @@
 What joins, gives up and takes here is kafka-python's `ConsumerCoordinator` and
 `kafka_assignors.assignors._flow` themselves, not a model of them. Simulated are the event loop and the client
 with its connections (`kafka_python_client`), and the application. Of `KafkaConsumer.poll`, only those polls
-are simulated in which the coordinator has something to do.
+are simulated in which the coordinator has something to do. integration_tests/test_flowing_members.py holds
+that to a real broker.
 """
 
 from __future__ import annotations
