@@ -65,7 +65,6 @@ CLAIMS = {
     "up to 5 partitions off": Evidence("tests/unit/planners/test_sticky_options.py", "max_skew"),
     "at most 100 partitions move": Evidence("tests/unit/planners/test_sticky_options.py", "max_moves"),
     "m2 works for 400 ms": Evidence("website/drawings.py", "work_ms=400"),
-    "with the default of 3 s": Evidence("benchmarks/results/pauses.md", "at 3000 ms it pauses for seconds"),
     "no assignment in 10 joins": Evidence(
         "kafka_assignors/assignors/_membership/claims.py", "_UNANSWERED: Final = 10\n"
     ),
