@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -136,10 +137,36 @@ def pythons(session: nox.Session) -> None:
     session.run(".ci/pythons.sh", str(wheel), "--tests", external=True)
 
 
-@nox.session
+@nox.session(venv_backend="venv")
 def release(session: nox.Session) -> None:
-    """All that comes before an upload: `nox -s release -- 0.2.0`."""
-    session.run(sys.executable, ".ci/release.py", *session.posargs, external=True)
+    """Wheel and sdist of both packages, into dist: `nox -s release -- 0.2.0`; it uploads nothing."""
+    (version,) = session.posargs
+    plugin = "pytest-kafka-assignors"
+    projects = [tomllib.loads(Path(at, "pyproject.toml").read_text())["project"] for at in (".", plugin)]
+    heading = rf"(?m)^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
+    tagged = git(session, "tag", "--list", f"v{version}")
+    checks = {
+        "a file is not committed": not git(session, "status", "--porcelain"),
+        "a pyproject.toml has another version": {one["version"] for one in projects} == {version},
+        f"{plugin} needs another version": f"=={version}" in " ".join(projects[1]["dependencies"]),
+        "CHANGELOG.md has no dated heading": re.search(heading, Path("CHANGELOG.md").read_text()),
+        f"the tag v{version} names another commit": not tagged
+        or git(session, "rev-parse", f"{tagged}^{{commit}}") == git(session, "rev-parse", "HEAD"),
+    }
+    if wrong := [fault for fault, right in checks.items() if not right]:
+        session.error(f"{version} cannot be released: {'; '.join(wrong)}")
+    session.install("build")
+    source = session.create_tmp()
+    session.run("bash", "-c", f"git archive HEAD | tar -x -C {source}", external=True)
+    session.run(".ci/wheel.sh", "dist", external=True)
+    session.run("python", "-m", "build", "-q", "--sdist", "-o", "dist", source)
+    session.run("python", "-m", "build", "-q", "-o", "dist", f"{source}/{plugin}")
+
+
+def git(session: nox.Session, *arguments: str) -> str:
+    """What git says."""
+    said = session.run("git", *arguments, silent=True, external=True)
+    return str(said or "").strip()
 
 
 @nox.session(name="all")

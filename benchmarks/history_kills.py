@@ -147,7 +147,7 @@ def run(kills: int, seed: int, revision: str) -> Run:
         uri = f"s3://{store.bucket()}/archive"
         environment = {**os.environ, **store.options}
         command = [sys.executable, "-m", "kafka_assignors", "history", "capture", uri, "--master", "local[2]"]
-        command += ["--bootstrap-servers", ",".join(cluster.bootstrap_servers), "--max-records", str(BATCH)]
+        command += ["--bootstrap-server", ",".join(cluster.bootstrap_servers), "--max-records", str(BATCH)]
         log = Path(temporary) / "log"
         task = bar.add_task("kills", total=kills)
         while done.total() < kills:

@@ -293,6 +293,24 @@ def test_a_client_whose_connections_are_dropped_is_back_when_the_network_is(
 # Load -------------------------------------------------------------------------------------------------
 
 
+def test_records_are_counted_once_that_a_load_sends_again(kafka_cluster: Cluster, topic: str) -> None:
+    network = kafka_cluster.network
+    with Load(network.access, topic, rate=500) as load:
+        wait_for("records", lambda: len(load.produced) == 6, PATIENCE)
+        network.half_open(direction="to_client")  # brokers have what comes now, but cannot acknowledge it
+        wait_for(
+            "records to be unacknowledged",
+            lambda: sum(end_offsets(kafka_cluster, load.produced).values()) > sum(load.produced.values()),
+            PATIENCE,
+        )
+        network.drop()  # the acknowledgements are lost
+        network.heal()
+        at_least = sum(load.produced.values()) + 500
+        wait_for("the load to go on", lambda: sum(load.produced.values()) > at_least, PATIENCE)
+        counted = load.stop()
+    assert end_offsets(kafka_cluster, counted) == counted
+
+
 def test_a_load_says_how_much_the_brokers_did_not_acknowledge(
     kafka_cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -17,7 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from integration_tests.support.commands import run_command
 from integration_tests.support.waiting import wait_for
-from kafka_assignors._cluster.groups import describe_classic, describe_consumer, describe_share
+from kafka_assignors._cluster.groups import describe_classic, describe_consumer
 from kafka_assignors.assignors import RangeAssignor
 from kafka_assignors.testing import ConsumerGroup, create_topic, grow_topic
 
@@ -246,35 +244,6 @@ def test_of_a_group_of_kip_848_on_its_way_it_is_said_who_holds_it_up(
     assert found["problems"][0]["text"].startswith("a has partitions that others are to have, for ")
     assert checked.returncode == 1
     assert "2 partitions are to move:\n" in checked.stdout
-
-
-def test_a_share_group_is_explained_as_far_as_brokers_describe_it(
-    kafka_cluster: Cluster, admin: Admin, group_id: str
-) -> None:
-    topic = create_topic(kafka_cluster, 2)
-    arguments = [",".join(kafka_cluster.bootstrap_servers), group_id, topic, "a", "b"]
-    members = [sys.executable, "-m", "integration_tests.support.share_members", *arguments]
-    with subprocess.Popen(members, stdin=subprocess.PIPE, cwd=PAGE.parents[1]) as process:
-
-        def stable() -> bool:
-            group: Any = describe_share(admin, [group_id])[group_id]
-            given = [member.assignment for member in getattr(group, "members", ())]
-            return len(given) == 2 and all(given) and group.state == "Stable"
-
-        try:
-            wait_for("a stable share group", stable, PATIENCE)
-            found = explained(kafka_cluster, group_id)
-            listed = json.loads(run_command(kafka_cluster, "group", "list", group_id, "--json").stdout)
-            text = run_command(kafka_cluster, "group", "explain", group_id, "--check")
-        finally:
-            process.communicate(timeout=PATIENCE)
-    assert (found["type"], found["state"], found["assignor"]) == ("share", "Stable", "simple")
-    assert [(one["name"], one["topics"]) for one in found["members"]] == [("a", [topic]), ("b", [topic])]
-    assert {tuple(pair) for one in found["members"] for pair in one["assignment"]} == {(topic, 0), (topic, 1)}
-    assert (found["lag"], found["problems"]) == (None, [])
-    assert [(one["type"], one["members"], one["lag"]) for one in listed] == [("share", 2, None)]
-    assert text.returncode == 0
-    assert text.stdout.startswith(f"{group_id}: Stable, epoch {found['epoch']} (a share group)\n")
 
 
 def produce(cluster: Cluster, topic: str, counts: Mapping[int, int]) -> None:

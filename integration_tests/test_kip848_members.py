@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import jpype
 import pytest
 from confluent_kafka import Consumer
 
+from integration_tests.support.commands import run_command
 from kafka_assignors.testing import ConsumerGroup, GroupNotStableError, Load, grow_topic
 from kafka_assignors.testing._groups.clients import java
 
@@ -171,11 +173,17 @@ def takes_shares(seat: Seat) -> None:
     consumer.close()
 
 
-def test_a_share_group_is_told_apart(topic: str, consumer_group: MakeGroup) -> None:
+def test_a_share_group_is_told_apart(kafka_cluster: Cluster, topic: str, consumer_group: MakeGroup) -> None:
     sharing = consumer_group(topic, client=takes_shares, group_id="shared")
     sharing.join()
     no_group = "shared is no consumer group, but one of another kind, as a share group"
     sharing.wait_for(lambda: sharing.describe().error == no_group, what="the share group")
+    explained = run_command(kafka_cluster, "group", "explain", "shared")
+    assert (explained.returncode, explained.stdout) == (2, "")
+    assert "group 'shared' is a share group: its members are not read" in explained.stderr
+    (listed,) = json.loads(run_command(kafka_cluster, "group", "list", "shared", "--json").stdout)
+    assert [listed[name] for name in ("type", "state", "members", "lag")] == ["share", "Stable", None, None]
+    assert [(one["kind"], one["severity"]) for one in listed["problems"]] == [("not described", "note")]
     group = consumer_group(topic, client="confluent-kafka", group_id="shared")
     group.join()
     with pytest.raises(GroupNotStableError) as caught:

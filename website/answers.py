@@ -60,7 +60,7 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
     "demo": ("A list with an object for each strategy.", _Keys("results", "DemoRun.to_json")),
     "demo: each of `steps`": ("", _Keys("results", "DemoStep.to_json")),
     "group explain": ("Of a classic group:", _Keys("group_explain", "_to_json")),
-    "group explain: a group of KIP-848, or a share group": ("", _Keys("group_explain", "_epochs_to_json")),
+    "group explain: a group of KIP-848": ("", _Keys("group_explain", "_epochs_to_json")),
     "group list": (
         "A list with an object for each group.",
         _Keys("../coordinator/_fleet", "summary_to_json"),

@@ -56,22 +56,12 @@ class Option(click.Option):
     Args:
         names: Its names, and that of the argument that it becomes if that is another.
         section: Where the help lists it.
-        formerly: A name that it had before. It is still taken, and neither shown nor completed.
         settings: As for click's.
     """
 
-    def __init__(
-        self, names: Sequence[str], *, section: str = _OPTIONS, formerly: str | None = None, **settings: Any
-    ) -> None:
+    def __init__(self, names: Sequence[str], *, section: str = _OPTIONS, **settings: Any) -> None:
         super().__init__(names, **settings)
         self.section = section
-        self._formerly = formerly
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser take the names."""
-        super().add_to_parser(parser, ctx)
-        if self._formerly is not None:
-            parser.add_option(obj=self, opts=[self._formerly], dest=self.name, action="store", nargs=1)
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """Read the value; another option's name is none, as in `--output --execute`."""
@@ -282,9 +272,4 @@ def client(*, required: bool, section: str = _OPTIONS) -> list[Option]:
 
 def servers(**settings: Any) -> Option:
     """The option that names brokers, as Kafka's own tools have it."""
-    return Option(
-        ["--bootstrap-server", "bootstrap_servers"],
-        metavar="HOST:PORT[,...]",
-        formerly="--bootstrap-servers",
-        **settings,
-    )
+    return Option(["--bootstrap-server", "bootstrap_servers"], metavar="HOST:PORT[,...]", **settings)

@@ -1,8 +1,8 @@
-"""How an explained group of KIP-848, or a share group, looks on a terminal."""
+"""How an explained group of KIP-848 looks on a terminal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafka_assignors._cli.group_parts import (
     balance_line,
@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from kafka_assignors._groups.problems import Problem
     from kafka_assignors.coordinator._epochs import LiveEpochGroup
 
-_TYPES: Final = {"consumer": "KIP-848", "share": "a share group"}
-
 
 def epochs_lines(
-    live: LiveEpochGroup, found: EpochExplanation, lag: GroupLag | None, problems: Sequence[Problem]
+    live: LiveEpochGroup, found: EpochExplanation, lag: GroupLag, problems: Sequence[Problem]
 ) -> Iterator[str]:
-    """All that there is to say of a group; `lag` is None of a share group."""
+    """All that there is to say of a group."""
     group, account = found.group, found.account
     names = {member.member_id: member.name for member in account.members}
     assignment = (
@@ -40,7 +38,7 @@ def epochs_lines(
         if group.epoch == group.assignment_epoch
         else f", whose assignment is of epoch {group.assignment_epoch}"
     )
-    yield f"{group.group_id}: {group.state}, epoch {group.epoch}{assignment} ({_TYPES[group.kind]})"
+    yield f"{group.group_id}: {group.state}, epoch {group.epoch}{assignment} (KIP-848)"
     yield from coordinator_lines(live.coordinator)
     if group.assignor:
         yield f"assignor of the coordinator: {group.assignor}"
@@ -52,24 +50,20 @@ def epochs_lines(
         for one in found.behind:
             yield from wrapped(_behind(one, group.epoch), 2)
         yield ""
-        if group.kind == "consumer":
-            yield balance_line(account)
-            yield from _moving(account, names)
-            yield ""
-    if lag is None:
-        yield from wrapped("lag: a share group commits no offsets as other groups do; its lag is not read")
-    else:
-        yield from lag_lines(lag, names)
+        yield balance_line(account)
+        yield from _moving(account, names)
+        yield ""
+    yield from lag_lines(lag, names)
     yield from problem_lines(problems)
 
 
-def _members(found: EpochExplanation, lag: GroupLag | None) -> Iterator[str]:
+def _members(found: EpochExplanation, lag: GroupLag) -> Iterator[str]:
     members = [*zip(found.account.members, found.group.members, strict=True)]
     subscriptions = {(member.topics, member.expression) for _, member in members}
     if len(subscriptions) == 1:
         yield from wrapped(f"all members subscribe to {_subscription(*next(iter(subscriptions)))}")
     classic = any(member.speaks == "classic" for _, member in members)
-    lags = {} if lag is None else lag.by_member()
+    lags = lag.by_member()
     racks = any(member.rack for _, member in members)
     subscribed = [_subscription(member.topics, member.expression) for _, member in members]
     yield from fitted(
@@ -81,10 +75,8 @@ def _members(found: EpochExplanation, lag: GroupLag | None) -> Iterator[str]:
             "topics": subscribed if len(subscriptions) > 1 else [],
             "epoch": ["away" if member.epoch < 0 else str(member.epoch) for _, member in members],
             "has": [str(len(member.assignment)) for _, member in members],
-            "to have": [str(len(member.target)) for _, member in members]
-            if found.group.kind == "consumer"
-            else [],
-            "lag": [] if lag is None else [lag_cell(lags.get(member.member_id)) for _, member in members],
+            "to have": [str(len(member.target)) for _, member in members],
+            "lag": [lag_cell(lags.get(member.member_id)) for _, member in members],
             "partitions": [partitions_of(member.assignment) for _, member in members],
         },
         left={"member", "host", "rack", "protocol", "topics", "partitions"},

@@ -85,10 +85,8 @@ def explain_group(
 def _explain_epochs(admin: Admin, group: str, *, observe: float, check: bool) -> Answer:
     live = read_epoch_group(admin, group, observe=observe)
     found = explain_epochs(live.looks, live.partition_ids, committed={topic for topic, _ in live.committed})
-    share = found.group.kind == "share"
-    lag = None if share else read_lag(admin, found.account, live.topics, live.committed)
-    about_lag = [] if lag is None else [*find_lag_problems(lag, members=bool(found.account.members))]
-    problems = in_order([*found.problems, *about_lag])
+    lag = read_lag(admin, found.account, live.topics, live.committed)
+    problems = in_order([*found.problems, *find_lag_problems(lag, members=bool(found.account.members))])
     return Answer(
         lambda: _epochs_to_json(live, found, lag, problems),
         epochs_lines(live, found, lag, problems),
@@ -141,12 +139,12 @@ def _to_json(
 
 
 def _epochs_to_json(
-    live: LiveEpochGroup, found: EpochExplanation, lag: GroupLag | None, problems: tuple[Problem, ...]
+    live: LiveEpochGroup, found: EpochExplanation, lag: GroupLag, problems: tuple[Problem, ...]
 ) -> dict[str, Any]:
-    account, lags = found.account, {} if lag is None else lag.by_member()
+    account, lags = found.account, lag.by_member()
     return {
         "group": found.group.group_id,
-        "type": found.group.kind,
+        "type": "consumer",
         "state": found.group.state,
         "epoch": found.group.epoch,
         "assignment_epoch": found.group.assignment_epoch,
@@ -181,12 +179,12 @@ def _epochs_to_json(
         "loads": dict(account.loads),
         "imbalance": account.imbalance,
         "best_imbalance": account.best_imbalance,
-        "lag": None if lag is None else lag.to_json(),
+        "lag": lag.to_json(),
     }
 
 
 def _lag_of(own: GroupLag | None) -> dict[str, int | None]:
-    """Of a member; nothing is known of one that has nothing, or is in a share group."""
+    """Of a member; nothing is known of a member that has nothing."""
     return {
         "lag": None if own is None else own.total,
         "uncommitted": None if own is None else len(own.uncommitted),

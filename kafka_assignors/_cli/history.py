@@ -135,10 +135,7 @@ def maintain(
     *, store: Store, keep: timedelta | None, retention: timedelta, execute: bool, skip_bad: bool
 ) -> Answer:
     """Make many files few, remove old days, delete files that nobody needs."""
-    if execute:  # one of an older format is taken over, which is what it needs first
-        there = Archive.existing(store.archive, store_options(store), skip_bad=skip_bad)
-    else:
-        there = opened(store, skip_bad=skip_bad)
+    there = opened(store, skip_bad=skip_bad)
     plan = plan_maintenance(there, keep=None if keep is None else keep.days, retention=retention)
     if execute:
         with _spark(store, "maintaining") as spark:

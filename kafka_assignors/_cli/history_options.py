@@ -134,7 +134,7 @@ _REPLAY: Final = (
         ["--scenario", "scenarios"],
         multiple=True,
         metavar="NAME",
-        help="'as it was', 'static members', 'session.timeout.ms=N'; repeatable",
+        help="'as it was' or 'static members'; repeatable",
     ),
 )
 

@@ -1,7 +1,7 @@
 """What brokers say of groups, of many at once: a request for each coordinator, or for each leader.
 
-kafka-python's own calls turn members' bytes into text, and do not know groups of KIP-848 and share groups. If
-one group is refused, they fail for all. So requests are sent over its connections from here.
+kafka-python's own calls turn members' bytes into text, and do not know groups of KIP-848. If one group is
+refused, they fail for all. So requests are sent over its connections from here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafka.errors import GroupIdNotFoundError, IncompatibleBrokerVersion, KafkaE
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
-from kafka_assignors._cluster.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest
+from kafka_assignors._cluster.messages import ConsumerGroupDescribeRequest
 from kafka_assignors._cluster.requests import find_coordinators, send
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ClassicGroup(NamedTuple):
 
 
 class EpochMember(NamedTuple):
-    """A member of a group of KIP-848, or of a share group.
+    """A member of a group of KIP-848.
 
     Attributes:
         member_id: Its id.
@@ -92,7 +92,7 @@ class EpochMember(NamedTuple):
         topics: What it subscribes to by name.
         expression: What it subscribes to by expression.
         assignment: What it has.
-        target: What it is to have; of a share group the same.
+        target: What it is to have.
         speaks: By which protocol it is a member, if that is known.
     """
 
@@ -110,10 +110,9 @@ class EpochMember(NamedTuple):
 
 
 class EpochGroup(NamedTuple):
-    """A group of KIP-848, or a share group, as its coordinator describes it."""
+    """A group of KIP-848 as its coordinator describes it."""
 
     group_id: str
-    kind: Literal["consumer", "share"]
     state: str
     epoch: int
     assignment_epoch: int
@@ -197,17 +196,6 @@ def describe_consumer(admin: Admin, group_ids: Sequence[str]) -> dict[str, Epoch
     """
     return _described(
         admin, group_ids, lambda ids: ConsumerGroupDescribeRequest(group_ids=ids), _read_consumer_group
-    )
-
-
-def describe_share(admin: Admin, group_ids: Sequence[str]) -> dict[str, EpochGroup | Refused]:
-    """Share groups by id; of others that they are refused.
-
-    Raises:
-        KafkaError: A coordinator does not answer.
-    """
-    return _described(
-        admin, group_ids, lambda ids: ShareGroupDescribeRequest(group_ids=ids), _read_share_group
     )
 
 
@@ -356,55 +344,24 @@ def _kind(text: str) -> Kind:
 
 
 def _read_consumer_group(group: Any) -> EpochGroup:
-    return _read_epochs(
-        group,
-        "consumer",
-        [
-            EpochMember(
-                member_id=member.member_id,
-                instance_id=member.instance_id,
-                client_id=member.client_id,
-                host=member.client_host,
-                rack=member.rack_id or None,
-                epoch=member.member_epoch,
-                topics=tuple(sorted(member.subscribed_topic_names)),
-                expression=member.subscribed_topic_regex or None,
-                assignment=_flat(member.assignment),
-                target=_flat(member.target_assignment),
-                speaks=_MEMBER_KINDS.get(member.member_type),
-            )
-            for member in group.members
-        ],
-    )
-
-
-def _read_share_group(group: Any) -> EpochGroup:
-    return _read_epochs(
-        group,
-        "share",
-        [
-            EpochMember(
-                member_id=member.member_id,
-                instance_id=None,
-                client_id=member.client_id,
-                host=member.client_host,
-                rack=member.rack_id or None,
-                epoch=member.member_epoch,
-                topics=tuple(sorted(member.subscribed_topic_names)),
-                expression=None,
-                assignment=_flat(member.assignment),
-                target=_flat(member.assignment),
-                speaks=None,
-            )
-            for member in group.members
-        ],
-    )
-
-
-def _read_epochs(group: Any, kind: Literal["consumer", "share"], members: list[EpochMember]) -> EpochGroup:
+    members = [
+        EpochMember(
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            client_id=member.client_id,
+            host=member.client_host,
+            rack=member.rack_id or None,
+            epoch=member.member_epoch,
+            topics=tuple(sorted(member.subscribed_topic_names)),
+            expression=member.subscribed_topic_regex or None,
+            assignment=_flat(member.assignment),
+            target=_flat(member.target_assignment),
+            speaks=_MEMBER_KINDS.get(member.member_type),
+        )
+        for member in group.members
+    ]
     return EpochGroup(
         group_id=group.group_id,
-        kind=kind,
         state=group.group_state,
         epoch=group.group_epoch,
         assignment_epoch=group.assignment_epoch,

@@ -1,4 +1,4 @@
-"""A group of KIP-848, or a share group, explained by what its coordinator describes."""
+"""A group of KIP-848, explained by what its coordinator describes."""
 
 from __future__ import annotations
 
@@ -89,12 +89,11 @@ def explain_epochs(
     )
     matched = _matched(group.members)
     accounts = [_account(member, names[member.member_id], matched) for member in group.members]
-    strategy = "share" if group.kind == "share" else group.assignor or None
     planned = group_now(accounts, topics, group.assignment_epoch)
     account = GroupAccount(
         group_id=group.group_id,
         generation=group.assignment_epoch,
-        strategy=strategy if group.members else None,
+        strategy=(group.assignor or None) if group.members else None,
         leader=None,
         members=tuple(accounts),
         loads={one.member_id: len(one.assignment) for one in accounts},

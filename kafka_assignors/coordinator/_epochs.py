@@ -1,4 +1,4 @@
-"""Groups of KIP-848 and share groups of a running cluster, and how far groups are behind."""
+"""Groups of KIP-848 of a running cluster, and how far groups are behind."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kafka_assignors._cluster.groups import (
     EpochGroup,
     committed_offsets,
     describe_consumer,
-    describe_share,
     end_offsets,
+    list_groups,
     read_topics,
 )
 from kafka_assignors._common.waiting import Deadline
@@ -23,26 +23,24 @@ from kafka_assignors._groups.lag import find_lag, lag_partitions
 from kafka_assignors.coordinator._live import OtherProtocolError, find_coordinator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from kafka_assignors._cluster.admin import Admin
-    from kafka_assignors._cluster.groups import Partition, Refused, Topic
+    from kafka_assignors._cluster.groups import Partition, Topic
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.lag import GroupLag
     from kafka_assignors.coordinator._live import GroupCoordinator
 
-    Describe = Callable[[Admin, Sequence[str]], dict[str, EpochGroup | Refused]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveEpochGroup:
-    """A group of KIP-848, or a share group, on its cluster.
+    """A group of KIP-848 on its cluster.
 
     Attributes:
         looks: How its coordinator described it, at least once; several times if it was on its way.
         coordinator: Its coordinator.
         topics: The topics that there are.
-        committed: The offsets that it has committed; none of a share group, which has no such offsets.
+        committed: The offsets that it has committed.
     """
 
     looks: tuple[EpochLook, ...]
@@ -57,7 +55,7 @@ class LiveEpochGroup:
 
 
 def read_epoch_group(admin: Admin, group_id: str, *, observe: float = 0.0) -> LiveEpochGroup:
-    """Read a group of KIP-848, or a share group.
+    """Read a group of KIP-848.
 
     Args:
         admin: The cluster.
@@ -65,21 +63,19 @@ def read_epoch_group(admin: Admin, group_id: str, *, observe: float = 0.0) -> Li
         observe: For how many seconds to look at it while it is not settled.
 
     Raises:
-        OtherProtocolError: It is neither.
+        OtherProtocolError: It is none.
         ClusterError: The cluster does not say.
     """
     try:
-        looks = _look(admin, group_id, describe_consumer, observe) or _look(
-            admin, group_id, describe_share, observe
-        )
+        looks = _look(admin, group_id, observe)
         if not looks:
+            if any((one.group_id, one.kind) == (group_id, "share") for one in list_groups(admin)):
+                raise OtherProtocolError(f"group {group_id!r} is a share group: its members are not read")
             raise OtherProtocolError(
                 f"the cluster has no group {group_id!r} of a protocol that can be explained: of the classic"
-                " one, KIP-848's, or share groups'"
+                " one, or KIP-848's"
             )
-        committed = (
-            committed_offsets(admin, [group_id])[group_id] if looks[-1].group.kind == "consumer" else {}
-        )
+        committed = committed_offsets(admin, [group_id])[group_id]
         return LiveEpochGroup(
             looks=looks,
             coordinator=find_coordinator(admin, group_id),
@@ -114,13 +110,13 @@ def read_lag(
     return find_lag(owned, subscribed, ids, committed, ends)
 
 
-def _look(admin: Admin, group_id: str, describe: Describe, observe: float) -> tuple[EpochLook, ...]:
+def _look(admin: Admin, group_id: str, observe: float) -> tuple[EpochLook, ...]:
     """Have the group described, while it is not settled again and again; nothing if it is of another type."""
     deadline = Deadline(observe)
     looks = list[EpochLook]()
     while True:
         try:
-            group = describe(admin, [group_id])[group_id]
+            group = describe_consumer(admin, [group_id])[group_id]
         except IncompatibleBrokerVersion:
             return ()
         if not isinstance(group, EpochGroup):

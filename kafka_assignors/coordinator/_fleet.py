@@ -16,7 +16,6 @@ from kafka_assignors._cluster.groups import (
     committed_offsets,
     describe_classic,
     describe_consumer,
-    describe_share,
     end_offsets,
     list_groups,
     read_topics,
@@ -153,7 +152,6 @@ def _describe(
     ways: dict[str, Callable[[Admin, Sequence[str]], Mapping[str, Described]]] = {
         "classic": describe_classic,
         "consumer": describe_consumer,
-        "share": describe_share,
     }
     described: dict[str, Described] = {}
     began, deadline = time.monotonic(), Deadline(observe)
@@ -218,8 +216,6 @@ class _Found:
     @property
     def partitions(self) -> frozenset[Partition]:
         """The partitions whose ends have to be known."""
-        if self.listed.kind == "share":
-            return frozenset()
         return lag_partitions(self._owned, self._subscribed, self._topics, self._committed)
 
     def summary(

@@ -26,7 +26,6 @@ from kafka_assignors._common.times import in_utc
 from kafka_assignors._groups.topics import SeenTopic
 from kafka_assignors.history._archive_format import (
     DESCRIPTION,
-    OLD_FORMAT,
     OURS,
     RECORDS,
     TOPICS_NOTED,
@@ -34,7 +33,6 @@ from kafka_assignors.history._archive_format import (
     WrongArchiveError,
     check_format,
     describe,
-    format_of,
     frontier_of,
     log_of,
     make_empty,
@@ -54,7 +52,6 @@ from kafka_assignors.history._store.reading import (
     whole,
 )
 from kafka_assignors.history._store.writing import TaskFiles, check_written, units, write_files
-from kafka_assignors.history._takeover import take_over
 
 if TYPE_CHECKING:
     import os
@@ -115,17 +112,15 @@ class Archive:
     def create(cls, path: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Archive:
         """An archive that is there, or a new one in a folder that is empty or not there.
 
-        One of format 1 is taken over, without a byte of its records being written again.
-
         Raises:
             WrongPlaceError: No store is of that scheme, or a folder of the archive's has files of others.
             WrongArchiveError: The folder has something else in it.
-            ArchiveBusyError: A capture of an older version is writing into it.
             StoreError: The store does not let it be written.
         """
         where = place(path, options)
-        found = where.read_text(DESCRIPTION)
-        if found is None:
+        if where.read_text(DESCRIPTION) is not None:
+            check_format(where)
+        else:
             others = [name for name in where.names() if name not in OURS and not name.startswith(".")]
             if others:
                 raise WrongArchiveError(
@@ -134,31 +129,10 @@ class Archive:
                 )
             for name, text in OURS.items():
                 Log.owned(where / name, text)
-            make_empty(where, Description())
-        _begin_to_write(where, found)
+            make_empty(where)
+        # Written each time: whoever may not write here learns it before anything is read.
+        describe(where)
         return cls(path, options)
-
-    @classmethod
-    def existing(
-        cls,
-        path: str | os.PathLike[str],
-        options: Mapping[str, str] | None = None,
-        *,
-        skip_bad: bool = False,
-    ) -> Archive:
-        """An archive that is there, to be written; one of format 1 is taken over, as by `create`.
-
-        Raises:
-            WrongPlaceError: No store is of that scheme.
-            WrongArchiveError: It is no archive.
-            ArchiveBusyError: A capture of an older version is writing into it.
-            StoreError: The store does not let it be written.
-        """
-        where = place(path, options)
-        found = where.read_text(DESCRIPTION)
-        if found is not None:
-            _begin_to_write(where, found)
-        return cls(path, options, skip_bad=skip_bad)
 
     @property
     def description(self) -> Description:
@@ -443,14 +417,6 @@ class Archive:
     def logs(self) -> tuple[Log, Log]:
         """The logs of its records and topics."""
         return self._records, self._topics
-
-
-def _begin_to_write(where: Place, found: str | None) -> None:
-    """Have an archive in the present format; `found` is its archive.json, None of one that is new."""
-    if found is not None and format_of(where, found) == OLD_FORMAT:
-        take_over(where)
-    # Written each time: whoever may not write here learns it before anything is read.
-    describe(where)
 
 
 def _columns(names: Sequence[str]) -> pa.Schema:

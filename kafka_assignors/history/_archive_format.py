@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from kafka_assignors.history._store.places import Place
 
 FORMAT: Final = 2
-"""The format of archives that is written here; newer ones are refused, and older ones taken over first."""
-
-OLD_FORMAT: Final = 1
-"""Parquet in folders, without a log."""
+"""The format of archives that is written here; others are refused."""
 
 DESCRIPTION: Final = "archive.json"
 RECORDS: Final = "records"
@@ -80,48 +78,20 @@ class Description:
         )
 
 
-def make_empty(where: Place, description: Description) -> tuple[Log, Log]:
+def make_empty(where: Place) -> None:
     """Make the tables of an archive, empty; those that somebody else has just made will do."""
-    made = []
     for name, schema, partitioned, properties in (
-        (RECORDS, ARCHIVED, PARTITIONED, description.properties()),
+        (RECORDS, ARCHIVED, PARTITIONED, Description().properties()),
         (TOPICS_NOTED, TOPICS, (), {}),
     ):
-        try:
-            log = Log.create(
+        with suppress(ConflictError):
+            Log.create(
                 where / name,
                 schema,
                 partition_by=partitioned,
                 description=OURS[name],
                 properties=properties,
             )
-        except ConflictError:
-            log = Log(where / name)
-        made.append(log)
-    records, topics = made
-    return records, topics
-
-
-def format_of(where: Place, text: str) -> int:
-    """The format that archive.json names.
-
-    Raises:
-        WrongArchiveError: It names none, or one that is not known.
-    """
-    try:
-        told = json.loads(text)
-    except ValueError as error:
-        raise WrongArchiveError(
-            f"cannot read {where / DESCRIPTION}: {error}. Put it back from a backup, or remove it: history"
-            " capture makes it again"
-        ) from error
-    version = told.get("format") if isinstance(told, dict) else None
-    if version not in {OLD_FORMAT, FORMAT}:
-        raise WrongArchiveError(
-            f"{where} is an archive of format {version}, and this version reads {FORMAT}: update"
-            " kafka-assignors, or name another folder"
-        )
-    return int(version)
 
 
 def check_format(where: Place) -> None:
@@ -137,11 +107,18 @@ def check_format(where: Place) -> None:
             f"{where} is no archive of groups' history: it has no {DESCRIPTION}"
             " (kafka-assignors history capture makes one)"
         )
-    if format_of(where, text) != FORMAT:
+    try:
+        told = json.loads(text)
+    except ValueError as error:
         raise WrongArchiveError(
-            f"{where} is an archive of format 1, of an older version. `kafka-assignors history maintain"
-            " ARCHIVE --execute` converts it in place, without writing its records again; capture and"
-            " import do so, too"
+            f"cannot read {where / DESCRIPTION}: {error}. Put it back from a backup, or remove it: history"
+            " capture makes it again"
+        ) from error
+    version = told.get("format") if isinstance(told, dict) else None
+    if version != FORMAT:
+        raise WrongArchiveError(
+            f"{where} is an archive of format {version}, and this version reads {FORMAT}: update"
+            " kafka-assignors, or name another folder"
         )
 
 

@@ -310,7 +310,7 @@ GROUPS: Final = _schema(
 WHAT_IF: Final = _schema(
     ("group", pa.string(), False, "the group"),
     ("assignor", pa.string(), False, "the assignor that it was replayed with; actual for what happened"),
-    ("scenario", pa.string(), False, "as it was; static members; session.timeout.ms=N"),
+    ("scenario", pa.string(), False, "as it was; static members"),
     ("rebalances", pa.int32(), False, "how many rebalances there were"),
     ("moved", pa.int64(), False, "how many partitions changed their owner"),
     ("imbalance", pa.float64(), False, "the mean of imbalance over the rebalances that left somebody there"),

@@ -56,8 +56,6 @@ from kafka_assignors.testing._brokers.jars import (
     class_path as class_path,
     kafka_jars as kafka_jars,
 )
-from kafka_assignors.testing._brokers.mock import MockCluster as MockCluster
-from kafka_assignors.testing._brokers.mock_protocol import MockApi as MockApi, MockRequest as MockRequest
 from kafka_assignors.testing._brokers.network import Fault as Fault, Network as Network, Traffic as Traffic
 from kafka_assignors.testing._groups.clients import ClientUnavailableError as ClientUnavailableError
 from kafka_assignors.testing._groups.group import ConsumerGroup as ConsumerGroup, StableGroup as StableGroup

@@ -10,8 +10,6 @@ import time
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
@@ -24,7 +22,7 @@ from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._log import LogTopic
 from kafka_assignors.history._schemas import GENERATIONS, REBALANCES
 from kafka_assignors.history.report._savings import change, saved
-from tests.support.archives import batch_of, group as group_value, row
+from tests.support.archives import group as group_value, row
 from tests.support.delta_tables import files_of, rows_of
 from tests.support.group_histories import START_US
 from tests.support.kip848_log import Log
@@ -356,27 +354,6 @@ def test_a_retention_that_is_not_safe_is_refused(archive: str, capsys: pytest.Ca
     assert "a retention of 0:30:00 is too short: files of a batch that is being written" in (
         capsys.readouterr().err
     )
-
-
-def test_an_archive_of_format_1_is_taken_over_by_maintenance(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    old = {"format": 1, "cluster_id": "mercury", "topic": "__consumer_offsets", "partitions": 1}
-    (tmp_path / "archive.json").write_text(json.dumps(old))
-    for number, rows in enumerate(DAYS):
-        for one in rows:
-            part = tmp_path / "records" / "source=topic" / f"batch={number}" / f"day={one['timestamp']:%F}"
-            part.mkdir(parents=True)
-            pq.write_table(pa.Table.from_batches([batch_of([one])]), part / "part.parquet")
-    for verb in ("info", "maintain"):
-        assert main(["history", verb, str(tmp_path)]) == 2
-        assert (
-            "is an archive of format 1, of an older version. `kafka-assignors history maintain"
-            " ARCHIVE --execute` converts it in place"
-        ) in capsys.readouterr().err
-    run(capsys, "maintain", str(tmp_path), "--execute")
-    found = run(capsys, "info", str(tmp_path))
-    assert (found["cluster_id"], found["groups"], found["files"]) == ("mercury", {"g": 6}, 3)
 
 
 def test_an_archive_says_its_version_and_size(archive: str, capsys: pytest.CaptureFixture[str]) -> None:

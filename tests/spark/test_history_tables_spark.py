@@ -475,18 +475,17 @@ def test_what_else_is_in_the_folder_stays(spark: SparkSession, tmp_path: Path) -
     out = tmp_path / "tables"
     letter = out / "run-2026-report" / "letter.txt"
     sheet = out / "_work-2025" / "sheet.txt"
-    of_format_1 = out / f"run-{5:032x}" / "records" / "part.parquet"
     long_ago, just_now = (
         out / f"_work-{datetime.now(UTC) - timedelta(hours=hours):%Y%m%dT%H%M%S}-{6:032x}" / "runs" / "part"
         for hours in (25, 1)
     )
-    for path in (letter, sheet, of_format_1, long_ago, just_now):
+    for path in (letter, sheet, long_ago, just_now):
         path.parent.mkdir(parents=True)
         path.write_text("dear")
     for _ in range(2):
         make_tables(spark, archive, out)
     assert letter.read_text() == sheet.read_text() == just_now.read_text() == "dear"
-    # Of tables of format 1, and of a run that was ended long ago; the other may be running.
+    # Of a run that was ended long ago; the other may be running.
     assert {path.name for path in out.iterdir()} == {
         MANIFEST,
         letter.parent.name,

@@ -1,4 +1,4 @@
-"""Consumers of confluent-kafka that are observed, on librdkafka's mock cluster."""
+"""Consumers of confluent-kafka that are observed, on librdkafka's mock broker."""
 
 from __future__ import annotations
 
@@ -6,40 +6,44 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, libversion
+from confluent_kafka import Consumer
 
 from kafka_assignors._common.waiting import wait_until
-from kafka_assignors.testing import MockCluster
 from kafka_assignors.testing._groups.clients.confluent import ObservedConfluentConsumer
 from kafka_assignors.testing._topics import LOG_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-pytestmark = pytest.mark.skipif(libversion()[1] < 0x02100000, reason="needs confluent-kafka 2.16")
-
 SECONDS = 60.0
 """A laden machine needs a few."""
 
-ALL = [("t", 0), ("t", 1)]
-"""The topic's partitions, as events have them."""
+ALL = [("t", partition) for partition in range(4)]
+"""The topic's partitions, as events have them: so many has each topic that the mock broker creates."""
 
 Told = list[tuple[str, "Mapping[str, Any]"]]
 
 
 @contextlib.contextmanager
 def mock_consumer() -> Iterator[tuple[Any, ObservedConfluentConsumer, Told]]:
-    """A consumer on a cluster of its own, the same observed, and what is reported of it."""
+    """A consumer with a broker of its own, the same observed, and what is reported of it."""
     told: Told = []
-    with MockCluster(1, topics={"t": 2}) as mock:
-        own = {"group.id": "g", "log_level": LOG_LEVEL, "partition.assignment.strategy": "cooperative-sticky"}
-        consumer = Consumer({**mock.access.librdkafka(), **own})
-        yield (
-            consumer,
-            ObservedConfluentConsumer(consumer, lambda kind, **fields: told.append((kind, fields))),
-            told,
-        )
-        consumer.close()
+    consumer: Any = Consumer(
+        {
+            "test.mock.num.brokers": 1,
+            "allow.auto.create.topics": True,
+            "group.id": "g",
+            "log_level": LOG_LEVEL,
+            "partition.assignment.strategy": "cooperative-sticky",
+        }
+    )
+    consumer.list_topics("t", timeout=SECONDS)  # creates it
+    yield (
+        consumer,
+        ObservedConfluentConsumer(consumer, lambda kind, **fields: told.append((kind, fields))),
+        told,
+    )
+    consumer.close()
 
 
 def poll_until(consumer: Any, told: Told, kind: str) -> None:
@@ -61,12 +65,12 @@ def test_partitions_whose_callback_raises_are_gone_and_reported_so() -> None:
         poll_until(observed.consumer, told, "assigned")
         assert observed.assignment() == ALL
         inner.unsubscribe()
-        with pytest.raises(OSError, match="2 files are on a full disk"):
+        with pytest.raises(OSError, match="4 files are on a full disk"):
             poll_until(observed.consumer, told, "revoked")
         assert inner.assignment() == []
         assert observed.assignment() == []
         last = [(kind, about.get("error") or about["partitions"]) for kind, about in told[-2:]]
-        assert last == [("listener", "OSError: 2 files are on a full disk"), ("revoked", ALL)]
+        assert last == [("listener", "OSError: 4 files are on a full disk"), ("revoked", ALL)]
 
 
 def test_an_observed_consumer_is_a_context_that_closes_the_consumer_at_its_end() -> None:

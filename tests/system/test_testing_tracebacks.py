@@ -43,12 +43,6 @@ def network():
         yield network
 
 
-@pytest.fixture
-def mock():
-    with kit.MockCluster(brokers=1) as mock:
-        yield mock
-
-
 lone_topic = kit.topic_factory_factory(cluster="no_cluster")
 lone_group = kit.consumer_group_factory(cluster="no_cluster")
 no_kafka = kit.kafka_cluster_factory(2)
@@ -60,7 +54,7 @@ def test_network(no_cluster): no_cluster.network
 def test_complete(no_cluster): no_cluster.wait_complete()
 def test_coordinator(no_cluster): no_cluster.coordinator_of("g", timeout=0.1)
 def test_fault(network): network.delay(-1)
-def test_mock(mock): mock.inject("Nonsense", "NONSENSE")
+def test_drop(network): network.drop(broker=2)
 def test_create(): kit.create_topic(NOBODY, 1, timeout=0.1)
 def test_grow(): kit.grow_topic(NOBODY, "t", 1, timeout=0.1)
 def test_delete(): kit.delete_topic(NOBODY, "t", timeout=0.1)

@@ -12,5 +12,3 @@ def _message(name: str) -> Any:
 
 ConsumerGroupDescribeRequest = _message("ConsumerGroupDescribeRequest")
 ConsumerGroupDescribeResponse = _message("ConsumerGroupDescribeResponse")
-ShareGroupDescribeRequest = _message("ShareGroupDescribeRequest")
-ShareGroupDescribeResponse = _message("ShareGroupDescribeResponse")

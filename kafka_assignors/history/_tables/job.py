@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 MANIFEST: Final = "tables.json"
 _WORK: Final = "_work-"
 _WORK_OF_RUN: Final = re.compile(rf"{_WORK}\d{{8}}T\d{{6}}-[0-9a-f]{{32}}")
-_OLD_RUN: Final = re.compile(r"run-[0-9a-f]{32}")
-"""The folder of tables of format 1."""
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BYTES: Final = "2m"
 
@@ -217,13 +215,9 @@ def _begun(moment: datetime) -> str:
 
 
 def _left_over(where: Place) -> list[str]:
-    """The folders of tables of format 1, and of runs that began so long ago that they have been ended."""
+    """The folders of runs that began so long ago that they have been ended."""
     long_ago = _begun(datetime.now(UTC) - timedelta(hours=KEPT_HOURS))
-    return [
-        name
-        for name in where.names()
-        if _OLD_RUN.fullmatch(name) or (_WORK_OF_RUN.fullmatch(name) and name < long_ago)
-    ]
+    return [name for name in where.names() if _WORK_OF_RUN.fullmatch(name) and name < long_ago]
 
 
 @contextmanager

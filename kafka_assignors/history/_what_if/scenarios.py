@@ -1,6 +1,6 @@
-"""A course as it would have been if members were static, or their sessions longer or shorter.
+"""A course as it would have been if members were static.
 
-A scenario is named `as it was`, `static members`, `session.timeout.ms=N`, or both of these with a comma.
+A scenario is named `as it was` or `static members`.
 
 *Who is the same.* A static member goes by its instance id. With `static members` each member gets one. It is
 its client id, if members of that client id were never in the group together. Else it is client id and host,
@@ -12,8 +12,8 @@ does not count as together with it.
 leave when it stops, so it went its session timeout earlier. Of others the time is not known, and taken to be
 when the rebalance began.
 
-*What comes of it.* The timeout is N, or without N the member's own. Of members without one, as those of
-KIP-848, it is the brokers' default of 45 s.
+*What comes of it.* The timeout is the member's own. Of members without one, as those of KIP-848, it is the
+brokers' default of 45 s.
 
 - A static member that is back before the timeout is over was never gone: no rebalance.
 - One that is not: the rebalance comes when the timeout is over, and takes as long as the one that it stands
@@ -29,7 +29,6 @@ that a classic group which rebalances while a static member is away waits for it
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 
 _STATIC: Final = "static members"
 _DEFAULT_SESSION_MS: Final = 45_000
-_TIMEOUT: Final = re.compile(r"session\.timeout\.ms=(\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +51,9 @@ class Scenario:
 
     Attributes:
         static: Whether all members that can be distinguished are static members.
-        session_timeout_ms: The session timeout of static members; None for each member's own.
     """
 
     static: bool = False
-    session_timeout_ms: int | None = None
 
     @classmethod
     def of(cls, name: str) -> Scenario:
@@ -66,28 +62,15 @@ class Scenario:
         Raises:
             ValueError: There is none of this name.
         """
-        static, timeout = False, None
-        for part in name.split(","):
-            text = part.strip()
-            match = _TIMEOUT.fullmatch(text)
-            if match is not None:
-                timeout = int(match.group(1))
-            elif text == _STATIC:
-                static = True
-            elif text != saving.AS_IT_WAS or name.strip() != saving.AS_IT_WAS:
-                raise ValueError(
-                    f"there is no scenario {name!r}; choose {saving.AS_IT_WAS!r}, {_STATIC!r},"
-                    f" 'session.timeout.ms=N', or '{_STATIC}, session.timeout.ms=N'"
-                )
-        return cls(static=static, session_timeout_ms=timeout)
+        text = name.strip()
+        if text not in {saving.AS_IT_WAS, _STATIC}:
+            raise ValueError(f"there is no scenario {name!r}; choose {saving.AS_IT_WAS!r} or {_STATIC!r}")
+        return cls(static=text == _STATIC)
 
     @property
     def name(self) -> str:
         """Its name."""
-        parts = [_STATIC] if self.static else []
-        if self.session_timeout_ms is not None:
-            parts.append(f"session.timeout.ms={self.session_timeout_ms}")
-        return ", ".join(parts) or saving.AS_IT_WAS
+        return _STATIC if self.static else saving.AS_IT_WAS
 
     def apply(self, course: Course) -> Course:
         """The course as it would have been; as it was, with the absences of static members."""
@@ -167,7 +150,7 @@ class _Retold:
                     stays[name].append(_Stay(start, stay.end))
                     start = None
                     continue
-                went, noticed = self._noticed(last[name], stay, stay.end)
+                went, noticed = _noticed(last[name], stay, stay.end)
                 if following is not None and following.start < noticed:
                     aways[name].append(_Away(went, following.start))
                     continue
@@ -180,14 +163,6 @@ class _Retold:
 
     def _is_static(self, member: Participant) -> bool:
         return member.instance_id is not None or member.identity in self._names
-
-    def _noticed(self, member: Participant, stay: _Stay, gone: int) -> tuple[int, int]:
-        """When a static member went, and when the group notices."""
-        own = _session_us(member)
-        went = gone if member.instance_id is None else max(stay.start, gone - own)
-        if self._scenario.session_timeout_ms is not None:
-            return went, went + self._scenario.session_timeout_ms * 1000
-        return went, gone if member.instance_id is not None else gone + own
 
     def _steps(self, stays: Mapping[str, list[_Stay]], late: Mapping[int, CourseStep]) -> list[CourseStep]:
         events = [
@@ -234,6 +209,13 @@ class _Retold:
                 )
             )
         return steps
+
+
+def _noticed(member: Participant, stay: _Stay, gone: int) -> tuple[int, int]:
+    """When a static member went, and when the group notices."""
+    if member.instance_id is None:
+        return gone, gone + _session_us(member)
+    return max(stay.start, gone - _session_us(member)), gone
 
 
 def _stays_of(named: Iterable[Sequence[str]], times: Iterable[int]) -> dict[str, list[_Stay]]:

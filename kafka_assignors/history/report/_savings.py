@@ -20,21 +20,12 @@ def change(row: WhatIf, strategy: str | None) -> str:
     """
     if row.assignor == ACTUAL:
         return "what happened"
-    parts = [] if row.scenario == AS_IT_WAS else [_setting(one.strip()) for one in row.scenario.split(",")]
+    parts = []
+    if row.scenario != AS_IT_WAS:
+        parts.append("static membership" if row.scenario == "static members" else row.scenario)
     if row.assignor != strategy:
         parts.append(_assignor(row.assignor))
-    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-    return listed or f"the {row.assignor} assignor, replayed"
-
-
-def _setting(name: str) -> str:
-    """A part of a scenario."""
-    setting, _, value = name.partition("=")
-    if name == "static members":
-        return "static membership"
-    if setting == "session.timeout.ms" and value.isdigit():
-        return f"a session timeout of {words.duration(int(value) / 1000)}"
-    return name
+    return " and ".join(parts) or f"the {row.assignor} assignor, replayed"
 
 
 def _assignor(name: str) -> str:

@@ -17,7 +17,7 @@ __tracebackhide__ = True
 
 @runtime_checkable
 class HasAccess(Structure):
-    """What knows how clients reach it: a `Cluster`, a `Network`, a `MockCluster`."""
+    """What knows how clients reach it: a `Cluster`, a `Network`."""
 
     @property
     def access(self) -> Access:

@@ -208,11 +208,12 @@ def test_the_end_of_a_help_is_shown_as_it_is_written(capsys: pytest.CaptureFixtu
     assert "\n      partitions: [0, 1, 4]        # or a number\n" in shown_help(capsys, "plan", "--help")
 
 
-@pytest.mark.parametrize("option", ["--bootstrap-server", "--bootstrap-servers"])
-@pytest.mark.parametrize("written", [["{}", "a:1,b:2"], ["{}=a:1,b:2"]], ids=["apart", "with ="])
-def test_brokers_are_named_by_kafkas_option_or_by_its_former_name(
-    option: str, written: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    "written",
+    [["--bootstrap-server", "a:1,b:2"], ["--bootstrap-server=a:1,b:2"]],
+    ids=["apart", "with ="],
+)
+def test_brokers_are_named_by_kafkas_option(written: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[ClusterClient] = []
 
     def find(**options: Any) -> int:
@@ -220,15 +221,8 @@ def test_brokers_are_named_by_kafkas_option_or_by_its_former_name(
         return 0
 
     monkeypatch.setattr("kafka_assignors._cli.group.find", find)
-    assert main(["group", "find", "billing", *(word.format(option) for word in written)]) == 0
+    assert main(["group", "find", "billing", *written]) == 0
     assert found == [ClusterClient(["a:1", "b:2"], None)]
-
-
-@pytest.mark.parametrize("arguments", [["demo"], ["group", "list"], ["history", "capture"]], ids=" ".join)
-def test_the_former_name_is_not_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    shown = shown_help(capsys, *arguments, "--help")
-    assert "--bootstrap-server HOST:PORT[,...]" in shown
-    assert "--bootstrap-servers" not in shown
 
 
 def test_metrics_go_to_a_file_or_are_served_but_not_both(capsys: pytest.CaptureFixture[str]) -> None:

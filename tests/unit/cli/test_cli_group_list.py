@@ -44,7 +44,6 @@ class Cluster:
         for name, answer in {
             "list_groups": lambda _: (ListedGroup("billing", self.kind, self.state, "consumer"),),
             "describe_classic": lambda _, ids: dict.fromkeys(ids, self.described),
-            "describe_share": lambda _, ids: dict.fromkeys(ids, self.described),
             "committed_offsets": lambda _, ids: dict.fromkeys(ids, self.committed),
             "read_topics": lambda _: {"orders": Topic(name="orders", leaders={0: 1})},
             "end_offsets": lambda *_: self.ends,
@@ -151,5 +150,4 @@ def test_a_group_of_a_type_that_is_not_described_fails_only_without_a_state(
 
 def test_a_share_group_has_no_lag_to_be_known(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     cluster.kind = "share"
-    cluster.described = REFUSED
     assert "kafka_group_lag_known" not in exported(capsys)

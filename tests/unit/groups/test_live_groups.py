@@ -170,7 +170,7 @@ def member(name: str, epoch: int, has: list[int], target: list[int], **more: Any
 
 def epochs(state: str, epoch: int, *members: EpochMember, assignment_epoch: int | None = None) -> EpochGroup:
     at = epoch if assignment_epoch is None else assignment_epoch
-    return EpochGroup("billing", "consumer", state, epoch, at, "uniform", members)
+    return EpochGroup("billing", state, epoch, at, "uniform", members)
 
 
 def test_a_group_of_epochs_at_rest_has_no_problems() -> None:
@@ -212,12 +212,6 @@ def test_partitions_that_nobody_has_are_said_of_topics_that_an_expression_matche
     found = explain_epochs([EpochLook(0, epochs("Stable", 5, one))], TOPICS)
     assert [problem.text for problem in found.problems] == ["nobody has orders-2, orders-3"]
     assert found.account.members[0].topics == ("orders",)
-
-
-def test_a_share_groups_partitions_may_have_several_owners() -> None:
-    members = (member("a", 5, [0, 1, 2, 3], [0, 1, 2, 3]), member("b", 5, [0, 1, 2, 3], [0, 1, 2, 3]))
-    group = epochs("Stable", 5, *members)._replace(kind="share")
-    assert explain_epochs([EpochLook(0, group)], TOPICS).problems == ()
 
 
 def test_lag_is_by_partition_and_member_and_says_where_there_is_no_commit() -> None:

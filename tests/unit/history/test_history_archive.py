@@ -69,10 +69,7 @@ def test_a_folder_with_somebody_s_own_records_is_no_archive(tmp_path: Path, name
     ("text", "message"),
     [
         ('{"format": 3}', f"of format 3, and this version reads {FORMAT}"),
-        (
-            '{"format": 1}',
-            "of format 1, of an older version. `kafka-assignors history maintain ARCHIVE --execute`",
-        ),
+        ('{"format": 1}', f"of format 1, and this version reads {FORMAT}"),
         ('{"format": 2}', "an archive without its tables: there is no table at"),
         ("[]", "of format None"),
         ("{", "cannot read"),
@@ -611,15 +608,15 @@ def test_a_folder_with_files_of_others_gets_no_tables(
     assert len([path for path in (tmp_path / "home").rglob("*") if path.is_file()]) == 2
 
 
-@pytest.mark.parametrize("out", ["archive", "other", "of format 1"])
+@pytest.mark.parametrize("out", ["archive", "other", "of format 3"])
 @pytest.mark.parametrize("verb", [["tables"], ["metrics", "--out"]])
 def test_no_tables_are_made_in_an_archive(
     tmp_path: Path, verb: list[str], out: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("archive", "other"):
         Archive.create(tmp_path / name)
-    (tmp_path / "of format 1").mkdir()
-    (tmp_path / "of format 1" / "archive.json").write_text('{"format": 1}')
+    (tmp_path / "of format 3").mkdir()
+    (tmp_path / "of format 3" / "archive.json").write_text('{"format": 3}')
     command, *option = verb
     there = sorted(tmp_path.rglob("*"))
     assert main(["history", command, str(tmp_path / "archive"), *option, str(tmp_path / out)]) == 2
