@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import kafka
-from kafka.future import Future
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +38,8 @@ def check(version: str) -> None:
 
 
 check(kafka.__version__)
+
+from kafka.future import Future  # noqa: E402 - an older release has none, and would not be named
 
 
 @dataclass(frozen=True, slots=True)
