@@ -247,11 +247,11 @@ class Application:
         self.settled(sizes)
         return sorted(new, key=lambda one: not one.coordinator._is_leader)
 
-    def expel(self, member: ReadingConsumer) -> None:
+    def expel(self, member_id: str) -> None:
         """Have the coordinator remove a member."""
         admin: Any = KafkaAdminClient(**self.access.kafka_python())
         with contextlib.closing(admin):
-            admin.remove_group_members(self.group_id, [MemberToRemove(member_id=member.generation.member_id)])
+            admin.remove_group_members(self.group_id, [MemberToRemove(member_id=member_id)])
 
     @property
     def listed(self) -> frozenset[str]:

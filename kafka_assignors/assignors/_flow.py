@@ -64,16 +64,12 @@ _LOOK: Final = 1.0
 """Seconds after which a poll that waits for a join shows again that the application polls."""
 
 _AT_ONCE: Final = (
-    FencedInstanceIdError,
     IllegalGenerationError,
     MemberIdRequiredError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-"""Errors of a join after which the next one begins without a pause, as in `join_group_async`.
-
-A consumer that is fenced begins none: `_step` raises.
-"""
+"""Errors of a join after which the next one begins without a pause, as in `join_group_async`."""
 
 
 def install(coordinator: Any) -> bool:
@@ -118,7 +114,6 @@ class _FlowState:
         listens_until: Until when it sends heartbeats sooner than due.
         joins_apart: Whether joins go over a connection of their own.
         commits: Commits that are not answered yet: futures that are done once they are.
-        fenced: What the coordinator answered if another consumer has the instance id.
     """
 
     def __init__(self, certainty: Certainty) -> None:
@@ -129,7 +124,6 @@ class _FlowState:
         self.listens_until = 0.0
         self.joins_apart = True
         self.commits: set[Any] = set()
-        self.fenced: FencedInstanceIdError | None = None
         self._waiting: list[Any] = []
 
     def on(self, event: Event) -> None:
@@ -219,10 +213,15 @@ class FlowingCoordinator(ConsumerCoordinator):
         self._flow.on(Event.FELL_OUT)
         await super().maybe_leave_group_async(reason, timeout_ms)
 
-    def _fall_out_for_good(self, error: FencedInstanceIdError) -> None:
-        """Another consumer has its instance id, and so its partitions."""
-        self._flow.fenced = error
-        self.reset_generation()
+    def _lose_to_namesake(self) -> None:
+        """Fall out of the group: another consumer has the instance id, and so the partitions.
+
+        The member id stays. A JoinGroup without one would take the instance id back. With it the answer is
+        FENCED_INSTANCE_ID again, or UNKNOWN_MEMBER_ID if nobody has the instance id any more: a coordinator
+        whose record of a new static member was not replicated has the former one again, until its session
+        ends (Kafka 4.3.1).
+        """
+        self.reset_generation(self._generation.member_id)
 
     @property
     def _is_joining(self) -> bool:
@@ -253,15 +252,10 @@ class FlowingCoordinator(ConsumerCoordinator):
 
         Returns:
             Whether the poll may look for records.
-
-        Raises:
-            FencedInstanceIdError: Another consumer has the instance id.
         """
         timer = Timer(timeout_ms)
         while self._is_joining:
             await self._give_up()
-            if self._flow.fenced is not None:  # with a join it would take the instance id back
-                raise self._flow.fenced
             if self._join_task is None and not await self._begin_join(timer):
                 return self._delivers
             await self._wait_for_join(timer)
@@ -346,7 +340,7 @@ class FlowingCoordinator(ConsumerCoordinator):
             except BaseException as error:
                 flow.on(Event.FAILED)
                 if isinstance(error, FencedInstanceIdError):
-                    self._fall_out_for_good(error)
+                    self._lose_to_namesake()
                 raise
         with self._lock:
             if flow.phase is not Phase.ASSIGNED:
@@ -384,6 +378,7 @@ class FlowingCoordinator(ConsumerCoordinator):
             if isinstance(task.exception, RetriableError) and not isinstance(task.exception, _AT_ONCE):
                 flow.not_before = time.monotonic() + self.config["retry_backoff_ms"] / 1000
             elif not isinstance(task.exception, _AT_ONCE):
+                await self._give_up()  # now: who hears the error may not poll again
                 raise task.exception
             return
         if flow.phase is not Phase.ASSIGNED:  # it fell out meanwhile
@@ -495,11 +490,11 @@ class FlowingCoordinator(ConsumerCoordinator):
             self._handle_heartbeat_response(response, sent)
 
     def _handle_heartbeat_response(self, response: Any, send_time: float) -> None:
-        """As BaseCoordinator's; a consumer that is fenced learns of it with its next poll, too."""
+        """As BaseCoordinator's; a consumer that is fenced joins, by which its application hears of it."""
         try:
             super()._handle_heartbeat_response(response, send_time)
-        except FencedInstanceIdError as error:
-            self._fall_out_for_good(error)
+        except FencedInstanceIdError:
+            self._lose_to_namesake()
             raise
 
     def _sender(self, generation: Any) -> Sender:

@@ -148,7 +148,7 @@ def delivers_while_it_leaves(patch: pytest.MonkeyPatch) -> None:
 
 def goes_on_owning_when_it_is_fenced(patch: pytest.MonkeyPatch) -> None:
     """Only a schedule in which another consumer takes over an instance id shows it."""
-    patch.setattr(FlowingCoordinator, "_fall_out_for_good", lambda *_: None)
+    patch.setattr(FlowingCoordinator, "_lose_to_namesake", lambda *_: None)
 
 
 def gives_nothing_up_before_it_joins(patch: pytest.MonkeyPatch) -> None:
