@@ -15,7 +15,8 @@ from kafka.coordinator.assignors.cooperative_sticky import (
 )
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import CommitFailedError, FencedInstanceIdError, IllegalStateError, RebalanceInProgressError
-from kafka.protocol.consumer import HeartbeatRequest
+from kafka.future import Future
+from kafka.protocol.consumer import HeartbeatRequest, LeaveGroupRequest
 from kafka.structs import OffsetAndMetadata
 
 from integration_tests.support.reading_consumer import (
@@ -66,6 +67,39 @@ def both_halted(group: Application, **settings: Any) -> list[ReadingConsumer]:
     for one in members:
         one.halt()
     return members
+
+
+class Held:
+    """Holds back a consumer's requests of some kinds, or their answers, until they are released.
+
+    Args:
+        one: The consumer.
+        *kinds: The kinds of requests.
+        answers: Whether the requests are sent, and their answers held back.
+    """
+
+    def __init__(self, one: ReadingConsumer, *kinds: type, answers: bool = True) -> None:
+        self._manager = one.coordinator._manager._manager
+        self._send = self._manager.send
+        self._kinds, self._answers = kinds, answers
+        self._held: list[Callable[[], object]] = []
+        self._manager.send = self._sends
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def _sends(self, request: Any, *args: Any, **options: Any) -> Any:
+        if not isinstance(request, self._kinds):
+            return self._send(request, *args, **options)
+        answer = Future()
+        sent = self._send(request, *args, **options) if self._answers else None
+        self._held.append(lambda: (sent or self._send(request, *args, **options)).chain(answer))
+        return answer
+
+    def release(self) -> None:
+        self._manager.send = self._send
+        for one in self._held:
+            self._manager.call_soon(one)
 
 
 # Records
@@ -385,6 +419,22 @@ def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> N
     assert member not in group.listed
     leader.go()
     group.settled({leader.name: 6})
+
+
+def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Application) -> None:
+    leader, other = both_halted(group)
+    leader.go()
+    leave = Held(other, LeaveGroupRequest)
+    other.coordinator._manager.call_soon(other.coordinator.maybe_leave_group_async)
+    wait_for("it to leave", lambda: len(leave), SECONDS)
+    other.coordinator.request_rejoin()
+    for _ in range(10):
+        other.poll(50)
+    assert other.phase == "OUT"
+    leave.release()
+    other.go()
+    group.settled({"a": 3, "b": 3})
+    assert group.listed == {one.generation.member_id for one in (leader, other)}
 
 
 @pytest.mark.usefixtures("load")

@@ -229,6 +229,11 @@ class FlowingCoordinator(ConsumerCoordinator):
         return self._join_task is not None or bool(self.need_rejoin())
 
     @property
+    def _is_leaving(self) -> bool:
+        """Whether LeaveGroup is on its way: its answer resets the generation that there is by then."""
+        return self._flow.phase is Phase.OUT and not self._generation.is_lost()
+
+    @property
     def _has_to_step(self) -> bool:
         return self._is_joining or bool(self.coordinator_unknown()) or not self._is_certain
 
@@ -258,7 +263,7 @@ class FlowingCoordinator(ConsumerCoordinator):
             FencedInstanceIdError: Another consumer has the instance id.
         """
         timer = Timer(timeout_ms)
-        while self._is_joining:
+        while self._is_joining and not self._is_leaving:
             await self._give_up()
             if self._flow.fenced is not None:  # with a join it would take the instance id back
                 raise self._flow.fenced
