@@ -16,7 +16,7 @@ from kafka.coordinator.assignors.cooperative_sticky import (
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import CommitFailedError, FencedInstanceIdError, IllegalStateError, RebalanceInProgressError
 from kafka.future import Future
-from kafka.protocol.consumer import HeartbeatRequest, LeaveGroupRequest
+from kafka.protocol.consumer import HeartbeatRequest, LeaveGroupRequest, OffsetCommitRequest
 from kafka.structs import OffsetAndMetadata
 
 from integration_tests.support.reading_consumer import (
@@ -266,6 +266,27 @@ def test_commits_succeed_while_others_are_waited_for_and_while_the_leader_plans(
 
 def offsets_of(one: TopicPartition, offset: int) -> dict[TopicPartition, OffsetAndMetadata]:
     return {one: OffsetAndMetadata(offset, "", -1)}
+
+
+def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Application) -> None:
+    gate = Gate()
+    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    one = min(other.held)
+    other.begin_join()
+    requests = Held(other, OffsetCommitRequest, answers=False)
+    overtaken = other.consumer.commit_async(offsets_of(one, 1))
+    wait_for("it to be sent", lambda: len(requests), SECONDS)
+    gate.shut()
+    leader.go()
+    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+    later = other.consumer.commit_async(offsets_of(one, 2))
+    wait_for("both to wait", lambda: len(other.coordinator._flow.commits) == 2, SECONDS)
+    requests.release()
+    wait_for("the first to be refused", lambda: len(other.coordinator._flow._waiting) == 2, SECONDS)
+    gate.open()
+    wait_for("both to be answered", lambda: overtaken.is_done and later.is_done, SECONDS)
+    assert (overtaken.exception, later.exception) == (None, None)
+    assert other.consumer.committed(one) == 2
 
 
 @pytest.mark.usefixtures("load")

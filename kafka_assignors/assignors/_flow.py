@@ -12,6 +12,7 @@ heartbeats and LeaveGroup would wait behind a JoinGroup until all members have j
 The application's thread runs `poll`, `time_to_next_poll` and `_sender`; all else runs in the I/O thread.
 """
 
+import itertools
 import logging
 import math
 import time
@@ -117,7 +118,7 @@ class _FlowState:
         not_before: When the next join may begin.
         listens_until: Until when it sends heartbeats sooner than due.
         joins_apart: Whether joins go over a connection of their own.
-        commits: Commits that are not answered yet: futures that are done once they are.
+        commits: Commits that are not answered yet, in order.
         fenced: What the coordinator answered if another consumer has the instance id.
     """
 
@@ -128,7 +129,7 @@ class _FlowState:
         self.not_before = 0.0
         self.listens_until = 0.0
         self.joins_apart = True
-        self.commits: set[Any] = set()
+        self.commits: list[_Commit] = []
         self.fenced: FencedInstanceIdError | None = None
         self._waiting: list[Any] = []
 
@@ -149,6 +150,11 @@ class _FlowState:
         if self.phase in {Phase.JOINING, Phase.SYNCING}:
             self._waiting.append(future)
             await future
+
+    def undoes(self, commit: "_Commit", generation: Any) -> "_Commit | None":
+        """An earlier commit that may have to be sent again, which would undo this one; None if there is none."""
+        earlier = itertools.takewhile(lambda one: one is not commit, self.commits)
+        return next((one for one in earlier if one.sent_in is not generation), None)
 
 
 class FlowingCoordinator(ConsumerCoordinator):
@@ -435,7 +441,7 @@ class FlowingCoordinator(ConsumerCoordinator):
         subscription, error = self._subscription, None
         subscription.mark_pending_revocation(revoked)
         for commit in [*self._flow.commits]:
-            await wait(self, commit, self._patience)
+            await wait(self, commit.done, self._patience)
         if self.config["enable_auto_commit"]:
             consumed = subscription.all_consumed_offsets()
             offsets = {one: consumed[one] for one in revoked if one in consumed}
@@ -525,12 +531,16 @@ class FlowingCoordinator(ConsumerCoordinator):
         if not self._subscription.partitions_auto_assigned():
             await super()._send_offset_commit_request(offsets)
             return
-        flow, commit, done = self._flow, _Commit(self._subscription, offsets), new_future(self)
-        flow.commits.add(done)
+        flow, commit = self._flow, _Commit(self._subscription, offsets, new_future(self))
+        flow.commits.append(commit)
         try:
             while True:
                 if flow.phase.holds_commits:
                     await flow.no_join(new_future(self))
+                    continue
+                if (earlier := flow.undoes(commit, self._generation)) is not None:
+                    await earlier.done
+                    continue
                 commit.sent_in = self._generation
                 commit.leave_out_revoked()
                 try:
@@ -539,8 +549,8 @@ class FlowingCoordinator(ConsumerCoordinator):
                 except _OvertakenError:
                     await flow.no_join(new_future(self))
         finally:
-            flow.commits.discard(done)
-            done.success(None)
+            flow.commits = [other for other in flow.commits if other is not commit]
+            commit.done.success(None)
         if commit.revoked:
             names = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(commit.revoked))
             raise CommitFailedError(f"revoked meanwhile, so not committed: {names}")
@@ -574,14 +584,18 @@ class _Commit(dict[TopicPartition, OffsetAndMetadata]):
     Args:
         subscription: The consumer's SubscriptionState.
         offsets: What is asked for.
+        done: A future, done once the commit is answered.
 
     Attributes:
         sent_in: The generation in which it was sent last.
         revoked: The partitions that were left out.
     """
 
-    def __init__(self, subscription: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+    def __init__(
+        self, subscription: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], done: Any
+    ) -> None:
         super().__init__(offsets)
+        self.done = done
         self._subscription = subscription
         self._states = {one: subscription.assignment.get(one) for one in offsets}
         self.sent_in: Any = None
