@@ -14,7 +14,13 @@ from kafka.coordinator.assignors.cooperative_sticky import (
     CooperativeStickyAssignor as StockCooperativeSticky,
 )
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.errors import CommitFailedError, FencedInstanceIdError, IllegalStateError, RebalanceInProgressError
+from kafka.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    IllegalStateError,
+    LeaderNotAvailableError,
+    RebalanceInProgressError,
+)
 from kafka.future import Future
 from kafka.protocol.consumer import HeartbeatRequest, LeaveGroupRequest, OffsetCommitRequest
 from kafka.structs import OffsetAndMetadata
@@ -287,6 +293,33 @@ def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Applicat
     wait_for("both to be answered", lambda: overtaken.is_done and later.is_done, SECONDS)
     assert (overtaken.exception, later.exception) == (None, None)
     assert other.consumer.committed(one) == 2
+
+
+class Waits(CooperativeStickyAssignor):
+    """Whose next plans wait for metadata."""
+
+    plans = 0
+
+    def assign(self, cluster: Any, members: Any) -> Any:
+        if self.plans:
+            self.plans -= 1
+            raise LeaderNotAvailableError
+        return super().assign(cluster, members)
+
+
+def test_commits_wait_while_the_leader_waits_for_metadata(group: Application) -> None:
+    assignor = Waits()
+    one = group.consumer("a", assignor=assignor).go()
+    group.settled({"a": 6})
+    partition = min(one.held)
+    one.halt()
+    assignor.plans = 10
+    one.coordinator.request_rejoin()
+    one.poll(0)
+    wait_for("the first plan", lambda: assignor.plans < 10, SECONDS)
+    one.commit(partition, 1)
+    assert assignor.plans == 0
+    assert one.consumer.committed(partition) == 1
 
 
 @pytest.mark.usefixtures("load")

@@ -152,7 +152,7 @@ class _FlowState:
             await future
 
     def undoes(self, commit: "_Commit", generation: Any) -> "_Commit | None":
-        """An earlier commit that may have to be sent again, which would undo this one; None if there is none."""
+        """An earlier commit that may be sent again, which would undo this one; None if there is none."""
         earlier = itertools.takewhile(lambda one: one is not commit, self.commits)
         return next((one for one in earlier if one.sent_in is not generation), None)
 
@@ -343,18 +343,15 @@ class FlowingCoordinator(ConsumerCoordinator):
             try:
                 assignment: bytes = await super()._do_join_and_sync_async()
                 break
-            except RebalanceInProgressError:
-                flow.on(Event.FAILED)
-                if not self._joins_unseen:
-                    raise
-            except RetriableError:
-                # Such as LeaderNotAvailableError of an assignor that waits for metadata.
-                leads = flow.phase is Phase.SYNCING
-                flow.on(Event.FAILED)
-                if not leads or not self._joins_unseen:
-                    raise
-                await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
             except BaseException as error:
+                again = isinstance(error, RebalanceInProgressError)
+                if isinstance(error, RetriableError) and flow.phase is Phase.SYNCING:
+                    # Such as LeaderNotAvailableError of an assignor that waits for metadata. The phase stays,
+                    # as a commit would be refused.
+                    again = True
+                    await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
+                if again and self._joins_unseen:
+                    continue
                 flow.on(Event.FAILED)
                 if isinstance(error, FencedInstanceIdError):
                     self._fall_out_for_good(error)
