@@ -14,8 +14,15 @@ from kafka.coordinator.assignors.cooperative_sticky import (
     CooperativeStickyAssignor as StockCooperativeSticky,
 )
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.errors import CommitFailedError, FencedInstanceIdError, IllegalStateError, RebalanceInProgressError
-from kafka.protocol.consumer import HeartbeatRequest
+from kafka.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    IllegalStateError,
+    LeaderNotAvailableError,
+    RebalanceInProgressError,
+)
+from kafka.future import Future
+from kafka.protocol.consumer import HeartbeatRequest, LeaveGroupRequest, OffsetCommitRequest
 from kafka.structs import OffsetAndMetadata
 
 from integration_tests.support.reading_consumer import (
@@ -66,6 +73,39 @@ def both_halted(group: Application, **settings: Any) -> list[ReadingConsumer]:
     for one in members:
         one.halt()
     return members
+
+
+class Held:
+    """Holds back a consumer's requests of some kinds, or their answers, until they are released.
+
+    Args:
+        one: The consumer.
+        *kinds: The kinds of requests.
+        answers: Whether the requests are sent, and their answers held back.
+    """
+
+    def __init__(self, one: ReadingConsumer, *kinds: type, answers: bool = True) -> None:
+        self._manager = one.coordinator._manager._manager
+        self._send = self._manager.send
+        self._kinds, self._answers = kinds, answers
+        self._held: list[Callable[[], object]] = []
+        self._manager.send = self._sends
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def _sends(self, request: Any, *args: Any, **options: Any) -> Any:
+        if not isinstance(request, self._kinds):
+            return self._send(request, *args, **options)
+        answer = Future()
+        sent = self._send(request, *args, **options) if self._answers else None
+        self._held.append(lambda: (sent or self._send(request, *args, **options)).chain(answer))
+        return answer
+
+    def release(self) -> None:
+        self._manager.send = self._send
+        for one in self._held:
+            self._manager.call_soon(one)
 
 
 # Records
@@ -234,6 +274,54 @@ def offsets_of(one: TopicPartition, offset: int) -> dict[TopicPartition, OffsetA
     return {one: OffsetAndMetadata(offset, "", -1)}
 
 
+def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Application) -> None:
+    gate = Gate()
+    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    one = min(other.held)
+    other.begin_join()
+    requests = Held(other, OffsetCommitRequest, answers=False)
+    overtaken = other.consumer.commit_async(offsets_of(one, 1))
+    wait_for("it to be sent", lambda: len(requests), SECONDS)
+    gate.shut()
+    leader.go()
+    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+    later = other.consumer.commit_async(offsets_of(one, 2))
+    wait_for("both to wait", lambda: len(other.coordinator._flow.commits) == 2, SECONDS)
+    requests.release()
+    wait_for("the first to be refused", lambda: len(other.coordinator._flow._waiting) == 2, SECONDS)
+    gate.open()
+    wait_for("both to be answered", lambda: overtaken.is_done and later.is_done, SECONDS)
+    assert (overtaken.exception, later.exception) == (None, None)
+    assert other.consumer.committed(one) == 2
+
+
+class Waits(CooperativeStickyAssignor):
+    """Whose next plans wait for metadata."""
+
+    plans = 0
+
+    def assign(self, cluster: Any, members: Any) -> Any:
+        if self.plans:
+            self.plans -= 1
+            raise LeaderNotAvailableError
+        return super().assign(cluster, members)
+
+
+def test_commits_wait_while_the_leader_waits_for_metadata(group: Application) -> None:
+    assignor = Waits()
+    one = group.consumer("a", assignor=assignor).go()
+    group.settled({"a": 6})
+    partition = min(one.held)
+    one.halt()
+    assignor.plans = 10
+    one.coordinator.request_rejoin()
+    one.poll(0)
+    wait_for("the first plan", lambda: assignor.plans < 10, SECONDS)
+    one.commit(partition, 1)
+    assert assignor.plans == 0
+    assert one.consumer.committed(partition) == 1
+
+
 @pytest.mark.usefixtures("load")
 def test_no_commit_fails_in_twenty_rebalances(group: Application) -> None:
     members = [group.consumer(name, heartbeat_interval_ms=300).go(50, commits=True) for name in "abc"]
@@ -385,6 +473,22 @@ def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> N
     assert member not in group.listed
     leader.go()
     group.settled({leader.name: 6})
+
+
+def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Application) -> None:
+    leader, other = both_halted(group)
+    leader.go()
+    leave = Held(other, LeaveGroupRequest)
+    other.coordinator._manager.call_soon(other.coordinator.maybe_leave_group_async)
+    wait_for("it to leave", lambda: len(leave), SECONDS)
+    other.coordinator.request_rejoin()
+    for _ in range(10):
+        other.poll(50)
+    assert other.phase == "OUT"
+    leave.release()
+    other.go()
+    group.settled({"a": 3, "b": 3})
+    assert group.listed == {one.generation.member_id for one in (leader, other)}
 
 
 @pytest.mark.usefixtures("load")

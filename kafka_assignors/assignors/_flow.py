@@ -12,6 +12,7 @@ heartbeats and LeaveGroup would wait behind a JoinGroup until all members have j
 The application's thread runs `poll`, `time_to_next_poll` and `_sender`; all else runs in the I/O thread.
 """
 
+import itertools
 import logging
 import math
 import time
@@ -113,7 +114,7 @@ class _FlowState:
         not_before: When the next join may begin.
         listens_until: Until when it sends heartbeats sooner than due.
         joins_apart: Whether joins go over a connection of their own.
-        commits: Commits that are not answered yet: futures that are done once they are.
+        commits: Commits that are not answered yet, in order.
     """
 
     def __init__(self, certainty: Certainty) -> None:
@@ -123,13 +124,13 @@ class _FlowState:
         self.not_before = 0.0
         self.listens_until = 0.0
         self.joins_apart = True
-        self.commits: set[Any] = set()
+        self.commits: list[_Commit] = []
         self._waiting: list[Any] = []
 
     def on(self, event: Event) -> None:
-        """Go to the next phase; commits that wait for the end of a join continue when it is over."""
-        self.phase = after(self.phase, event)
-        if self.phase not in {Phase.JOINING, Phase.SYNCING}:
+        """Go to the next phase; what waits for the end of a join continues, also when another one begins."""
+        before, self.phase = self.phase, after(self.phase, event)
+        if self.phase not in {before, Phase.SYNCING}:
             waiting, self._waiting = self._waiting, []
             for future in waiting:
                 future.success(None)
@@ -143,6 +144,11 @@ class _FlowState:
         if self.phase in {Phase.JOINING, Phase.SYNCING}:
             self._waiting.append(future)
             await future
+
+    def undoes(self, commit: "_Commit", generation: Any) -> "_Commit | None":
+        """An earlier commit that may be sent again, which would undo this one; None if there is none."""
+        earlier = itertools.takewhile(lambda one: one is not commit, self.commits)
+        return next((one for one in earlier if one.sent_in is not generation), None)
 
 
 class FlowingCoordinator(ConsumerCoordinator):
@@ -228,6 +234,11 @@ class FlowingCoordinator(ConsumerCoordinator):
         return self._join_task is not None or bool(self.need_rejoin())
 
     @property
+    def _is_leaving(self) -> bool:
+        """Whether LeaveGroup is on its way: its answer resets the generation that there is by then."""
+        return self._flow.phase is Phase.OUT and not self._generation.is_lost()
+
+    @property
     def _has_to_step(self) -> bool:
         return self._is_joining or bool(self.coordinator_unknown()) or not self._is_certain
 
@@ -254,7 +265,7 @@ class FlowingCoordinator(ConsumerCoordinator):
             Whether the poll may look for records.
         """
         timer = Timer(timeout_ms)
-        while self._is_joining:
+        while self._is_joining and not self._is_leaving:
             await self._give_up()
             if self._join_task is None and not await self._begin_join(timer):
                 return self._delivers
@@ -326,18 +337,15 @@ class FlowingCoordinator(ConsumerCoordinator):
             try:
                 assignment: bytes = await super()._do_join_and_sync_async()
                 break
-            except RebalanceInProgressError:
-                flow.on(Event.FAILED)
-                if not self._joins_unseen:
-                    raise
-            except RetriableError:
-                # Such as LeaderNotAvailableError of an assignor that waits for metadata.
-                leads = flow.phase is Phase.SYNCING
-                flow.on(Event.FAILED)
-                if not leads or not self._joins_unseen:
-                    raise
-                await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
             except BaseException as error:
+                again = isinstance(error, RebalanceInProgressError)
+                if isinstance(error, RetriableError) and flow.phase is Phase.SYNCING:
+                    # Such as LeaderNotAvailableError of an assignor that waits for metadata. The phase stays,
+                    # as a commit would be refused.
+                    again = True
+                    await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
+                if again and self._joins_unseen:
+                    continue
                 flow.on(Event.FAILED)
                 if isinstance(error, FencedInstanceIdError):
                     self._lose_to_namesake()
@@ -425,7 +433,7 @@ class FlowingCoordinator(ConsumerCoordinator):
         subscription, error = self._subscription, None
         subscription.mark_pending_revocation(revoked)
         for commit in [*self._flow.commits]:
-            await wait(self, commit, self._patience)
+            await wait(self, commit.done, self._patience)
         if self.config["enable_auto_commit"]:
             consumed = subscription.all_consumed_offsets()
             offsets = {one: consumed[one] for one in revoked if one in consumed}
@@ -515,12 +523,16 @@ class FlowingCoordinator(ConsumerCoordinator):
         if not self._subscription.partitions_auto_assigned():
             await super()._send_offset_commit_request(offsets)
             return
-        flow, commit, done = self._flow, _Commit(self._subscription, offsets), new_future(self)
-        flow.commits.add(done)
+        flow, commit = self._flow, _Commit(self._subscription, offsets, new_future(self))
+        flow.commits.append(commit)
         try:
             while True:
                 if flow.phase.holds_commits:
                     await flow.no_join(new_future(self))
+                    continue
+                if (earlier := flow.undoes(commit, self._generation)) is not None:
+                    await earlier.done
+                    continue
                 commit.sent_in = self._generation
                 commit.leave_out_revoked()
                 try:
@@ -529,8 +541,8 @@ class FlowingCoordinator(ConsumerCoordinator):
                 except _OvertakenError:
                     await flow.no_join(new_future(self))
         finally:
-            flow.commits.discard(done)
-            done.success(None)
+            flow.commits = [other for other in flow.commits if other is not commit]
+            commit.done.success(None)
         if commit.revoked:
             names = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(commit.revoked))
             raise CommitFailedError(f"revoked meanwhile, so not committed: {names}")
@@ -564,14 +576,18 @@ class _Commit(dict[TopicPartition, OffsetAndMetadata]):
     Args:
         subscription: The consumer's SubscriptionState.
         offsets: What is asked for.
+        done: A future, done once the commit is answered.
 
     Attributes:
         sent_in: The generation in which it was sent last.
         revoked: The partitions that were left out.
     """
 
-    def __init__(self, subscription: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+    def __init__(
+        self, subscription: Any, offsets: Mapping[TopicPartition, OffsetAndMetadata], done: Any
+    ) -> None:
         super().__init__(offsets)
+        self.done = done
         self._subscription = subscription
         self._states = {one: subscription.assignment.get(one) for one in offsets}
         self.sent_in: Any = None
