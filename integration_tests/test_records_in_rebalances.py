@@ -475,6 +475,24 @@ def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> N
     group.settled({leader.name: 6})
 
 
+@pytest.mark.usefixtures("load")
+def test_a_consumer_reads_on_after_an_error_that_ended_its_heartbeats(group: Application) -> None:
+    one = group.consumer("a", session_timeout_ms=6000, heartbeat_interval_ms=500).go()
+    group.settled({"a": 6})
+    handle = one.coordinator._handle_heartbeat_response
+
+    def fails(*_: Any) -> None:
+        raise ValueError("no answer")
+
+    one.coordinator._handle_heartbeat_response = fails
+    wait_for("an error", lambda: one.errors, SECONDS)
+    one.coordinator._handle_heartbeat_response = handle
+    held = {TopicPartition(group.topics[0], number) for number in range(PARTITIONS)}
+    until = one.coordinator._flow.certainty.until
+    wait_for("its session to be over", lambda: time.monotonic() > until, SECONDS)
+    one.reads_on(held)
+
+
 def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Application) -> None:
     leader, other = both_halted(group)
     leader.go()

@@ -280,6 +280,7 @@ class FlowingCoordinator(ConsumerCoordinator):
                 return self._delivers
             await self._end_join()
         if not self._is_certain and await self.ensure_coordinator_ready_async(timeout_ms=timer.timeout_ms):
+            self._maybe_start_heartbeat_loop()  # an error may have ended it
             self.heartbeat.heartbeat_failed = True  # so the next is due retry_backoff_ms after the last
             self._heartbeat_wakeup.notify()
             left = timer.timeout_ms
