@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
+from kafka.consumer.subscription_state import TopicPartitionState
 from kafka.coordinator.assignors.cooperative_sticky import (
     CooperativeStickyAssignor as StockCooperativeSticky,
 )
@@ -22,7 +23,12 @@ from kafka.errors import (
     RebalanceInProgressError,
 )
 from kafka.future import Future
-from kafka.protocol.consumer import HeartbeatRequest, LeaveGroupRequest, OffsetCommitRequest
+from kafka.protocol.consumer import (
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+)
 from kafka.structs import OffsetAndMetadata
 
 from integration_tests.support.reading_consumer import (
@@ -491,6 +497,20 @@ def test_a_consumer_reads_on_after_an_error_that_ended_its_heartbeats(group: App
     until = one.coordinator._flow.certainty.until
     wait_for("its session to be over", lambda: time.monotonic() > until, SECONDS)
     one.reads_on(held)
+
+
+@pytest.mark.usefixtures("load")
+def test_a_poll_that_waits_for_offsets_delivers_nothing_after_the_session(group: Application) -> None:
+    one = group.consumer("a", session_timeout_ms=12_000, max_poll_records=1).go()
+    group.settled({"a": 6})
+    one.reads_on(one.held)
+    one.halt()
+    while one.poll() == 0:  # after it, others wait in the consumer
+        pass
+    Held(one, HeartbeatRequest, OffsetFetchRequest)
+    one.coordinator._subscription.assignment[min(one.held)] = TopicPartitionState()  # as if it were new
+    assert one.poll(25_000) == 1
+    assert time.monotonic() < one.coordinator._flow.certainty.until
 
 
 def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Application) -> None:

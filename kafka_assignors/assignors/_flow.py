@@ -196,6 +196,14 @@ class FlowingCoordinator(ConsumerCoordinator):
         soon = now < self._flow.listens_until or self.heartbeat.last_send > self.heartbeat.last_receive
         return min(usual, _TICK) if soon else usual
 
+    def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
+        """As ConsumerCoordinator's; a poll waits for them only while the rest is certainly its own."""
+        if timeout_ms is not None and self._subscription.partitions_auto_assigned():
+            # Half of that: the poll looks again, and records are to be handed out before it is over.
+            left = max(0.0, self._flow.certainty.until - time.monotonic()) / 2
+            timeout_ms = min(timeout_ms, 1000 * left)
+        return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
+
     def stable(self) -> bool:
         """Whether heartbeats are sent: in a join, too. They learn of an expulsion, or have it leave.
 
