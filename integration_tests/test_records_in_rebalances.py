@@ -29,6 +29,7 @@ from kafka.protocol.consumer import (
     OffsetCommitRequest,
     OffsetFetchRequest,
 )
+from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.structs import OffsetAndMetadata
 
 from integration_tests.support.reading_consumer import (
@@ -619,6 +620,26 @@ def test_unsubscribing_and_subscribing_again_while_a_join_waits_begins_a_new_mem
         one.go()
     group.settled({"a": 3, "b": 3})
     assert other.generation.member_id != member
+
+
+def test_a_join_that_had_not_begun_by_then_does_not_fail_the_next_subscription(group: Application) -> None:
+    """Without a coordinator it cannot leave: its former member id goes with the session."""
+    one = group.consumer("a", session_timeout_ms=6000, heartbeat_interval_ms=500).go()
+    group.settled({"a": 6})
+    one.halt()
+    lookups = Held(one, FindCoordinatorRequest)
+    one.coordinator.coordinator_dead("test")
+    one.coordinator.request_rejoin()
+    one.poll(0)  # its join waits for a coordinator
+    wait_for("a look for it", lambda: len(lookups), SECONDS)
+    join = one.coordinator._join_task
+    one.consumer.unsubscribe()
+    lookups.release()
+    wait_for("the join to fail", lambda: join.is_done, SECONDS)
+    one.consumer.subscribe(group.topics, listener=one)
+    one.go()
+    group.settled({"a": 6})
+    assert one.errors == []
 
 
 # Beside kafka-python's own

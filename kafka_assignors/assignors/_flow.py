@@ -119,6 +119,7 @@ class _FlowState:
         listens_until: Until when it sends heartbeats sooner than due.
         joins_apart: Whether joins go over a connection of their own.
         commits: Commits that are not answered yet, in order.
+        former_join: The join that was on its way when it last left its group.
         fenced: What the coordinator answered if another consumer has the instance id.
     """
 
@@ -130,6 +131,7 @@ class _FlowState:
         self.listens_until = 0.0
         self.joins_apart = True
         self.commits: list[_Commit] = []
+        self.former_join: Any = None
         self.fenced: FencedInstanceIdError | None = None
         self._waiting: list[Any] = []
 
@@ -231,6 +233,7 @@ class FlowingCoordinator(ConsumerCoordinator):
     ) -> None:
         """As BaseCoordinator's; nothing is delivered any more while LeaveGroup is on its way."""
         self._flow.on(Event.FELL_OUT)
+        self._flow.former_join = self._join_task
         await super().maybe_leave_group_async(reason, timeout_ms)
 
     def _fall_out_for_good(self, error: FencedInstanceIdError) -> None:
@@ -400,7 +403,7 @@ class FlowingCoordinator(ConsumerCoordinator):
                 flow.joins_apart = False  # once: there may be no second connection to be had
             if isinstance(task.exception, RetriableError) and not isinstance(task.exception, _AT_ONCE):
                 flow.not_before = time.monotonic() + self.config["retry_backoff_ms"] / 1000
-            elif not isinstance(task.exception, _AT_ONCE):
+            elif not isinstance(task.exception, _AT_ONCE) and task is not flow.former_join:
                 raise task.exception
             return
         if flow.phase is not Phase.ASSIGNED:  # it fell out meanwhile
