@@ -698,6 +698,23 @@ def test_who_is_fenced_loses_its_partitions_and_hears_so(group: Application) -> 
     assert (first.calls[-1].method, len(first.calls[-1].partitions), first.held) == ("lost", 6, frozenset())
 
 
+def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Application) -> None:
+    """Before a heartbeat does."""
+    settings = {"group_instance_id": "i", "heartbeat_interval_ms": 20_000, "session_timeout_ms": 60_000}
+    first = group.consumer("a", **settings).go()
+    group.settled({"a": 6})
+    held = first.held
+    wait_for("regular heartbeats", lambda: first.coordinator._flow.listens_until < time.monotonic(), SECONDS)
+    first.halt()
+    group.consumer("b", **settings).go()
+    group.settled({"b": 6})
+    with pytest.raises(FencedInstanceIdError):
+        first.commit(min(held), 1)
+    with pytest.raises(FencedInstanceIdError):
+        first.poll(0)
+    assert (first.calls[-1].method, first.calls[-1].partitions, first.held) == ("lost", held, frozenset())
+
+
 @pytest.mark.usefixtures("load")
 def test_kafka_pythons_own_owns_on_when_it_is_fenced(group: Application) -> None:
     first = taken_over(group, StockCooperativeSticky)

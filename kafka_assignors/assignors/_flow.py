@@ -578,7 +578,11 @@ class FlowingCoordinator(ConsumerCoordinator):
                 )
             if Verdict.OVERTAKEN in verdicts:
                 raise _OvertakenError("a rebalance came between the commit and its answer")
-        super()._handle_offset_commit_response(offsets, send_time, response)
+        try:
+            super()._handle_offset_commit_response(offsets, send_time, response)
+        except FencedInstanceIdError as error:
+            self._fall_out_for_good(error)
+            raise
 
 
 class _OvertakenError(CommitFailedError):
