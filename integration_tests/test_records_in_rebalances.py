@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
+from kafka.consumer.subscription_state import TopicPartitionState
 from kafka.coordinator.assignors.cooperative_sticky import (
     CooperativeStickyAssignor as StockCooperativeSticky,
 )
@@ -22,7 +23,13 @@ from kafka.errors import (
     RebalanceInProgressError,
 )
 from kafka.future import Future
-from kafka.protocol.consumer import HeartbeatRequest, LeaveGroupRequest, OffsetCommitRequest
+from kafka.protocol.consumer import (
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+)
+from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.structs import OffsetAndMetadata
 
 from integration_tests.support.reading_consumer import (
@@ -475,6 +482,38 @@ def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> N
     group.settled({leader.name: 6})
 
 
+@pytest.mark.usefixtures("load")
+def test_a_consumer_reads_on_after_an_error_that_ended_its_heartbeats(group: Application) -> None:
+    one = group.consumer("a", session_timeout_ms=6000, heartbeat_interval_ms=500).go()
+    group.settled({"a": 6})
+    handle = one.coordinator._handle_heartbeat_response
+
+    def fails(*_: Any) -> None:
+        raise ValueError("no answer")
+
+    one.coordinator._handle_heartbeat_response = fails
+    wait_for("an error", lambda: one.errors, SECONDS)
+    one.coordinator._handle_heartbeat_response = handle
+    held = {TopicPartition(group.topics[0], number) for number in range(PARTITIONS)}
+    until = one.coordinator._flow.certainty.until
+    wait_for("its session to be over", lambda: time.monotonic() > until, SECONDS)
+    one.reads_on(held)
+
+
+@pytest.mark.usefixtures("load")
+def test_a_poll_that_waits_for_offsets_delivers_nothing_after_the_session(group: Application) -> None:
+    one = group.consumer("a", session_timeout_ms=12_000, max_poll_records=1).go()
+    group.settled({"a": 6})
+    one.reads_on(one.held)
+    one.halt()
+    while one.poll() == 0:  # after it, others wait in the consumer
+        pass
+    Held(one, HeartbeatRequest, OffsetFetchRequest)
+    one.coordinator._subscription.assignment[min(one.held)] = TopicPartitionState()  # as if it were new
+    assert one.poll(25_000) == 1
+    assert time.monotonic() < one.coordinator._flow.certainty.until
+
+
 def test_the_answer_to_a_leave_does_not_end_a_newer_membership(group: Application) -> None:
     leader, other = both_halted(group)
     leader.go()
@@ -583,6 +622,26 @@ def test_unsubscribing_and_subscribing_again_while_a_join_waits_begins_a_new_mem
     assert other.generation.member_id != member
 
 
+def test_a_join_that_had_not_begun_by_then_does_not_fail_the_next_subscription(group: Application) -> None:
+    """Without a coordinator it cannot leave: its former member id goes with the session."""
+    one = group.consumer("a", session_timeout_ms=6000, heartbeat_interval_ms=500).go()
+    group.settled({"a": 6})
+    one.halt()
+    lookups = Held(one, FindCoordinatorRequest)
+    one.coordinator.coordinator_dead("test")
+    one.coordinator.request_rejoin()
+    one.poll(0)  # its join waits for a coordinator
+    wait_for("a look for it", lambda: len(lookups), SECONDS)
+    join = one.coordinator._join_task
+    one.consumer.unsubscribe()
+    lookups.release()
+    wait_for("the join to fail", lambda: join.is_done, SECONDS)
+    one.consumer.subscribe(group.topics, listener=one)
+    one.go()
+    group.settled({"a": 6})
+    assert one.errors == []
+
+
 # Beside kafka-python's own
 
 
@@ -645,6 +704,23 @@ def test_who_is_fenced_loses_its_partitions_hears_so_and_takes_nothing_back(grou
     group.expel(member)
     group.settled({"a": 6})
     first.reads_on(first.held)
+
+
+def test_who_is_fenced_loses_its_partitions_when_a_commit_says_so(group: Application) -> None:
+    """Before a heartbeat does."""
+    settings = {"group_instance_id": "i", "heartbeat_interval_ms": 20_000, "session_timeout_ms": 60_000}
+    first = group.consumer("a", **settings).go()
+    group.settled({"a": 6})
+    held = first.held
+    wait_for("regular heartbeats", lambda: first.coordinator._flow.listens_until < time.monotonic(), SECONDS)
+    first.halt()
+    group.consumer("b", **settings).go()
+    group.settled({"b": 6})
+    with pytest.raises(FencedInstanceIdError):
+        first.commit(min(held), 1)
+    with pytest.raises(FencedInstanceIdError):
+        first.poll(0)
+    assert (first.calls[-1].method, first.calls[-1].partitions, first.held) == ("lost", held, frozenset())
 
 
 @pytest.mark.usefixtures("load")

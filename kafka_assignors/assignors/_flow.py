@@ -115,6 +115,7 @@ class _FlowState:
         listens_until: Until when it sends heartbeats sooner than due.
         joins_apart: Whether joins go over a connection of their own.
         commits: Commits that are not answered yet, in order.
+        former_join: The join that was on its way when it last left its group.
     """
 
     def __init__(self, certainty: Certainty) -> None:
@@ -125,6 +126,7 @@ class _FlowState:
         self.listens_until = 0.0
         self.joins_apart = True
         self.commits: list[_Commit] = []
+        self.former_join: Any = None
         self._waiting: list[Any] = []
 
     def on(self, event: Event) -> None:
@@ -190,6 +192,14 @@ class FlowingCoordinator(ConsumerCoordinator):
         soon = now < self._flow.listens_until or self.heartbeat.last_send > self.heartbeat.last_receive
         return min(usual, _TICK) if soon else usual
 
+    def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
+        """As ConsumerCoordinator's; a poll waits for them only while the rest is certainly its own."""
+        if timeout_ms is not None and self._subscription.partitions_auto_assigned():
+            # Half of that: the poll looks again, and records are to be handed out before it is over.
+            left = max(0.0, self._flow.certainty.until - time.monotonic()) / 2
+            timeout_ms = min(timeout_ms, 1000 * left)
+        return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
+
     def stable(self) -> bool:
         """Whether heartbeats are sent: in a join, too. They learn of an expulsion, or have it leave.
 
@@ -217,6 +227,7 @@ class FlowingCoordinator(ConsumerCoordinator):
     ) -> None:
         """As BaseCoordinator's; nothing is delivered any more while LeaveGroup is on its way."""
         self._flow.on(Event.FELL_OUT)
+        self._flow.former_join = self._join_task
         await super().maybe_leave_group_async(reason, timeout_ms)
 
     def _lose_to_namesake(self) -> None:
@@ -274,6 +285,7 @@ class FlowingCoordinator(ConsumerCoordinator):
                 return self._delivers
             await self._end_join()
         if not self._is_certain and await self.ensure_coordinator_ready_async(timeout_ms=timer.timeout_ms):
+            self._maybe_start_heartbeat_loop()  # an error may have ended it
             self.heartbeat.heartbeat_failed = True  # so the next is due retry_backoff_ms after the last
             self._heartbeat_wakeup.notify()
             left = timer.timeout_ms
@@ -385,7 +397,7 @@ class FlowingCoordinator(ConsumerCoordinator):
                 flow.joins_apart = False  # once: there may be no second connection to be had
             if isinstance(task.exception, RetriableError) and not isinstance(task.exception, _AT_ONCE):
                 flow.not_before = time.monotonic() + self.config["retry_backoff_ms"] / 1000
-            elif not isinstance(task.exception, _AT_ONCE):
+            elif not isinstance(task.exception, _AT_ONCE) and task is not flow.former_join:
                 await self._give_up()  # now: who hears the error may not poll again
                 raise task.exception
             return
@@ -561,7 +573,11 @@ class FlowingCoordinator(ConsumerCoordinator):
                 )
             if Verdict.OVERTAKEN in verdicts:
                 raise _OvertakenError("a rebalance came between the commit and its answer")
-        super()._handle_offset_commit_response(offsets, send_time, response)
+        try:
+            super()._handle_offset_commit_response(offsets, send_time, response)
+        except FencedInstanceIdError:
+            self._lose_to_namesake()
+            raise
 
 
 class _OvertakenError(CommitFailedError):

@@ -150,6 +150,7 @@ FLOW: Final = Part(
         "maybe_leave_group_async": ("reason", "timeout_ms"),
         "poll": ("timeout_ms",),
         "poll_heartbeat": (),
+        "refresh_committed_offsets_if_needed": ("timeout_ms",),
         "reset_generation": ("member_id",),
         "stable": (),
         "time_to_next_poll": (),

@@ -99,7 +99,8 @@ _OF_CONSUMER_COORDINATOR: Final = frozenset(
         *("_commit_offsets_sync_async", "_handle_offset_commit_response", "_invoke_rebalance_listener_async"),
         *("_invoke_completed_offset_commit_callbacks", "_maybe_auto_commit_offsets_async"),
         *("_on_join_complete_async", "_on_join_prepare_async", "_perform_assignment"),
-        *("_send_offset_commit_request", "need_rejoin", "poll", "time_to_next_poll"),
+        *("_send_offset_commit_request", "need_rejoin", "poll", "refresh_committed_offsets_if_needed"),
+        "time_to_next_poll",
     }
 )
 
