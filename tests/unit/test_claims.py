@@ -45,6 +45,13 @@ CLAIMS = {
     "takes 122 ms": Evidence(LEADER, "equal, reassign | sticky | 122 |"),
     "628 ms, of which 122": Evidence(LEADER, "equal, reassign | sticky | 122 | 628 |"),
     "Below about 5,000 partitions or 100 members": Evidence(LEADER, "P2: 20 x 100 partitions, 40 members"),
+    "8.09 s when one member was slow to join by 5 s": Evidence(
+        "benchmarks/results/pauses.md", "its own cooperative-sticky | 7.01, 8.09, 5.90 |"
+    ),
+    "a partition that stays waited for 0.09 s": Evidence(
+        "benchmarks/results/pauses.md", "kafka-python, our cooperative-sticky | 0.08, 0.07, 0.09 |"
+    ),
+    "refused 2,630 commits": Evidence("benchmarks/results/pauses.md", "| 0 | 2630 | 1193 |"),
     "groups of 200 members on three brokers": Evidence(
         "benchmarks/results/scale.md", "# A group of 200 members"
     ),
@@ -144,7 +151,7 @@ CASES = {
 def test_every_number_of_a_page_has_evidence(page: str) -> None:
     known = {*CLAIMS, *CASES, *(row.strip("| ").split(" | ")[-1] for row in VERSIONS)}
     found = [one for one in sentences(read(page)) if re.search(r"(?<![\w.-])\d", NO_CLAIM.sub("", one))]
-    in_tables = {cell for row in rows() for cell in row}
+    in_tables = {cell for row in (*rows(), *pauses()) for cell in row} | {*SCENARIOS}
     assert [one for one in found if one not in in_tables and not any(claim in one for claim in known)] == []
 
 
@@ -166,6 +173,31 @@ def rows() -> list[list[str]]:
     """The rows of the table of performance."""
     lines = read(PERFORMANCE).split("| partitions, members | event |")[1].split("\n\n")[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+SCENARIOS = {
+    "a member joins": "A member joins",
+    "one is slow to join by 5 s": "A member is slow to join",
+    "a member leaves": "A member leaves",
+    "the coordinator moves": "The coordinator moves",
+}
+"""The columns of the table of pauses, and the stored run's sections."""
+
+
+def pauses() -> list[list[str]]:
+    lines = read(PERFORMANCE).split("| members | a member joins |")[1].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+@pytest.mark.parametrize("row", pauses(), ids=lambda row: row[0])
+def test_a_row_of_pauses_is_the_worst_of_the_stored_runs(row: list[str]) -> None:
+    client = row[0].replace("`CooperativeStickyAssignor`", "our cooperative-sticky")
+    client = client.replace("`CooperativeConsumer`", "our CooperativeConsumer")
+    for cell, section in zip(row[1:], SCENARIOS.values(), strict=True):
+        stored = read("benchmarks/results/pauses.md").split(f"## {section}\n")[1].split("##")[0]
+        (line,) = [line for line in stored.splitlines() if line.startswith(f"| {client} |")]
+        waits = [float(wait) for wait in line.split("|")[2].split(",")]
+        assert float(cell) == max(waits)
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
