@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -87,13 +88,15 @@ def test_what_a_member_commits_while_its_group_rebalances_is_not_refused(
         leader.assignor.asked.clear()
         newcomer = drive("newcomer")
         bring_in(newcomer, leader)
-        leader.begin_join()
+        begins = threading.Thread(target=leader.begin_join)  # a leader that plans blocks its poll
+        begins.start()
         wait_for("the leader to be asked for a plan", leader.assignor.asked.is_set, SECONDS)
         mark = group.event_count
         group.wait_for(
             lambda: any(isinstance(event, Consumed) for event in group.events_since(mark)), what="records"
         )
         leader.assignor.gate.set()
+        begins.join()
         settle(leader, newcomer)
     assert group.timeline.of(CommitFailed, Lost) == ()
 

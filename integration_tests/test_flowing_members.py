@@ -180,11 +180,14 @@ def test_a_second_round_is_joined_without_a_poll(drive: Drive) -> None:
     first, second, third = two_and_a_third(drive)
     mark, generation = len(second.events), second.generation
     second.begin_join()
-    if isinstance(first.assignor, Gated):
-        first.assignor.gate.clear()
-    first.begin_join()
+    # A leader that plans blocks its poll.
+    begins = threading.Thread(target=first.begin_join)
     if isinstance(first, SimulatedConsumer):
+        first.begin_join()
         first.hold_plan()
+    else:
+        first.assignor.gate.clear()
+        begins.start()
 
     def answered() -> bool:
         second.must_rejoin  # noqa: B018 - time passes
@@ -203,6 +206,7 @@ def test_a_second_round_is_joined_without_a_poll(drive: Drive) -> None:
         first.send_plan()
     else:
         first.assignor.gate.set()
+        begins.join()
     settle(first, second, third, fourth)
     assert second.since(mark, Lost) == []
 
