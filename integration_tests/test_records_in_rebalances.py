@@ -22,7 +22,6 @@ from kafka.errors import (
     LeaderNotAvailableError,
     RebalanceInProgressError,
 )
-from kafka.future import Future
 from kafka.protocol.consumer import (
     HeartbeatRequest,
     LeaveGroupRequest,
@@ -42,6 +41,7 @@ from integration_tests.support.reading_consumer import (
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.assignors._membership.certainty import sooner_than
+from kafka_assignors.assignors._relied_on import new_future
 from kafka_assignors.testing import Load, create_topic, grow_topic
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class Held:
     """
 
     def __init__(self, one: ReadingConsumer, *kinds: type, answers: bool = True) -> None:
+        self._coordinator = one.coordinator
         self._manager = one.coordinator._manager._manager
         self._send = self._manager.send
         self._kinds, self._answers = kinds, answers
@@ -104,7 +105,7 @@ class Held:
     def _sends(self, request: Any, *args: Any, **options: Any) -> Any:
         if not isinstance(request, self._kinds):
             return self._send(request, *args, **options)
-        answer = Future()
+        answer = new_future(self._coordinator)
         sent = self._send(request, *args, **options) if self._answers else None
         self._held.append(lambda: (sent or self._send(request, *args, **options)).chain(answer))
         return answer
