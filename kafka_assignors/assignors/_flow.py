@@ -9,7 +9,8 @@ are certainly the consumer's, and when heartbeats are sent.
 JoinGroup and SyncGroup go over a connection of their own. A broker answers a connection in order, so commits,
 heartbeats and LeaveGroup would wait behind a JoinGroup until all members have joined.
 
-The application's thread runs `poll`, `time_to_next_poll` and `_sender`; all else runs in the I/O thread.
+The application's thread runs `poll` and `time_to_next_poll`, with what these read. `request_rejoin` may
+come from any thread. All else runs in the I/O thread.
 """
 
 import itertools
