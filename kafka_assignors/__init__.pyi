@@ -1,3 +1,4 @@
+from kafka_assignors._common.errors import KafkaAssignorsError as KafkaAssignorsError
 from kafka_assignors._model.group import Group as Group, Member as Member
 from kafka_assignors._model.plan import InvalidPlanError as InvalidPlanError, Plan as Plan
 from kafka_assignors.assignors import (

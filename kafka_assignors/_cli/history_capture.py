@@ -9,13 +9,14 @@ from kafka.errors import KafkaError
 from kafka_assignors._cli.client import open_admin
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cluster.admin import ClusterError
+from kafka_assignors._common.errors import KafkaAssignorsError
 
 if TYPE_CHECKING:
     from kafka_assignors._cli.arguments import ClusterClient
     from kafka_assignors._cli.output import Answer
 
 
-class FailedError(RuntimeError):
+class FailedError(KafkaAssignorsError, RuntimeError):
     """What failed once the cluster had answered."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka_assignors._cli import history_text as text
 from kafka_assignors._cli.errors import Errors
 from kafka_assignors._cli.output import Answer
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._archive import Archive
 from kafka_assignors.history._info import describe, describe_here
 from kafka_assignors.history._java import JavaMissingError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from kafka_assignors._cli.arguments import Replayed, Selection, Store
 
 
-class SparkError(RuntimeError):
+class SparkError(KafkaAssignorsError, RuntimeError):
     """What Spark says, in words."""
 
 

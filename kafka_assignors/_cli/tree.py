@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from kafka_assignors._common.errors import KafkaAssignorsError
+
 if TYPE_CHECKING:
     import yaml
 
@@ -24,7 +26,7 @@ _FLAGS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": Fa
 _SHOWN: Final = 60
 
 
-class FileError(Exception):
+class FileError(KafkaAssignorsError):
     """A file that cannot be used, in words: the file, the place in it, what is there, what is allowed."""
 
 

@@ -11,6 +11,7 @@ from kafka.errors import KafkaError, UnknownBrokerIdError
 
 from kafka_assignors._cluster.reaching import REACHED_SECONDS, look
 from kafka_assignors._cluster.requests import known_brokers
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import Deadline
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _Answer = TypeVar("_Answer")
 _PATIENCE_SECONDS: Final = 60.0
 
 
-class ClusterError(RuntimeError):
+class ClusterError(KafkaAssignorsError, RuntimeError):
     """A cluster did not do what it was asked for; the message says what, and what it answered."""
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka import KafkaAdminClient
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.properties import parse_properties
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ CALL_TIMEOUT: Final = "default_api_timeout_ms"
 """A setting of kafka-python's clients that follows from `request.timeout.ms`."""
 
 
-class CommandConfigError(ValueError):
+class CommandConfigError(KafkaAssignorsError, ValueError):
     """A properties file that cannot be used; the message names the property and the way out."""
 
 

@@ -8,11 +8,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._model.arrays import NOBODY, IntArray, stable_order
 from kafka_assignors._model.group import Group
 
 
-class InvalidPlanError(Exception):
+class InvalidPlanError(KafkaAssignorsError):
     """A planner made a plan that must not reach the group: neither client nor broker would notice."""
 
 

@@ -17,6 +17,8 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from kafka_assignors._common.errors import KafkaAssignorsError
+
 _Topic = TypeVar("_Topic")
 _Owned = TypeVar("_Owned")
 
@@ -49,7 +51,7 @@ def encode_string(text: str) -> bytes:
     return INT16.pack(len(raw)) + raw
 
 
-class UnreadableError(ValueError):
+class UnreadableError(KafkaAssignorsError, ValueError):
     """The bytes are not what they should be."""
 
 

@@ -22,6 +22,7 @@ from aiokafka.protocol.group import (
 )
 from aiokafka.structs import TopicPartition
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.aio._partitions import LastingAssignment
 from kafka_assignors.aio._strategies import lead, look_when_syncing
 from kafka_assignors.assignors._membership.certainty import Certainty, sooner_than
@@ -71,13 +72,13 @@ FENCED_INSTANCE_ID: Final = 82
 """Kafka's error code, which aiokafka does not know."""
 
 
-class FencedInstanceIdError(errors.KafkaError):
+class FencedInstanceIdError(KafkaAssignorsError, errors.KafkaError):
     """Another consumer has joined with this one's `group_instance_id`."""
 
     retriable = False
 
 
-class UnknownPartitionsError(errors.CommitFailedError):
+class UnknownPartitionsError(KafkaAssignorsError, errors.CommitFailedError):
     """The broker knows no such partitions; other offsets of the commit are stored.
 
     Args:

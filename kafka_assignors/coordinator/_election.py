@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._wire.java.orders import HashKeys, hash_order, string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
-class NoCommonStrategyError(ValueError):
+class NoCommonStrategyError(KafkaAssignorsError, ValueError):
     """No strategy is known to all members: Kafka lets the last of them in only once there is one."""
 
 

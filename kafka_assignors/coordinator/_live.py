@@ -13,6 +13,7 @@ from kafka.errors import KafkaError
 
 from kafka_assignors._cluster.admin import LOOK_SECONDS, ClusterError
 from kafka_assignors._cluster.groups import Refused, committed_offsets, describe_classic, read_topics
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.described import described_value
@@ -47,7 +48,7 @@ _POLL_MS: Final = 1_000
 _IDLE_POLLS: Final = 20
 
 
-class NoSuchGroupError(ValueError):
+class NoSuchGroupError(KafkaAssignorsError, ValueError):
     """The cluster knows no group of this id."""
 
 

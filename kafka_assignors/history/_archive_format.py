@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.coordinator._finding import GROUPS_TOPIC
 from kafka_assignors.history._schemas import ARCHIVED, TOPICS
 from kafka_assignors.history._store.log import ConflictError, Log
@@ -38,11 +39,11 @@ _PROPERTY: Final = "kafka_assignors."
 _LOG: Final = f"{GROUPS_TOPIC}-"
 
 
-class WrongArchiveError(ValueError):
+class WrongArchiveError(KafkaAssignorsError, ValueError):
     """A place is no archive, or not the one that is meant; the message says what it is."""
 
 
-class ArchiveBusyError(RuntimeError):
+class ArchiveBusyError(KafkaAssignorsError, RuntimeError):
     """Another process has written the same into the archive; nothing of this is there."""
 
 

@@ -18,6 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from kafka_assignors._cluster.admin import Admin
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._archive import TOPIC_SOURCE
 from kafka_assignors.history._archive_format import ArchiveBusyError, WrongArchiveError
 from kafka_assignors.history._counts import Counts
@@ -43,7 +44,7 @@ INTERVAL_SECONDS: Final = 60.0
 _TOPICS_SECONDS: Final = 600.0  # how often a continuous capture looks for new topics
 
 
-class CaptureError(RuntimeError):
+class CaptureError(KafkaAssignorsError, RuntimeError):
     """A capture ended before it was done; the message says why. The same command continues with the rest."""
 
 

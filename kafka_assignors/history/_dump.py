@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - its common name
 from pyspark.sql.types import BinaryType, IntegralType, StringType, TimestampNTZType, TimestampType
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.times import FIRST_MS, LAST_MS
 from kafka_assignors.history._counts import Counts
 from kafka_assignors.history._schemas import ARCHIVE, KEPT_TYPES
@@ -40,7 +41,7 @@ _CHUNK: Final = 1 << 20
 _SHOWN: Final = 200  # letters of a line that is wrong
 
 
-class WrongDumpError(ValueError):
+class WrongDumpError(KafkaAssignorsError, ValueError):
     """A dump cannot be read; the message says what is wrong in it."""
 
 

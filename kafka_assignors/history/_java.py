@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafka_assignors._common.errors import KafkaAssignorsError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -45,7 +47,7 @@ class Java(NamedTuple):
     release: int
 
 
-class JavaMissingError(RuntimeError):
+class JavaMissingError(KafkaAssignorsError, RuntimeError):
     """There is no Java that Spark runs on; the message says how to get one."""
 
 

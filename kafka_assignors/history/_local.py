@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.times import micros
 from kafka_assignors.history._arrow import integers, number, strings
 from kafka_assignors.history._counts import is_kept
@@ -64,7 +65,7 @@ def spark_is_there() -> bool:
     return sql is not None and sql.SparkSession.getActiveSession() is not None
 
 
-class TooLargeError(RuntimeError):
+class TooLargeError(KafkaAssignorsError, RuntimeError):
     """Records take more room than was to be expected of their files: they are Spark's to read."""
 
 

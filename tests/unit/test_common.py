@@ -1,10 +1,15 @@
 """Waiting, times, and how commands end."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
+from typing import NamedTuple
 
 import pytest
 
 from kafka_assignors._cli.errors import Errors, exit_status
+from kafka_assignors._common.plain import to_json
 from kafka_assignors._common.times import moment
 from kafka_assignors._common.waiting import Deadline, wait_until
 
@@ -39,6 +44,34 @@ def test_a_deadline_without_faults_is_one_line() -> None:
 def test_a_moment_is_exact_to_the_microsecond() -> None:
     # A float of seconds would round it into the next year.
     assert moment(253_402_300_799_999_999) == datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Answered:
+    colour: Colour
+    parts: frozenset[int]
+    when: datetime
+
+
+class Counted(NamedTuple):
+    answers: Mapping[int, Answered]
+
+
+class Summed:
+    def to_json(self) -> object:
+        return {"sum": (1, None)}
+
+
+def test_a_result_is_plain_json() -> None:
+    answered = Answered(Colour.RED, frozenset({3, 1, 2}), datetime(2026, 3, 2, tzinfo=UTC))
+    assert to_json([Counted({7: answered}), Summed()]) == [
+        {"answers": {"7": {"colour": "red", "parts": [1, 2, 3], "when": "2026-03-02 00:00:00+00:00"}}},
+        {"sum": [1, None]},
+    ]
 
 
 @pytest.mark.parametrize(

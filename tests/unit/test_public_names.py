@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_assignors import KafkaAssignorsError
 from tests.support.pages import listings, pages
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +57,14 @@ def test_public_names_are_listed_sorted_and_there(name: str) -> None:
     assert len({*module.__all__}) == len(module.__all__)
     assert listed()[name] == sorted(module.__all__)
     assert [public for public in module.__all__ if not hasattr(module, public)] == []
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_each_error_is_an_error_of_the_library(name: str) -> None:
+    module = importlib.import_module(name)
+    offered = [getattr(module, public) for public in module.__all__]
+    errors = [one for one in offered if isinstance(one, type) and issubclass(one, Exception)]
+    assert [error for error in errors if not issubclass(error, KafkaAssignorsError)] == []
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if listings(page)])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._wire.reader import (
     INT16,
     INT32,
@@ -31,7 +32,7 @@ NEVER: Final = 2**15
 """The first flexible version of what has none."""
 
 
-class RecordError(ValueError):
+class RecordError(KafkaAssignorsError, ValueError):
     """The bytes are no record as Kafka writes it.
 
     Attributes:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from random import Random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.timeline import Timeline
 from kafka_assignors.coordinator._simulator.clock import Clock
 from kafka_assignors.coordinator._simulator.consumer import SimulatedConsumer
@@ -22,7 +23,7 @@ _PATIENCE_MS = 3_600_000
 ConsumerT = TypeVar("ConsumerT", bound=SimulatedConsumer)
 
 
-class NotStableError(RuntimeError):
+class NotStableError(KafkaAssignorsError, RuntimeError):
     """A simulated group did not come to rest."""
 
 

@@ -20,6 +20,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._arrow import rows_of
 from kafka_assignors.history._store.places import StoreError, WrongPlaceError, asking
 
@@ -47,11 +48,11 @@ _COMMIT: Final = "kafka_assignors.commit"
 """What distinguishes a commit from all others."""
 
 
-class ConflictError(RuntimeError):
+class ConflictError(KafkaAssignorsError, RuntimeError):
     """Somebody else committed what this would have; nothing of this was."""
 
 
-class NoTableError(LookupError):
+class NoTableError(KafkaAssignorsError, LookupError):
     """There is no Delta table at a place."""
 
 

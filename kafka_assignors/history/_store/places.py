@@ -22,6 +22,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.properties import parse_properties
 
 if TYPE_CHECKING:
@@ -61,11 +62,11 @@ _NOT_SUPPORTED: Final = {
 }
 
 
-class WrongPlaceError(ValueError):
+class WrongPlaceError(KafkaAssignorsError, ValueError):
     """A path or URI names no place that can be used; the message says what can."""
 
 
-class StoreError(OSError):
+class StoreError(KafkaAssignorsError, OSError):
     """A store refused something, or did not answer; the message says what was tried, and why it failed."""
 
 

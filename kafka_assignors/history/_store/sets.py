@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.history._store.log import ConflictError, Log
 from kafka_assignors.history._store.places import StoreError, WrongPlaceError
 from kafka_assignors.history._store.writing import TASK_FILE
@@ -29,11 +30,11 @@ KEPT_HOURS: Final = 24
 """How long files stay that were replaced, for who reads them; tables can be made again."""
 
 
-class TablesBusyError(RuntimeError):
+class TablesBusyError(KafkaAssignorsError, RuntimeError):
     """Somebody else made tables in the same place at the same time, and ended first."""
 
 
-class NoTablesError(LookupError):
+class NoTablesError(KafkaAssignorsError, LookupError):
     """There are no tables in a place."""
 
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._model.arrays import IntArray, sums
 
 _RANGE = 2**62
 """OR-tools multiplies costs by the number of nodes; it was seen to refuse products from 2**62.8 on."""
 
 
-class CostRangeError(ValueError):
+class CostRangeError(KafkaAssignorsError, ValueError):
     """Costs that cannot be counted exactly in 64 bits; `largest` is the highest one that could be."""
 
     def __init__(self, cost: int, largest: int) -> None:

@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING
 from filelock import FileLock
 from platformdirs import user_cache_path
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _MANIFEST = "manifest.json"
 _DOWNLOADS_AT_ONCE = 8
 
 
-class JarsUnavailableError(RuntimeError):
+class JarsUnavailableError(KafkaAssignorsError, RuntimeError):
     """The jars are not in the cache and cannot be fetched."""
 
 

@@ -12,6 +12,7 @@ import time
 import traceback
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors.testing._groups.processes import MemberProcess, start_process
 from kafka_assignors.testing._groups.worker import Worker
 
@@ -28,7 +29,7 @@ Place = Literal["process", "thread"]
 _END_SECONDS = 15.0  # for the end of a thread, and for the last events of a process that has ended
 
 
-class NotInAThreadError(RuntimeError):
+class NotInAThreadError(KafkaAssignorsError, RuntimeError):
     """What was asked for can only be done to a process."""
 
 

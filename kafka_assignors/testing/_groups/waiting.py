@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import listed
 from kafka_assignors._timelines.events import format_partitions, name_of
 from kafka_assignors._timelines.losses import ended_in_turn, left_undone
@@ -23,7 +24,7 @@ __tracebackhide__ = True
 _EVENTS_SHOWN = 30
 
 
-class GroupNotStableError(TimeoutError):
+class GroupNotStableError(KafkaAssignorsError, TimeoutError):
     """A group did not become what was waited for; the message says who held it up and how."""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.events import NO_GENERATION, name_of
 from kafka_assignors._timelines.lines import MANY
 from kafka_assignors.assignors import Assignor, StickyAssignor
@@ -60,7 +61,7 @@ _ANSWER_MS: Final = 10_000  # for brokers that say where records are, after a fa
 _MARGIN: Final = 3, 60.0  # times as long and so many seconds more, for a laden machine
 
 
-class ChaosError(AssertionError):
+class ChaosError(KafkaAssignorsError, AssertionError):
     """A group did not get over what a script did to it, or a promise was broken meanwhile.
 
     The message has the seed, the steps so far, what was wrong and the timeline.

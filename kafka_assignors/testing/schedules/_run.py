@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.events import (
     Assigned,
     AssignmentReceived,
@@ -67,7 +68,7 @@ _DONE: Final[Mapping[Kind, str]] = {
 """What a step does to a member: the methods of `ClassicConsumer`."""
 
 
-class BrokenError(AssertionError):
+class BrokenError(KafkaAssignorsError, AssertionError):
     """A schedule broke what has to hold; says what, when, and shows the events."""
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
+from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._timelines.events import LONG
 from kafka_assignors._timelines.records import merged
 
@@ -183,11 +184,11 @@ class Client(Protocol):
         """Leave the group, if the member is not static, and release everything."""
 
 
-class CommitError(Exception):
+class CommitError(KafkaAssignorsError):
     """A commit was refused."""
 
 
-class ClientUnavailableError(ImportError):
+class ClientUnavailableError(KafkaAssignorsError, ImportError):
     """A client library is not installed."""
 
 
