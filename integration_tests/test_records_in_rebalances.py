@@ -93,7 +93,8 @@ class Held:
 
     def __init__(self, one: ReadingConsumer, *kinds: type, answers: bool = True) -> None:
         self._coordinator = one.coordinator
-        self._manager = one.coordinator._manager._manager
+        manager = one.coordinator._manager
+        self._manager = getattr(manager, "_manager", manager)  # before its first join it is the client's
         self._send = self._manager.send
         self._kinds, self._answers = kinds, answers
         self._held: list[Callable[[], object]] = []
@@ -413,6 +414,21 @@ def test_the_second_round_begins_without_the_next_regular_heartbeat(group: Appli
     began = time.monotonic()
     group.settled({"a": 3, "b": 3})
     assert time.monotonic() - began < 20
+
+
+@pytest.mark.usefixtures("load")
+def test_a_new_member_reads_when_a_heartbeat_is_answered_which_is_sent_at_once(group: Application) -> None:
+    """SyncGroup's answer renews no session if the group was stable already."""
+    one = group.consumer("a", heartbeat_interval_ms=20_000, session_timeout_ms=60_000)
+    answers = Held(one, HeartbeatRequest)
+    began = time.monotonic()
+    while len(answers) == 0:
+        one.poll()
+    assert time.monotonic() - began < 20
+    assert (one.phase, len(one.held), one.poll(500)) == ("STABLE", PARTITIONS, 0)
+    answers.release()
+    one.go()
+    one.reads_on(one.held)
 
 
 def test_a_calm_group_sends_no_more_heartbeats_than_regular_ones(group: Application) -> None:

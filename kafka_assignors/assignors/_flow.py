@@ -652,7 +652,7 @@ class _JoinsApart:
                 flow.rejoins = False
                 flow.on(Event.JOIN_ANSWERED)
             elif response.error_code == 0:
-                flow.certainty.confirm(sent)
+                flow.certainty.synced(sent)
                 flow.on(Event.SYNC_ANSWERED)
 
         future = self._manager.send(request, node_id=node_id, request_timeout_ms=request_timeout_ms)
