@@ -289,6 +289,31 @@ def offsets_of(one: TopicPartition, offset: int) -> dict[TopicPartition, OffsetA
     return {one: OffsetAndMetadata(offset, "", -1)}
 
 
+def test_commits_that_wait_for_a_join_are_answered_in_order_however_many_they_are(group: Application) -> None:
+    """Without waiting a connection takes five."""
+    gate = Gate()
+    leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
+    one = min(other.held)
+    other.begin_join()
+    gate.shut()
+    leader.go()
+    wait_for("a new generation", lambda: other.phase == "SYNCING", SECONDS)
+    answered: list[tuple[int, object]] = []
+    errors: list[object] = []
+    for offset in range(1, 9):
+        future = other.consumer.commit_async(
+            offsets_of(one, offset), callback=lambda *it: errors.append(it[1])
+        )
+        future.add_both(lambda answer, offset=offset: answered.append((offset, answer)))
+    wait_for("all to wait", lambda: len(other.coordinator._flow.commits) == 8, SECONDS)
+    gate.open()
+    wait_for("all to be answered", lambda: len(answered) == 8, SECONDS)
+    assert answered == [(offset, None) for offset in range(1, 9)]
+    other.poll(0)  # which calls back
+    assert errors == [None] * 8
+    assert other.consumer.committed(one) == 8
+
+
 def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Application) -> None:
     gate = Gate()
     leader, other = both_halted(group, assignor=lambda: CooperativeStickyAssignor(planner=gate.planner))
@@ -303,7 +328,7 @@ def test_a_commit_that_a_join_overtook_does_not_undo_a_later_one(group: Applicat
     later = other.consumer.commit_async(offsets_of(one, 2))
     wait_for("both to wait", lambda: len(other.coordinator._flow.commits) == 2, SECONDS)
     requests.release()
-    wait_for("the first to be refused", lambda: len(other.coordinator._flow._waiting) == 2, SECONDS)
+    wait_for("the first to be refused", lambda: len(other.coordinator._flow._waiting) == 1, SECONDS)
     gate.open()
     wait_for("both to be answered", lambda: overtaken.is_done and later.is_done, SECONDS)
     assert (overtaken.exception, later.exception) == (None, None)

@@ -13,7 +13,6 @@ The application's thread runs `poll` and `time_to_next_poll`, with what these re
 come from any thread. All else runs in the I/O thread.
 """
 
-import itertools
 import logging
 import math
 import time
@@ -147,11 +146,6 @@ class _FlowState:
         if self.phase in {Phase.JOINING, Phase.SYNCING}:
             self._waiting.append(future)
             await future
-
-    def undoes(self, commit: "_Commit", generation: Any) -> "_Commit | None":
-        """An earlier commit that may be sent again, which would undo this one; None if there is none."""
-        earlier = itertools.takewhile(lambda one: one is not commit, self.commits)
-        return next((one for one in earlier if one.sent_in is not generation), None)
 
 
 class FlowingCoordinator(ConsumerCoordinator):
@@ -445,8 +439,8 @@ class FlowingCoordinator(ConsumerCoordinator):
             return None
         subscription, error = self._subscription, None
         subscription.mark_pending_revocation(revoked)
-        for commit in [*self._flow.commits]:
-            await wait(self, commit.done, self._patience)
+        for last in self._flow.commits[-1:]:
+            await wait(self, last.done, self._patience)
         if self.config["enable_auto_commit"]:
             consumed = subscription.all_consumed_offsets()
             offsets = {one: consumed[one] for one in revoked if one in consumed}
@@ -529,6 +523,9 @@ class FlowingCoordinator(ConsumerCoordinator):
     async def _send_offset_commit_request(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """As ConsumerCoordinator's; a commit that a join overtook is sent again when the join is over.
 
+        One commit follows another: sent again, an earlier one would undo a later one. All that wait for a
+        join at once would be more requests than a connection takes.
+
         Raises:
             CommitFailedError: The consumer has fallen out of its group, or partitions were revoked meanwhile;
                 the others' offsets are committed nevertheless.
@@ -537,15 +534,14 @@ class FlowingCoordinator(ConsumerCoordinator):
             await super()._send_offset_commit_request(offsets)
             return
         flow, commit = self._flow, _Commit(self._subscription, offsets, new_future(self))
+        earlier = flow.commits[-1:]
         flow.commits.append(commit)
         try:
+            for one in earlier:
+                await one.done
             while True:
-                if flow.phase.holds_commits:
+                while flow.phase.holds_commits:
                     await flow.no_join(new_future(self))
-                    continue
-                if (earlier := flow.undoes(commit, self._generation)) is not None:
-                    await earlier.done
-                    continue
                 commit.sent_in = self._generation
                 commit.leave_out_revoked()
                 try:
