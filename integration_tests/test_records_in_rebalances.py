@@ -520,6 +520,29 @@ def test_an_application_that_stops_in_a_join_is_expelled_by_its_poll_interval(
     group.settled({"a": 2, "b": 2, "c": 2})
 
 
+def test_a_join_whose_coordinator_is_given_up_does_not_wait_for_its_answer(group: Application) -> None:
+    """It would wait for `max_poll_interval_ms` on a connection that is half open."""
+    leader, other = both_halted(group)
+    member, held = other.generation.member_id, other.held
+    other.begin_join()
+    join = other.coordinator._join_task
+    other.coordinator.coordinator_dead("test")
+    wait_for("the join to end", lambda: join.is_done, 20)
+    leader.go()
+    other.go()
+    group.settled({"a": 3, "b": 3})
+    assert (other.generation.member_id, other.held, other.errors) == (member, held, [])
+
+
+def test_the_connection_of_joins_is_closed_when_an_assignment_is_taken(group: Application) -> None:
+    """It would be idle until the next join: a firewall drops it, and that join waits for long."""
+    members = two(group)
+    for one in members:
+        connections = {str(node) for node in [*one.coordinator._manager._conns]}
+        assert [name for name in connections if name.endswith("-joins")] == []
+        assert str(one.coordinator.coordinator_id) in connections
+
+
 def test_a_consumer_leaves_at_once_while_its_join_waits(group: Application) -> None:
     leader, other = both_halted(group)
     other.begin_join()

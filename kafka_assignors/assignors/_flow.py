@@ -113,7 +113,8 @@ class _FlowState:
         rejoins: Whether it was asked to join again since JoinGroup was answered.
         not_before: When the next join may begin.
         listens_until: Until when it sends heartbeats sooner than due.
-        joins_apart: Whether joins go over a connection of their own.
+        joins_apart: Whether joins go over a connection of their own. After one that could not connect they
+            do not, until one succeeds.
         commits: Commits that are not answered yet, in order.
         former_join: The join that was on its way when it last left its group.
     """
@@ -211,6 +212,13 @@ class FlowingCoordinator(ConsumerCoordinator):
         """As BaseCoordinator's; after JoinGroup's answer it holds beyond the taking of the assignment."""
         self._flow.rejoins = True
         super().request_rejoin()
+
+    def coordinator_dead(self, error: Any) -> None:
+        """As BaseCoordinator's; a join on its way fails, which would wait for `max_poll_interval_ms` else."""
+        was_known = self.coordinator_id is not None
+        super().coordinator_dead(error)
+        if was_known:
+            self._manager.call_soon(self._manager.close_joins)  # not in the midst of an answer
 
     def reset_generation(self, member_id: str = "") -> None:
         """As BaseCoordinator's: it has fallen out of the group."""
@@ -389,7 +397,7 @@ class FlowingCoordinator(ConsumerCoordinator):
         if task.failed():
             flow.on(Event.FAILED)
             if isinstance(task.exception, KafkaConnectionError | NodeNotReadyError):
-                flow.joins_apart = False  # once: there may be no second connection to be had
+                flow.joins_apart = False  # until one succeeds: there may be no second connection to be had
             if isinstance(task.exception, RetriableError) and not isinstance(task.exception, _AT_ONCE):
                 flow.not_before = time.monotonic() + self.config["retry_backoff_ms"] / 1000
             elif not isinstance(task.exception, _AT_ONCE) and task is not flow.former_join:
@@ -412,6 +420,7 @@ class FlowingCoordinator(ConsumerCoordinator):
         flow, topics = self._flow, self._subscription.subscription or ()
         flow.on(Event.TAKEN)
         flow.joins_apart = True
+        self._manager.close_joins()
         given = _partitions_in(member_assignment_bytes)
         refused = any(one.topic not in topics for one in given or ())
         revoked: set[TopicPartition] = set()
@@ -628,6 +637,7 @@ class _JoinsApart:
         self._manager = manager
         self._flow = flow
         self._group_id = group_id
+        self._node_id: Any = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._manager, name)
@@ -663,9 +673,19 @@ class _JoinsApart:
         node = SimpleNamespace(
             error_code=0, node_id=f"{node_id}-joins", host=broker.host, port=broker.port
         )  # as FindCoordinator's answer
-        return self._manager.cluster.add_coordinator(
+        self._node_id = self._manager.cluster.add_coordinator(
             node, CoordinatorType.GROUP, f"{self._group_id} (joins)", synthesize_node_id=False
         )
+        return self._node_id
+
+    def close_joins(self) -> None:
+        """Close the joins' connection; the next join has a new one.
+
+        It is idle between joins. A firewall may drop it then, and nobody would notice before the next join.
+        """
+        connection = self._manager._conns.pop(self._node_id, None)  # noqa: SLF001
+        if connection is not None:
+            connection.close()
 
 
 def _partitions_in(assignment: bytes) -> set[TopicPartition] | None:
