@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from functools import partial
@@ -43,6 +44,7 @@ from kafka_assignors import CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.assignors._membership.certainty import sooner_than
 from kafka_assignors.assignors._relied_on import new_future
 from kafka_assignors.testing import Load, create_topic, grow_topic
+from kafka_assignors.testing._topics import delete_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -711,6 +713,47 @@ def test_a_join_that_had_not_begun_by_then_does_not_fail_the_next_subscription(g
     one.go()
     group.settled({"a": 6})
     assert one.errors == []
+
+
+def test_partitions_of_a_topic_that_a_pattern_loses_during_a_revocation_are_revoked_as_well(
+    kafka_cluster: Cluster, topic_factory: Callable[..., str]
+) -> None:
+    first = topic_factory(2)
+    second = create_topic(kafka_cluster, 4, name=f"{first}-2")
+    with application(kafka_cluster, session_timeout_ms=180_000) as group:
+        one = group.consumer("a", pattern=f"^{first}.*").go()
+        group.settled({"a": 6})
+        answers = Held(one, OffsetCommitRequest)
+        one.consumer.commit_async(offsets_of(TopicPartition(first, 0), 1))
+        wait_for("it to be sent", lambda: len(answers), SECONDS)
+        group.consumer("b", pattern=f"^{first}.*").go()
+        states = one.coordinator._subscription.assignment
+
+        def going() -> set[TopicPartition]:
+            return {part for part, state in [*states.items()] if state._pending_revocation}
+
+        wait_for("it to wait for the commit's answer", going, SECONDS)
+        assert any(part.topic == second for part in one.held - going())
+        delete_topic(kafka_cluster, second)
+        subscription = one.coordinator._subscription
+        wait_for("its pattern to lose the topic", lambda: subscription.subscription == {first}, SECONDS)
+        answers.release()
+        group.settled({"a": 1, "b": 1})
+        revoked = {part for call in one.calls if call.method == "revoked" for part in call.partitions}
+        assert {part for part in revoked if part.topic == second} == {
+            TopicPartition(second, number) for number in range(4)
+        }
+        assert one.errors == []
+
+
+def test_a_consumer_that_assigns_by_hand_after_it_unsubscribed_waits_for_nothing(group: Application) -> None:
+    one = group.consumer("a").go()
+    group.settled({"a": 6})
+    one.halt()
+    one.consumer.unsubscribe()
+    one.consumer.assign([TopicPartition(group.topics[0], 0)])
+    assert one.coordinator.time_to_next_poll() == math.inf
+    assert one.poll(0) == 0
 
 
 # Beside kafka-python's own

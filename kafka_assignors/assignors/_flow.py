@@ -181,6 +181,8 @@ class FlowingCoordinator(ConsumerCoordinator):
 
         A poll of 20 s on an idle topic then takes the assignment as soon as it is there.
         """
+        if not self._subscription.partitions_auto_assigned():
+            return float(super().time_to_next_poll())
         if self._has_to_step:
             return _TICK
         now = time.monotonic()
@@ -441,32 +443,39 @@ class FlowingCoordinator(ConsumerCoordinator):
     async def _revoke(self, revoked: Collection[TopicPartition]) -> Exception | None:
         """Stop delivery, commit, call the listener and give partitions up.
 
+        Meanwhile a pattern may lose topics. Their partitions go with the rest, and the listener hears it.
+
         Returns:
             What the listener raised.
         """
-        if not revoked:
-            return None
         subscription, error = self._subscription, None
-        subscription.mark_pending_revocation(revoked)
+        kept = subscription.assigned_partitions()
+        while revoked:
+            subscription.mark_pending_revocation(revoked)
+            await self._commit_before_revoking(revoked)
+            if subscription.rebalance_listener:
+                try:
+                    await self._invoke_rebalance_listener_async("on_partitions_revoked", set(revoked))
+                except Exception as raised:  # it comes out of the poll, once the assignment is taken
+                    log.exception("on_partitions_revoked of group %s failed for %s", self.group_id, revoked)
+                    error = raised
+            kept = kept.difference(revoked)
+            topics = subscription.subscription or ()
+            revoked = {one for one in kept if one.topic not in topics}
+        subscription.assign_from_subscribed(sorted(kept))
+        return error
+
+    async def _commit_before_revoking(self, revoked: Collection[TopicPartition]) -> None:
+        """Have commits answered that are on their way, and with auto-commit commit what was consumed."""
         for last in self._flow.commits[-1:]:
             await wait(self, last.done, self._patience)
         if self.config["enable_auto_commit"]:
-            consumed = subscription.all_consumed_offsets()
+            consumed = self._subscription.all_consumed_offsets()
             offsets = {one: consumed[one] for one in revoked if one in consumed}
             try:
                 await self._commit_offsets_sync_async(offsets, timeout_ms=self._patience)
             except Exception as failure:  # noqa: BLE001 - they have to go all the same
                 log.warning("Committing before partitions are revoked failed: %s", failure)
-        if subscription.rebalance_listener:
-            try:
-                await self._invoke_rebalance_listener_async("on_partitions_revoked", set(revoked))
-            except Exception as raised:  # it comes out of the poll, once the assignment is taken
-                log.exception("on_partitions_revoked of group %s failed for %s", self.group_id, revoked)
-                error = raised
-        kept = subscription.assigned_partitions().difference(revoked)
-        topics = subscription.subscription or ()  # a pattern may have lost some meanwhile
-        subscription.assign_from_subscribed(sorted(one for one in kept if one.topic in topics))
-        return error
 
     # Heartbeats ------------------------------------------------------------------------------------------
 
