@@ -30,8 +30,8 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_assignors.assignors import _adapter, _flow, _host, _joins
-from kafka_assignors.coordinator._simulator.connection import Connection
 from kafka_assignors.coordinator._simulator.messages import CODES, Join, Sync
+from tests.lab.clients.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

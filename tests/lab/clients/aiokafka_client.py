@@ -18,16 +18,16 @@ from aiokafka.protocol.group import (
     SyncGroupRequest,
 )
 
-from kafka_assignors.coordinator._simulator.connection import Connection
 from kafka_assignors.coordinator._simulator.messages import CODES, Join, Sync
+from tests.lab.clients.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.event_loop import VirtualLoop
     from kafka_assignors.coordinator._simulator.messages import Error, Joined, Synced
+    from tests.lab.clients.event_loop import VirtualLoop
 
 REQUEST_TIMEOUT: Final = 40.0
 """Seconds for which aiokafka waits for an answer: `request_timeout_ms`."""

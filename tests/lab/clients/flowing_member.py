@@ -34,12 +34,12 @@ from kafka_assignors.assignors._host import KafkaPythonHost
 from kafka_assignors.assignors._membership.host import CALLING
 from kafka_assignors.assignors._relied_on import wait
 from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-from kafka_assignors.coordinator._simulator.kafka_python_client import (
+from kafka_assignors.coordinator._simulator.member import SimulatedMember
+from tests.lab.clients.kafka_python_client import (
     CLOCK,
     SimulatedManager,
     VirtualNet,
 )
-from kafka_assignors.coordinator._simulator.member import SimulatedMember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

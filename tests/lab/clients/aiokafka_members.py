@@ -58,9 +58,9 @@ from kafka_assignors.aio._consumer import is_cooperative
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator, FencedInstanceIdError
 from kafka_assignors.aio._partitions import ConsumerSubscriptionState, LastingState
 from kafka_assignors.aio._strategies import strategies
-from kafka_assignors.coordinator._simulator.aiokafka_client import SimulatedClient
 from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-from kafka_assignors.coordinator._simulator.event_loop import VirtualLoop, in_loop_time
+from tests.lab.clients.aiokafka_client import SimulatedClient
+from tests.lab.clients.event_loop import VirtualLoop, in_loop_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
