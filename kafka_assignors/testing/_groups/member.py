@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from kafka_assignors._timelines.events import (
     NO_GENERATION,
@@ -33,13 +33,13 @@ from kafka_assignors.testing._disturbance import Disturbance
 from kafka_assignors.testing._groups.runners import NotInAThreadError, ProcessRunner, ThreadRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
 
     from kafka import TopicPartition
 
     from kafka_assignors.testing._groups.config import WorkerConfig
     from kafka_assignors.testing._groups.runners import Place, Runner
-    from kafka_assignors.testing._groups.specs import AssignorSpec, ClientSpec, Topics
+    from kafka_assignors.testing._groups.specs import OwnParts, Topics
 
 __tracebackhide__ = True
 
@@ -358,25 +358,13 @@ class Member:
         self._record(Thawed(time.monotonic(), self.name))
         self._runner.thaw()
 
-    def restart(
-        self,
-        *,
-        crash: bool = False,
-        client: ClientSpec | None = None,
-        assignors: Sequence[AssignorSpec] | None = None,
-        topics: Topics | None = None,
-        settings: Mapping[str, Any] | None = None,
-        place: Place | None = None,
-    ) -> Member:
+    def restart(self, *, crash: bool = False, **own: Unpack[OwnParts]) -> Member:
         """End this member and start another in its place, with the same instance id if it has one.
 
         Args:
             crash: Kill the process instead of closing its consumer.
-            client: Another client than this member's.
-            assignors: Other assignors than this member's.
-            topics: Other topics than this member's.
-            settings: Other settings than this member's.
-            place: Another place than this member's.
+            **own: Another `client`, `assignors`, `topics`, `settings`, `place`... than this member's; see
+                `ConsumerGroup.join`.
 
         Returns:
             The new member; its name is this one's with a count.
@@ -389,20 +377,12 @@ class Member:
             self.crash()
         else:
             self.leave()
-        changes = {
-            "client": client,
-            "assignors": assignors,
-            "topics": topics or self.topics or None,
-            "settings": settings,
-            "place": place,
-        }
+        own = {**own, "topics": own.get("topics") or self.topics or None}
         base, _, count = self.name.rpartition(".")
         if not (base and count.isdecimal()):
             base, count = self.name, "1"
-        return self._rejoin(
-            f"{base}.{int(count) + 1}",
-            **{key: value for key, value in changes.items() if value is not None},
-        )
+        changes = {key: value for key, value in own.items() if value is not None}
+        return self._rejoin(f"{base}.{int(count) + 1}", **changes)
 
     def kill(self) -> None:
         """End it without waiting: a process at once, a thread when its poll ends."""
