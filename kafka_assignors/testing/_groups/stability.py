@@ -159,13 +159,7 @@ def among_members(members: Collection[MemberView]) -> list[str]:
 def against_brokers(
     members: Collection[MemberView], view: BrokersView, name: Mapping[str, str]
 ) -> Iterator[str]:
-    """What is wrong in view of the coordinator's word.
-
-    Args:
-        members: Those that should make up the group.
-        view: The coordinator's word.
-        name: Member id -> the name of a member that had it.
-    """
+    """What is wrong in view of the coordinator's word."""
     if view.error:
         yield f"the coordinator cannot be asked: {view.error}"
         return
@@ -193,13 +187,7 @@ def against_topics(
 ) -> Iterator[str]:
     """What is wrong in view of the topics that exist.
 
-    Args:
-        members: Those that should make up the group.
-        view: The coordinator's word.
-        existing: The topics.
-        partitions: Those that must be owned; None for all of the topics that members subscribe to, which must
-            exist then.
-        ownership: By how many.
+    Where no partitions are given, all topics that members subscribe to by name must exist.
     """
     subscribed = {
         member.name: {topic for topic in existing if subscribes(member.topics, topic)} for member in members

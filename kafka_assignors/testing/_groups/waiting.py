@@ -41,16 +41,7 @@ def describe_group(
     timeline: Timeline,
     since: float,
 ) -> str:
-    """What members, coordinator and timeline say of a group, below what is wrong with it.
-
-    Args:
-        headline: The first line.
-        wrong: What is wrong.
-        members: All members, also those that ended.
-        view: The coordinator's word.
-        timeline: What happened.
-        since: From when on the group was waited for, on the clock of the events.
-    """
+    """What members, coordinator and timeline say of a group, below what is wrong with it."""
     reasons = why_paused(timeline, since, timeline.end)
     names = names_of_ids(members)
     return "\n".join(
@@ -81,13 +72,7 @@ def names_of_ids(members: Iterable[Member]) -> dict[str, str]:
 
 
 class Unhandled:
-    """Which of the records that were produced nobody is done with, followed from event to event.
-
-    Attributes:
-        seen: How many events were followed.
-        missing: Partition -> the offsets.
-        word: What counts, in words.
-    """
+    """Which of the records that were produced nobody is done with, followed from event to event."""
 
     def __init__(self, produced: Mapping[TopicPartition, int]) -> None:
         self.seen = 0
@@ -125,12 +110,7 @@ class Unhandled:
 
 
 def how_ended(timeline: Timeline, ended: Sequence[str]) -> list[str]:
-    """That members ended by themselves, and at which records, if applications say what they have processed.
-
-    Args:
-        timeline: What happened.
-        ended: Their names.
-    """
+    """That members ended by themselves, and at which records, if applications say what they processed."""
     in_turn = ended_in_turn(timeline, ended)
     said = []
     for (partition, offset), deaths in in_turn.items():
