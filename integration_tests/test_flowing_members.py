@@ -23,10 +23,10 @@ from integration_tests.support.driven_consumer import (
 from integration_tests.support.waiting import wait_for
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors._timelines.events import Assigned, AssignmentReceived, Event, Joining, Lost, Revoked
-from kafka_assignors.coordinator._simulator.flowing_member import FlowingMember
 from kafka_assignors.coordinator._simulator.messages import Error
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
+from tests.lab.clients.flowing_member import FlowingMember
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
