@@ -17,17 +17,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_assignors._cli.main import main
+from kafka_assignors._common.plain import to_json
 from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
 from kafka_assignors.history._tables.job import TableCounts
 from kafka_assignors.testing.chaos import Outcome
+from website import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
 ROOT: Final = Path(__file__).parents[1]
 CLI: Final = ROOT / "kafka_assignors" / "_cli"
+
+
+class _Example(NamedTuple):
+    """A result that was made up."""
+
+    result: Callable[[], Any]
 
 
 class _Run(NamedTuple):
@@ -55,16 +63,12 @@ class _Rows(NamedTuple):
     table: pa.Schema
 
 
-_ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
+_ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Keys | _Fields | _Rows]]] = {
     "plan": ("One object.", _Run(("plan", "GROUP"))),
-    "demo": ("A list with an object for each strategy.", _Keys("results", "DemoRun.to_json")),
-    "demo: each of `steps`": ("", _Keys("results", "DemoStep.to_json")),
-    "group explain": ("Of a classic group:", _Keys("group_explain", "_to_json")),
-    "group explain: a group of KIP-848": ("", _Keys("group_explain", "_epochs_to_json")),
-    "group list": (
-        "A list with an object for each group.",
-        _Keys("../coordinator/_fleet", "summary_to_json"),
-    ),
+    "demo": ("A list with an object for each strategy.", _Example(examples.demo_runs)),
+    "group explain": ("Of a classic group:", _Example(examples.explained_classic)),
+    "group explain: a group of KIP-848": ("", _Example(examples.explained_consumer)),
+    "group list": ("A list with an object for each group.", _Example(examples.listed)),
     "group what-if": (
         "A list with an object for each assignor, with dynamic and with static members.",
         _Run(("group", "what-if", "--members", "2", "--topic", "orders=4", "--assignor", "range")),
@@ -109,7 +113,8 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
 
 _INTRODUCTION: Final = """\
 What commands print with `--json`. Times are in ISO 8601. Answers shown whole were given by the commands when
-this page was built, for the example files of [plan](../plan-file.md) and [placement](../placement.md)."""
+this page was built, for the example files of [plan](../plan-file.md) and [placement](../placement.md), or for
+groups that were made up."""
 
 
 def answers() -> str:
@@ -122,6 +127,8 @@ def answers() -> str:
         parts += [f"## {command}", what]
         if isinstance(source, _Run):
             parts += [f"```json\n{_answer(source.arguments)}\n```"]
+        elif isinstance(source, _Example):
+            parts += [f"```json\n{_compact(to_json(source.result()))}\n```"]
         elif isinstance(source, _Rows):
             parts += [_columns(source.table)]
         else:

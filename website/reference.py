@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_assignors._cli.command_line import COMMANDS
-from kafka_assignors._cli.commands import PROGRAM
+from kafka_assignors._cli.options import PROGRAM
 from kafka_assignors.testing import _plugin, _plugin_options
 from kafka_assignors.testing.chaos.__main__ import _parser as chaos_line
 from kafka_assignors.testing.schedules.__main__ import _parser as schedules_line

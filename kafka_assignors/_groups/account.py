@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafka_assignors.assignors._messages import by_topic
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -53,6 +55,11 @@ class MemberAccount:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     unreadable: str | None
+
+    @property
+    def partitions(self) -> str:
+        """What it has, in words."""
+        return partitions_in_words(self.assignment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +115,9 @@ class GroupAccount:
     def best_imbalance(self) -> int:
         """The same of the best balance."""
         return max(self.best_loads, default=0) - min(self.best_loads, default=0)
+
+
+def partitions_in_words(partitions: Partitions) -> str:
+    """Partitions in short: "orders 0 1 4, events 2"."""
+    listed = by_topic(partitions).items()
+    return ", ".join(f"{topic} {' '.join(map(str, ids))}" for topic, ids in listed) or "none"

@@ -20,8 +20,9 @@ DescribeGroups says who is a member, and nothing of who has joined. What follows
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.words import first_of
 from kafka_assignors._groups.explanation import member_names
 from kafka_assignors._groups.problems import Problem
@@ -79,6 +80,10 @@ class OngoingRebalance:
     def missing(self) -> str | None:
         """The one that has not joined, if it can be no other, unless a new one has yet to come back."""
         return self.unsure[0] if self.unbroken and len(self.unsure) == 1 else None
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return fields_of(self, "missing")
 
 
 def find_joining(

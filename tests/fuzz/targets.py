@@ -14,8 +14,6 @@ import numpy as np
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.util import ensure_valid_topic_name
 
-from kafka_assignors._cli.group_file import read_group
-from kafka_assignors._cli.tree import FileError
 from kafka_assignors._model.members import MAX_WEIGHT
 from kafka_assignors._wire import codec
 from kafka_assignors._wire.offsets_topic import (
@@ -40,6 +38,8 @@ from kafka_assignors._wire.user_data import (
     encode_generation,
     encode_sticky,
 )
+from kafka_assignors.groups._file import read_group
+from kafka_assignors.groups._tree import FileError
 from kafka_assignors.history._tables import fast, one_by_one
 from kafka_assignors.history._tables.decoded import DECODED
 from kafka_assignors.history._tables.moves import find_moves

@@ -7,9 +7,10 @@ walks to. So this takes the same one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.plain import fields_of
 from kafka_assignors._wire.java.orders import HashKeys, hash_order, string_hash
 
 if TYPE_CHECKING:
@@ -38,6 +39,15 @@ class Election:
     preferences: Mapping[str, Sequence[str]]
 
     @property
+    def leader(self) -> str:
+        """Who leads a new group: the first member that was named."""
+        return next(iter(self.preferences))
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return fields_of(self, "tied", "leader")
+
+    @property
     def tied(self) -> tuple[str, ...]:
         """Other candidates with as many votes as the one that was taken."""
         most = self.votes[self.strategy]
@@ -62,16 +72,15 @@ def elect_strategy(preferences: Mapping[str, Sequence[str]]) -> Election:
     """Elect the strategy of a group.
 
     Args:
-        preferences: Member id -> the strategies that it knows, the one that it prefers first. If two
-            strategies have as many votes and share a place in the hash map, the order of members decides.
-            Kafka's is that of `HashKeys`.
+        preferences: Member id -> the strategies that it knows, the one that it prefers first; members in the
+            order in which they joined. If two strategies have as many votes and share a place in the hash
+            map, the order of members decides. Kafka's is that of `HashKeys`.
 
     Raises:
-        ValueError: There are no members.
-        NoCommonStrategyError: No strategy is known to all.
+        NoCommonStrategyError: No strategy is known to all, or there are no members.
     """
     if not preferences:
-        raise ValueError("a group without members elects nothing")
+        raise NoCommonStrategyError("a group without members elects nothing")
     candidates = set.intersection(*(set(preference) for preference in preferences.values()))
     if not candidates:
         lists = "; ".join(f"{member}: {', '.join(known) or 'none'}" for member, known in preferences.items())

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_assignors._cli.tree import Node, read
 from kafka_assignors._common.words import first_of
 from kafka_assignors._model.group import MAX_WEIGHT, NO_GENERATION, NOBODY, Group, Member
+from kafka_assignors.groups._tree import Node, read
 
 MAX_PARTITIONS: Final = 1_000_000
 """The most partitions of a topic: a zero too many should not fill the memory."""

@@ -26,7 +26,7 @@ _FLAGS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": Fa
 _SHOWN: Final = 60
 
 
-class FileError(KafkaAssignorsError):
+class FileError(KafkaAssignorsError, ValueError):
     """A file that cannot be used, in words: the file, the place in it, what is there, what is allowed."""
 
 

@@ -1,26 +1,32 @@
-"""What became of a plan: plain data, and how it follows from the plan."""
+"""A group planned by itself: the plan, what each member gets of it, and whether it could be better."""
 
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from kafka_assignors import planners, proofs
+from kafka_assignors import proofs
+from kafka_assignors._common.errors import KafkaAssignorsError
+from kafka_assignors._common.plain import fields_of
+from kafka_assignors._common.strategies import PLANNED, STRATEGIES, load
 from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import Plan, check
+from kafka_assignors.groups._file import read_group
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._exact.exact import plan_exact
 
-EXACT: Final = "exact"
-"""The strategy that takes options."""
+EXACT: Final = PLANNED[0]
+"""The planner that takes options."""
 
-_PLANNERS: Final = {"kip54": "plan_kip54", "range": "plan_range", "roundrobin": "plan_round_robin"}
-"""Names in `planners`, which imports a planner when it is first used."""
+
+class NoPlannerError(KafkaAssignorsError, ValueError):
+    """There is no planner of this name, or it does not take what it was given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,47 +68,28 @@ class Round:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanOutcome:
-    """A plan, and what there is to say about it.
+class PlannedGroup:
+    """A plan for a group, and what there is to say about it.
 
     Attributes:
         strategy: The name of the planner.
         plan: The plan.
         plan_ms: What it took to make, in milliseconds.
         certificate: Whether it could be better; None if nobody asked.
-        certificate_ms: What that took to find out.
+        certificate_ms: What that took to find out; None if nobody asked.
         least_moves: How many partitions have to move at the least with the same goal; None if not known.
+        cooperative: Whether a cooperative group carries it out, in two rounds.
+        notes: What is allowed in the group's file and yet may not be meant.
     """
 
     strategy: str
     plan: Plan
     plan_ms: float
     certificate: proofs.Certificate | None
-    certificate_ms: float
+    certificate_ms: float | None
     least_moves: int | None
-
-    @classmethod
-    def of(
-        cls, group: Group, *, strategy: str, max_skew: int | None, max_moves: int | None, certify: bool
-    ) -> "PlanOutcome":
-        """Plan a group."""
-        began = time.perf_counter()
-        if strategy == EXACT:
-            plan = plan_exact(group, max_skew=max_skew, max_moves=max_moves)
-        else:
-            plan = getattr(planners, _PLANNERS[strategy])(group)
-        check(plan, group)
-        planned = time.perf_counter()
-        certificate = proofs.certify(plan) if certify else None
-        certified = time.perf_counter()
-        return cls(
-            strategy=strategy,
-            plan=plan,
-            plan_ms=1000 * (planned - began),
-            certificate=certificate,
-            certificate_ms=1000 * (certified - planned),
-            least_moves=_least_moves(plan, certificate),
-        )
+    cooperative: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def optimal(self) -> bool:
@@ -160,7 +147,7 @@ class PlanOutcome:
             awaited=_by_member(group, late, self.plan.owner[late]),
         )
 
-    def to_json(self, *, notes: tuple[str, ...], cooperative: bool) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """For machines."""
         group, goal, loads = self.plan.group, self.plan.goal, self.plan.loads
         return {
@@ -176,25 +163,93 @@ class PlanOutcome:
             "least_moves": self.least_moves,
             "free": self.free,
             "plan_ms": round(self.plan_ms, 3),
-            "certificate_ms": round(self.certificate_ms, 3) if self.certificate else None,
+            "certificate_ms": None if self.certificate_ms is None else round(self.certificate_ms, 3),
             "members": {
                 share.member.member_id: {
                     "weight": share.member.weight,
                     "rack": share.member.rack,
-                    "load": share.load,
-                    "kept": share.kept,
-                    "free": share.free,
-                    "gained": dict(share.gained),
-                    "given_up": dict(share.given_up),
-                    "in_rack": share.in_rack,
+                    **fields_of(share, without=("member",)),
                     "assignment": self.plan.of(number),
                 }
                 for number, share in enumerate(self.shares)
             },
-            "first_round": asdict(self.first_round) if cooperative else None,
+            "first_round": self.first_round if self.cooperative else None,
             "certificate": self.certificate.as_json() if self.certificate else None,
-            "notes": list(notes),
+            "notes": self.notes,
         }
+
+
+def plan(
+    group: Group,
+    assignor: str = EXACT,
+    *,
+    max_skew: int | None = None,
+    max_moves: int | None = None,
+    cooperative: bool = False,
+    certify: bool = True,
+) -> PlannedGroup:
+    """Plan a group, without a consumer and without Kafka.
+
+    Args:
+        group: The group.
+        assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range` or `roundrobin`.
+        max_skew: How many partitions loads may be off the best balance, if fewer move that way; `exact` only.
+        max_moves: How many partitions may move; `exact` only.
+        cooperative: Whether a cooperative group carries it out.
+        certify: Whether to find out if the plan could be better.
+
+    Raises:
+        NoPlannerError: There is no such planner, or it does not take `max_skew` and `max_moves`.
+    """
+    if assignor not in PLANNED:
+        raise NoPlannerError(f"there is no planner {assignor!r}; choose of {', '.join(PLANNED)}")
+    limits = {"max_skew": max_skew, "max_moves": max_moves} if assignor == EXACT else {}
+    if not limits and (max_skew is not None or max_moves is not None):
+        raise NoPlannerError(f"max_skew and max_moves are options of {EXACT}, not of {assignor}")
+    began = time.perf_counter()
+    made: Plan = load(STRATEGIES[assignor].planner or "")(group, **limits)
+    check(made, group)
+    planned = time.perf_counter()
+    certificate = proofs.certify(made) if certify else None
+    certified = time.perf_counter()
+    return PlannedGroup(
+        strategy=assignor,
+        plan=made,
+        plan_ms=1000 * (planned - began),
+        certificate=certificate,
+        certificate_ms=1000 * (certified - planned) if certify else None,
+        least_moves=_least_moves(made, certificate),
+        cooperative=cooperative,
+    )
+
+
+def plan_file(
+    file: str | Path,
+    assignor: str = EXACT,
+    *,
+    max_skew: int | None = None,
+    max_moves: int | None = None,
+    cooperative: bool = False,
+    certify: bool = True,
+) -> PlannedGroup:
+    """Plan a group that a file describes; docs/plan-file.md says how.
+
+    Args:
+        file: The file, in JSON or YAML; "-" for the standard input.
+        assignor: See `plan`, as the others.
+        max_skew: See there.
+        max_moves: See there.
+        cooperative: See there. Members hold what they own then, where the file does not say.
+        certify: See there.
+
+    Raises:
+        FileError: The file cannot be read, or something in it is not allowed.
+        NoPlannerError: See `plan`.
+    """
+    read = read_group(str(file), cooperative=cooperative)
+    limits = {"max_skew": max_skew, "max_moves": max_moves}
+    planned = plan(read.group, assignor, **limits, cooperative=cooperative, certify=certify)
+    return replace(planned, notes=read.notes)
 
 
 def _least_moves(plan: Plan, certificate: proofs.Certificate | None) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IncompatibleBrokerVersion, KafkaError
@@ -17,9 +18,11 @@ from kafka_assignors._cluster.groups import (
     describe_classic,
     describe_consumer,
     end_offsets,
-    list_groups,
+    list_groups as list_all,
     read_topics,
 )
+from kafka_assignors._cluster.handle import connect
+from kafka_assignors._common.plain import fields_of
 from kafka_assignors._common.waiting import Deadline
 from kafka_assignors._groups.described import described_value
 from kafka_assignors._groups.epochs import SETTLED, EpochLook, explain_epochs
@@ -29,10 +32,11 @@ from kafka_assignors._groups.lag import find_lag, lag_partitions
 from kafka_assignors._groups.problems import ORDER, Problem, find_lag_problems, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from kafka_assignors._cluster.admin import Admin
     from kafka_assignors._cluster.groups import ListedGroup, Partition
+    from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.lag import GroupLag
     from kafka_assignors._groups.snapshots import Partitions
@@ -43,8 +47,8 @@ _UNKNOWN: Final = "Unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FleetGroup:
-    """A group among all of a cluster.
+class GroupStatus:
+    """What a group among all of a cluster is like.
 
     Attributes:
         group_id: Its id.
@@ -93,6 +97,17 @@ class FleetGroup:
             if one.owner is None and one.topic in wanted
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """For machines: how many members there are, and lags without the partitions."""
+        lag = self.lag
+        return {
+            "group": self.group_id,
+            "type": self.kind,
+            **fields_of(self, without=("group_id", "kind", "account")),
+            "members": self.members,
+            "lag": None if lag is None else lag.counts(),
+        }
+
     @property
     def badness(self) -> tuple[int, int, str]:
         """Sorts the worst first: by the worst problem, then by lag."""
@@ -100,18 +115,16 @@ class FleetGroup:
         return worst, -(0 if self.lag is None else self.lag.total), self.group_id
 
 
-def read_fleet(
-    admin: Admin,
-    *,
-    wanted: Callable[[str], bool] = lambda _: True,
-    observe: float = 0.0,
-    max_lag: int | None = None,
-) -> tuple[FleetGroup, ...]:
-    """All groups of a cluster, the worst first.
+def list_groups(
+    cluster: Cluster, groups: Collection[str] = (), *, observe: float = 5.0, max_lag: int | None = None
+) -> tuple[GroupStatus, ...]:
+    """The groups of a cluster, the worst first: states, lags and what is wrong.
+
+    Each coordinator is asked for all of its groups at once; no log is read.
 
     Args:
-        admin: The cluster.
-        wanted: Which groups are meant, by their ids.
+        cluster: The cluster.
+        groups: Ids, or patterns as for `fnmatch`; all groups if there are none.
         observe: For how many seconds to look at groups that are in a rebalance; if it is not over by then,
             that is an error. With 0 it is none: such a look cannot know how long it will take.
         max_lag: The lag from which on it is an error; None for none.
@@ -119,8 +132,17 @@ def read_fleet(
     Raises:
         ClusterError: The cluster does not say.
     """
+    with connect(cluster) as admin:
+        return read_groups(admin, groups, observe=observe, max_lag=max_lag)
+
+
+def read_groups(
+    admin: Admin, groups: Collection[str], *, observe: float = 0.0, max_lag: int | None = None
+) -> tuple[GroupStatus, ...]:
+    """See `list_groups`."""
     try:
-        listed = [group for group in list_groups(admin) if wanted(group.group_id)]
+        everything = list_all(admin)
+        listed = [one for one in everything if not groups or _matches(one.group_id, groups)]
         described, seconds = _describe(admin, listed, observe)
         topics = read_topics(admin)
         committed = committed_offsets(admin, [group.group_id for group in listed if group.kind != "share"])
@@ -132,17 +154,22 @@ def read_fleet(
         ends = end_offsets(admin, {one for group in found for one in group.partitions}, topics)
     except KafkaError as error:
         raise ClusterError(f"cannot read the cluster's groups: {error}") from error
-    summaries = (group.summary(ends, seconds.get(group.listed.group_id), max_lag) for group in found)
-    return tuple(sorted((one for one in summaries if one is not None), key=lambda one: one.badness))
+    read = (group.status(ends, seconds.get(group.listed.group_id), max_lag) for group in found)
+    return tuple(sorted((one for one in read if one is not None), key=lambda one: one.badness))
 
 
-def read_summary(admin: Admin, group_id: str) -> FleetGroup | None:
+def read_status(admin: Admin, group_id: str) -> GroupStatus | None:
     """One group as among all of a cluster; None if there is none of this id.
 
     Raises:
         ClusterError: The cluster does not say.
     """
-    return next(iter(read_fleet(admin, wanted=group_id.__eq__)), None)
+    escaped = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in group_id)
+    return next(iter(read_groups(admin, [escaped])), None)
+
+
+def _matches(group_id: str, patterns: Collection[str]) -> bool:
+    return any(fnmatchcase(group_id, pattern) for pattern in patterns)
 
 
 def _describe(
@@ -218,9 +245,9 @@ class _Found:
         """The partitions whose ends have to be known."""
         return lag_partitions(self._owned, self._subscribed, self._topics, self._committed)
 
-    def summary(
+    def status(
         self, ends: Mapping[Partition, int], seconds: float | None, max_lag: int | None
-    ) -> FleetGroup | None:
+    ) -> GroupStatus | None:
         """The group; None if it went meanwhile."""
         described, account = self.described, self._account
         if isinstance(described, Refused) and described.unknown:
@@ -229,7 +256,7 @@ class _Found:
         if self.listed.kind != "share" and not self._untold:
             lag = find_lag(self._owned, self._subscribed, self._topics, self._committed, ends)
         known = isinstance(described, ClassicGroup | EpochGroup)
-        return FleetGroup(
+        return GroupStatus(
             group_id=self.listed.group_id,
             kind=self.listed.kind,
             state=described.state
@@ -285,22 +312,3 @@ class _Found:
                 text=f"it is {lag.total:,} records behind, more than {max_lag:,}",
                 advice="see which partitions, and whose, with kafka-assignors group explain",
             )
-
-
-def summary_to_json(summary: FleetGroup) -> dict[str, Any]:
-    """For machines."""
-    lag = summary.lag
-    return {
-        "group": summary.group_id,
-        "type": summary.kind,
-        "state": summary.state,
-        "protocol_type": summary.protocol_type,
-        "strategy": summary.strategy,
-        "epoch": summary.epoch,
-        "members": summary.members,
-        "lag": None if lag is None else lag.counts(),
-        "problems": [
-            {"kind": one.kind, "severity": one.severity, "text": one.text, "advice": one.advice}
-            for one in summary.problems
-        ],
-    }
