@@ -69,13 +69,7 @@ class _Wrong(Exception):  # noqa: N818 - caught here
 
 
 def look(addresses: Sequence[Address], settings: Mapping[str, Any], end: float | None = None) -> list[Found]:
-    """Find out about each address whether it can be used.
-
-    Args:
-        addresses: The addresses.
-        settings: Of kafka-python's clients.
-        end: Until when, in seconds of the monotonic clock; `REACHED_SECONDS` from now if None.
-    """
+    """Find out whether each address can be used, until `end` by the monotonic clock."""
     until = time.monotonic() + REACHED_SECONDS if end is None else end
     with ThreadPoolExecutor(max_workers=len(addresses) or 1) as pool:
         return [*pool.map(lambda address: _look(address, settings, until), addresses)]
@@ -205,12 +199,7 @@ def _about_sasl(protocol: str, mechanism: str, shaken: Any) -> str:
 
 
 def _request(connection: socket.socket, request: Any, response: Any, version: int, end: float) -> Any:
-    """Send a request and read its response.
-
-    Raises:
-        OSError: No response came.
-        ValueError: What came is none.
-    """
+    """Send a request and read its response; OSError or ValueError if none comes, or something else."""
     request.API_VERSION = version
     request.with_header(1, "kafka-assignors")
     connection.settimeout(_left(end))

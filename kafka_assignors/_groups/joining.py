@@ -91,10 +91,7 @@ def find_joining(
 ) -> OngoingRebalance | None:
     """What is known of the rebalance that is on; None if none is.
 
-    Args:
-        looks: The group as it was described, at least once, the newest last.
-        last: Its newest record; None if there is none.
-        last_ms: When that was written.
+    The group was described at least once, the newest last; `last` is its newest record.
     """
     now = looks[-1]
     if now.group.state not in REBALANCING:

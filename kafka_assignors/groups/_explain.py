@@ -216,9 +216,7 @@ def _ends(admin: Admin, live: LiveGroup | LiveEpochGroup) -> Ends:
 
 def _lag(live: LiveGroup | LiveEpochGroup, account: GroupAccount, ends: Ends) -> GroupLag:
     """How far a group is behind; only the ends of partitions that it has to do with are asked for."""
-    owned = {member.member_id: member.assignment for member in account.members}
-    subscribed = {topic for member in account.members for topic in member.topics}
-    known = (owned, subscribed, live.partition_ids, live.committed)
+    known = (account.owned, account.subscribed, live.partition_ids, live.committed)
     return find_lag(*known, ends(lag_partitions(*known)))
 
 

@@ -22,10 +22,10 @@ from kafka_assignors._cluster.groups import (
 )
 from kafka_assignors._common.errors import KafkaAssignorsError
 from kafka_assignors._common.waiting import Deadline
+from kafka_assignors._groups.account import RECORD_LIMIT
 from kafka_assignors._groups.classic import classic_snapshot
 from kafka_assignors._groups.described import described_value
 from kafka_assignors._groups.epochs import SETTLED, EpochLook
-from kafka_assignors._groups.explanation import RECORD_LIMIT
 from kafka_assignors._groups.finding import GROUPS_TOPIC
 from kafka_assignors._groups.joining import REBALANCING, Look, find_joining
 from kafka_assignors._groups.reasons import find_changes

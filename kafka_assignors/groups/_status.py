@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from kafka_assignors._cluster.handle import Cluster
     from kafka_assignors._groups.account import GroupAccount
     from kafka_assignors._groups.lag import GroupLag
-    from kafka_assignors._groups.snapshots import Partitions
 
     Described = ClassicGroup | EpochGroup | Refused | None
 
@@ -90,7 +89,7 @@ class GroupStatus:
         """Partitions of subscribed topics that nobody has; None if that is not known, as in a rebalance."""
         if self.account is None or self.strategy is None or self.lag is None:
             return None
-        wanted = {topic for member in self.account.members for topic in member.topics}
+        wanted = self.account.subscribed
         return tuple(
             (one.topic, one.partition)
             for one in self.lag.partitions
@@ -213,37 +212,15 @@ class _Found:
         committed: Mapping[Partition, int] | Refused,
         topics: Mapping[str, Sequence[int]],
     ) -> None:
-        self.listed, self.described, self._topics = listed, described, topics
-        self._committed: Mapping[Partition, int] = {} if isinstance(committed, Refused) else committed
+        self.listed, self.described = listed, described
         # A group without commits may be unknown to who keeps them.
         self._untold = committed.why if isinstance(committed, Refused) and not committed.unknown else ""
-        self._account: GroupAccount | None = None
-        self._problems: tuple[Problem, ...] = ()
-        names = {topic for topic, _ in self._committed}
-        if isinstance(described, ClassicGroup):
-            value = described_value(described)
-            explained = explain(listed.group_id, value, topics, committed=names)
-            self._account, self._problems = explained.account, explained.problems
-        elif isinstance(described, EpochGroup):
-            epochs = explain_epochs([EpochLook(0, described)], topics, committed=names)
-            # Whether it is only on its way is known from several looks.
-            self._account = epochs.account
-            self._problems = tuple(one for one in epochs.problems if one.kind != "behind")
-
-    @property
-    def _owned(self) -> dict[str, Partitions]:
-        members = () if self._account is None else self._account.members
-        return {member.member_id: member.assignment for member in members}
-
-    @property
-    def _subscribed(self) -> set[str]:
-        members = () if self._account is None else self._account.members
-        return {topic for member in members for topic in member.topics}
-
-    @property
-    def partitions(self) -> frozenset[Partition]:
-        """The partitions whose ends have to be known."""
-        return lag_partitions(self._owned, self._subscribed, self._topics, self._committed)
+        offsets: Mapping[Partition, int] = {} if isinstance(committed, Refused) else committed
+        account, self._problems = _explained(described, topics, {topic for topic, _ in offsets})
+        self._account = account
+        owned, subscribed = ({}, set()) if account is None else (account.owned, account.subscribed)
+        self._reads = (owned, subscribed, topics, offsets)
+        self.partitions = lag_partitions(*self._reads)
 
     def status(
         self, ends: Mapping[Partition, int], seconds: float | None, max_lag: int | None
@@ -254,8 +231,7 @@ class _Found:
             return None
         lag = None
         if self.listed.kind != "share" and not self._untold:
-            lag = find_lag(self._owned, self._subscribed, self._topics, self._committed, ends)
-        known = isinstance(described, ClassicGroup | EpochGroup)
+            lag = find_lag(*self._reads, ends)
         return GroupStatus(
             group_id=self.listed.group_id,
             kind=self.listed.kind,
@@ -263,7 +239,7 @@ class _Found:
             if isinstance(described, ClassicGroup | EpochGroup)
             else self.listed.state or _UNKNOWN,
             protocol_type=self.listed.protocol_type,
-            strategy=account.strategy if known and account is not None else None,
+            strategy=None if account is None else account.strategy,
             epoch=described.epoch if isinstance(described, EpochGroup) else None,
             account=account,
             lag=lag,
@@ -304,7 +280,7 @@ class _Found:
             )
         if lag is None:
             return
-        yield from find_lag_problems(lag, members=bool(self._owned))
+        yield from find_lag_problems(lag, members=bool(self._account and self._account.members))
         if max_lag is not None and lag.total > max_lag:
             yield Problem(
                 kind="lag",
@@ -312,3 +288,18 @@ class _Found:
                 text=f"it is {lag.total:,} records behind, more than {max_lag:,}",
                 advice="see which partitions, and whose, with kafka-assignors group explain",
             )
+
+
+def _explained(
+    described: Described, topics: Mapping[str, Sequence[int]], committed: Collection[str]
+) -> tuple[GroupAccount | None, Collection[Problem]]:
+    """What is known of a group's members, and wrong with them."""
+    if isinstance(described, ClassicGroup):
+        value = described_value(described)
+        explained = explain(described.group_id, value, topics, committed=committed)
+        return explained.account, explained.problems
+    if isinstance(described, EpochGroup):
+        epochs = explain_epochs([EpochLook(0, described)], topics, committed=committed)
+        # Whether it is only on its way is known from several looks.
+        return epochs.account, [one for one in epochs.problems if one.kind != "behind"]
+    return None, ()
