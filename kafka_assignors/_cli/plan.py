@@ -75,9 +75,9 @@ def plan(*, file: str, check: bool, assignments: bool, as_json: bool, **options:
     if check and not options["certify"]:
         refuse("--check needs the certificate that --no-certify leaves out")
     from kafka_assignors._cli.plan_text import lines
-    from kafka_assignors.groups import plan_file
+    from kafka_assignors.groups import plan, read_group
 
-    planned = plan_file(file, **options)
+    planned = plan(read_group(file, cooperative=options["cooperative"]), **options)
     shown = lines(planned, assignments=assignments, width=screen_width())
     show_result(planned, shown, as_json=as_json)
     return 1 if check and not planned.optimal else 0

@@ -24,6 +24,7 @@ from kafka_assignors.groups._explain import (
     ExplainedConsumerGroup as ExplainedConsumerGroup,
     explain as explain,
 )
+from kafka_assignors.groups._file import GroupFile as GroupFile, read_group as read_group
 from kafka_assignors.groups._live import (
     NoSuchGroupError as NoSuchGroupError,
     OtherProtocolError as OtherProtocolError,
@@ -33,7 +34,6 @@ from kafka_assignors.groups._plan import (
     NoPlannerError as NoPlannerError,
     PlannedGroup as PlannedGroup,
     plan as plan,
-    plan_file as plan_file,
 )
 from kafka_assignors.groups._status import GroupStatus as GroupStatus, list_groups as list_groups
 from kafka_assignors.groups._tree import FileError as FileError

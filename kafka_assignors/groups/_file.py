@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from kafka_assignors._common.words import first_of
@@ -36,17 +37,17 @@ class _Topic:
     racks: tuple[frozenset[str], ...] | None
 
 
-def read_group(name: str, *, cooperative: bool = False) -> GroupFile:
-    """Read a file.
+def read_group(file: str | Path, *, cooperative: bool = False) -> GroupFile:
+    """Read a file that describes a group; docs/plan-file.md says how.
 
     Args:
-        name: Its name, or `-` for the standard input.
+        file: The file, in JSON or YAML; `-` for the standard input.
         cooperative: Whether members hold what they own where the file does not say.
 
     Raises:
         FileError: It cannot be read, or something in it is not allowed.
     """
-    root = read(name)
+    root = read(str(file))
     fields = root.fields("a mapping with topics and members", ("topics", "members"))
     for field in ("topics", "members"):
         if field not in fields:

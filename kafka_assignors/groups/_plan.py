@@ -3,9 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +16,7 @@ from kafka_assignors._common.strategies import PLANNED, STRATEGIES, load
 from kafka_assignors._model.arrays import NOBODY, IntArray
 from kafka_assignors._model.group import Group, Member
 from kafka_assignors._model.plan import Plan, check
-from kafka_assignors.groups._file import read_group
+from kafka_assignors.groups._file import GroupFile
 from kafka_assignors.planners._cooperative import first_round
 from kafka_assignors.planners._exact.exact import plan_exact
 
@@ -180,7 +179,7 @@ class PlannedGroup:
 
 
 def plan(
-    group: Group,
+    group: Group | GroupFile,
     assignor: str = EXACT,
     *,
     max_skew: int | None = None,
@@ -191,7 +190,7 @@ def plan(
     """Plan a group, without a consumer and without Kafka.
 
     Args:
-        group: The group.
+        group: The group, also as `read_group` reads it from a file.
         assignor: The planner: `exact`, `kip54` (Kafka's own sticky algorithm), `range` or `roundrobin`.
         max_skew: How many partitions loads may be off the best balance, if fewer move that way; `exact` only.
         max_moves: How many partitions may move; `exact` only.
@@ -206,6 +205,9 @@ def plan(
     limits = {"max_skew": max_skew, "max_moves": max_moves} if assignor == EXACT else {}
     if not limits and (max_skew is not None or max_moves is not None):
         raise NoPlannerError(f"max_skew and max_moves are options of {EXACT}, not of {assignor}")
+    notes: tuple[str, ...] = ()
+    if isinstance(group, GroupFile):
+        notes, group = group.notes, group.group
     began = time.perf_counter()
     made: Plan = load(STRATEGIES[assignor].planner or "")(group, **limits)
     check(made, group)
@@ -220,36 +222,8 @@ def plan(
         certificate_ms=1000 * (certified - planned) if certify else None,
         least_moves=_least_moves(made, certificate),
         cooperative=cooperative,
+        notes=notes,
     )
-
-
-def plan_file(
-    file: str | Path,
-    assignor: str = EXACT,
-    *,
-    max_skew: int | None = None,
-    max_moves: int | None = None,
-    cooperative: bool = False,
-    certify: bool = True,
-) -> PlannedGroup:
-    """Plan a group that a file describes; docs/plan-file.md says how.
-
-    Args:
-        file: The file, in JSON or YAML; "-" for the standard input.
-        assignor: See `plan`, as the others.
-        max_skew: See there.
-        max_moves: See there.
-        cooperative: See there. Members hold what they own then, where the file does not say.
-        certify: See there.
-
-    Raises:
-        FileError: The file cannot be read, or something in it is not allowed.
-        NoPlannerError: See `plan`.
-    """
-    read = read_group(str(file), cooperative=cooperative)
-    limits = {"max_skew": max_skew, "max_moves": max_moves}
-    planned = plan(read.group, assignor, **limits, cooperative=cooperative, certify=certify)
-    return replace(planned, notes=read.notes)
 
 
 def _least_moves(plan: Plan, certificate: proofs.Certificate | None) -> int | None:

@@ -16,8 +16,8 @@ from kafka_assignors._cli.main import main
 WAITING = """
 import sys
 from kafka_assignors._cli import main
-from kafka_assignors.groups import _plan
-read = _plan.read_group
+from kafka_assignors.groups import _file
+read = _file.read_group
 def reading(*args, **named):
     try:
         print("reading", flush=True)
@@ -27,7 +27,7 @@ def reading(*args, **named):
             import os, signal
             os.kill(os.getpid(), signal.SIGTERM)
         print("clean-up done", flush=True)
-_plan.read_group = reading
+_file.read_group = reading
 if {ignored}:
     import signal
     signal.signal(signal.SIGINT, signal.SIG_IGN)

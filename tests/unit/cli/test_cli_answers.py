@@ -21,7 +21,8 @@ from kafka_assignors.groups import (
     explain,
     find_coordinator,
     list_groups,
-    plan_file,
+    plan,
+    read_group,
     what_if,
     what_if_described,
 )
@@ -95,6 +96,8 @@ def test_plan_prints_the_json_of_its_function(
     file.write_text(GROUP_AS_YAML, encoding="utf-8")
     assert main(["plan", str(file), "--json", *(["--cooperative"] if cooperative else [])]) == 0
     printed = json.loads(capsys.readouterr().out)
-    made = json.loads(json.dumps(to_json(plan_file(file, cooperative=cooperative))))
+    made = json.loads(
+        json.dumps(to_json(plan(read_group(file, cooperative=cooperative), cooperative=cooperative)))
+    )
     assert {**printed, **dict.fromkeys(TIMES)} == {**made, **dict.fromkeys(TIMES)}
     assert (printed["first_round"] is not None) == cooperative
