@@ -20,6 +20,7 @@ from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
 from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
 from kafka_assignors.history._tables.job import TableCounts
+from kafka_assignors.placement import Cancelled, CreatedTopic
 from kafka_assignors.testing.chaos import Outcome
 from website import examples
 
@@ -75,7 +76,7 @@ _ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Keys | _Fields | _Rows]]
     ),
     "group find": ("With a cluster also its broker.", _Run(("group", "find", "billing"))),
     "group elect": ("One object.", _Run(("group", "elect", "a=range,sticky", "b=sticky,range"))),
-    "placement create": ("One object.", _Keys("placement", "create")),
+    "placement create": ("One object.", _Fields(CreatedTopic)),
     "placement describe": (
         "One object.",
         _Run(("placement", "describe", "--placements", "ORDERS", *("--brokers", "0=a,1=b,2=c"))),
@@ -89,8 +90,8 @@ _ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Keys | _Fields | _Rows]]
         "One object.",
         _Run(("placement", "reassign", "--placements", "ORDERS", "--brokers", "0=a,1=b,2=c,3=a")),
     ),
-    "placement reassign --cancel": ("One object.", _Keys("placement_under_way", "cancel")),
-    "placement reassign --verify": ("One object.", _Keys("placement_under_way", "verify")),
+    "placement reassign --cancel": ("One object.", _Fields(Cancelled)),
+    "placement reassign --verify": ("One object.", _Keys("../placement/_moving", "UnderWay.to_json")),
     "history capture": ("One object at the end.", _Keys("history", "capture")),
     "history import": ("One object.", _Keys("history", "import_records")),
     "history info": ("One object.", _Keys("history_read", "info")),
