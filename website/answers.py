@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_assignors._cli.main import main
 from kafka_assignors._common.plain import to_json
+from kafka_assignors.history import ArchiveInfo, ReportPage, TableCounts
 from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
-from kafka_assignors.history._tables.job import TableCounts
 from kafka_assignors.placement import Cancelled, CreatedTopic
 from kafka_assignors.testing.chaos import Outcome
 from website import examples
@@ -94,7 +94,7 @@ _ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Keys | _Fields | _Rows]]
     "placement reassign --verify": ("One object.", _Keys("../placement/_moving", "UnderWay.to_json")),
     "history capture": ("One object at the end.", _Keys("history", "capture")),
     "history import": ("One object.", _Keys("history", "import_records")),
-    "history info": ("One object.", _Keys("history_read", "info")),
+    "history info": ("One object.", _Fields(ArchiveInfo)),
     "history maintain": ("One object.", _Keys("history", "maintain")),
     "history tables": ("One object.", _Fields(TableCounts)),
     "history metrics": ("A list with an object for each group.", _Rows(GROUPS)),
@@ -103,7 +103,7 @@ _ANSWERS: Final[dict[str, tuple[str, _Example | _Run | _Keys | _Fields | _Rows]]
         "An object a line for each rebalance, with `quiet` (see the glossary) beside these.",
         _Rows(REBALANCES),
     ),
-    "history report": ("One object.", _Keys("history_read", "report")),
+    "history report": ("One object.", _Fields(ReportPage)),
     "python -m kafka_assignors.testing.chaos": ("A list with an object for each script.", _Fields(Outcome)),
     "python -m kafka_assignors.testing.schedules": (
         "One object.",
@@ -234,7 +234,7 @@ def _entries(made: ast.Dict, tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield str(key.value), f"`{ast.unparse(value)}`"
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
             yield from _entries(_last_dict(_function(tree, value.func.id)), tree)
-        elif isinstance(value, ast.Call) and ast.unparse(value.func) == "text.counts_to_json":
-            yield from _keys(_Keys("history_text", "counts_to_json"))
+        elif isinstance(value, ast.Call) and ast.unparse(value.func) == "done.counts.to_json":
+            yield from _keys(_Keys("../history/_counts", "Counts.to_json"))
         else:
             yield "...", f"the rest of `{ast.unparse(value)}`"

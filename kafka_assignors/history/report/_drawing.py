@@ -2,63 +2,38 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kafka_assignors._common.times import moment
+from kafka_assignors.history.report._causes import restarts
+from kafka_assignors.history.report._model import Column, Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from kafka_assignors._groups.rebalances import Rebalance
     from kafka_assignors.history._snapshots import Snapshot, SnapshotMember
     from kafka_assignors.history.report._model import GroupHistory, ReportLimits
 
-_HALF_WIDTH_SECONDS: Final = 10.0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A time in which a group is drawn as it was at last.
-
-    Attributes:
-        begin: When it begins: with a record of the group, or with the end of a rebalance.
-        end: When the next begins.
-        owners: Who had each partition.
-        loads: How many partitions each consumer had that was in the group.
-        rebalances: Those that ended in it; several if they were too near each other to be drawn one by one.
-        states: How many states of the group it stands for.
-    """
-
-    begin: datetime
-    end: datetime
-    owners: Mapping[tuple[str, int], str]
-    loads: Mapping[str, int]
-    rebalances: Sequence[Rebalance]
-    states: int
-
-    @property
-    def moved(self) -> int:
-        """How many partitions went from one consumer to another."""
-        return sum(one.moved for one in self.rebalances)
-
-    @property
-    def needless(self) -> int:
-        """How many of these moves were not needed, as far as that is known."""
-        return sum(one.needless for one in self.rebalances)
-
-    @property
-    def unowned_seconds(self) -> float:
-        """Partition-seconds without an owner."""
-        return sum(one.unowned_seconds for one in self.rebalances)
-
-    @property
-    def weight(self) -> float:
-        """How wide it is drawn: ten times the time makes it one step wider, so that bursts keep room."""
-        return 1 + math.log10(1 + (self.end - self.begin).total_seconds() / _HALF_WIDTH_SECONDS)
+def draw(history: GroupHistory, limits: ReportLimits) -> Drawing:
+    """What is drawn of a history."""
+    rebalances = sorted(history.rebalances, key=lambda one: one.ended)
+    listed = listed_rebalances(rebalances, limits.rebalances)
+    causes = Counter[str](kind for one in rebalances for kind in {reason.kind for reason in one.reasons})
+    return Drawing(
+        group=history.group,
+        columns=columns(history, limits),
+        ended=[one.ended for one in rebalances],
+        listed=[replace(one, moves=()) for one in listed],
+        causes=causes,
+        restarts=restarts(rebalances),
+        strategy=next((one.strategy for one in reversed(rebalances) if one.strategy), None),
+    )
 
 
 def consumer_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
@@ -85,7 +60,7 @@ def _name(member: SnapshotMember) -> str:
     return member.instance_id or f"{member.client_id}{member.host}"
 
 
-def columns(history: GroupHistory, until: datetime, limits: ReportLimits) -> list[Column]:
+def columns(history: GroupHistory, limits: ReportLimits) -> list[Column]:
     """A history in at most so many columns, parted where the most time passed between two changes."""
     snapshots = sorted(history.snapshots, key=lambda one: (one.time_us, one.offset))
     names = consumer_names(snapshots)
@@ -94,29 +69,33 @@ def columns(history: GroupHistory, until: datetime, limits: ReportLimits) -> lis
     if not changes:
         return []
     kept = _parted(changes, limits.columns)
-    ends = [one.ended for one in rebalances]
-    moments = [_time(one) for one in snapshots]
+    times = [one.ended for one in rebalances], [_time(one) for one in snapshots], changes
     found = []
-    for begin, end in zip(kept, [*kept[1:], max(until, changes[-1])], strict=True):
-        last = begin == kept[-1]
-        low = bisect_right(ends, begin - timedelta(microseconds=1))
-        high = len(ends) if last else bisect_right(ends, end - timedelta(microseconds=1))
-        newest = (len(moments) if last else bisect_right(moments, end - timedelta(microseconds=1))) - 1
-        state = snapshots[newest] if newest >= 0 else None
-        first = bisect_right(changes, begin - timedelta(microseconds=1))
-        after = len(changes) if last else bisect_right(changes, end - timedelta(microseconds=1))
+    before = [bisect_left(each, kept[0]) for each in times]
+    for begin, end in zip(kept, [*kept[1:], None], strict=True):
+        after = [len(each) if end is None else bisect_left(each, end) for each in times]
+        state = snapshots[after[1] - 1] if after[1] else None
+        its = rebalances[before[0] : after[0]]
+        stopping = [one for one in its if one.unowned_seconds > 0]
         found.append(
             Column(
                 begin=begin,
-                end=end,
+                end=changes[-1] if end is None else end,
                 owners={} if state is None else _owners(state, names),
                 loads={}
                 if state is None
                 else {names[member.member_id]: len(member.assignment) for member in state.members},
-                rebalances=rebalances[low:high],
-                states=after - first,
+                ended=[one.ended for one in its],
+                moved=sum(one.moved for one in its),
+                needless=sum(one.needless for one in its),
+                unowned_seconds=sum(one.unowned_seconds for one in its),
+                # All, but for rounding.
+                stopped=any(one.unowned_seconds >= 0.9 * one.seconds * one.partitions for one in stopping),
+                without=frozenset((move.topic, move.partition) for one in stopping for move in one.moves),
+                states=after[2] - before[2],
             )
         )
+        before = after
     return found
 
 

@@ -1,4 +1,4 @@
-"""What the compiled codec gives of records and of moves, as arrays of Arrow."""
+"""What the compiled codec gives of records, as arrays of Arrow."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ import pyarrow as pa
 
 from kafka_assignors._wire.codec import compiled
 
+Columns = tuple[dict[str, bytes], dict[str, tuple[bytes, bytes]]]
+"""Columns by name, and the strings that some of them have the numbers of; see `_wire/_records.c`."""
 
-def decode(key: Any, value: Any) -> tuple[dict[str, bytes], dict[str, tuple[bytes, bytes]]]:
-    """Decode those of some records that are as most are; the columns are listed in `_wire/_records.c`.
 
-    Args:
-        key: An array of the keys, as bytes.
-        value: The same of the values.
+def is_compiled() -> bool:
+    """Whether the codec was compiled; else records are decoded one by one."""
+    return compiled() is not None
 
-    Returns:
-        Columns by name; and, also by name, the strings that some columns have the numbers of.
+
+def decode(key: Any, value: Any) -> Columns:
+    """Decode those of some records that are as most are, given arrays of their keys and values.
+
+    Raises:
+        ImportError: The codec was not compiled.
     """
+    if not is_compiled():
+        raise ImportError("kafka_assignors._wire._codec was not compiled; use the plain decoder")
     sides = ((side.offset, *side.buffers()) for side in (key, value))
     columns, texts = compiled().decode(len(key), *sides)
     return columns, texts
