@@ -102,7 +102,6 @@ CLAIMS = {
     "95 % of the topic": Evidence(
         "benchmarks/results/history_capture.md", "every twentieth, a group's record"
     ),
-    "decoded 256 at a time": Evidence("kafka_assignors/history/_decoded.py", "ROWS: Final = 256\n"),
     "less than 30 partition-seconds, 10 moves": Evidence(
         "kafka_assignors/_groups/saving.py", "WORTH_SECONDS: Final = 30.0\n"
     ),
