@@ -81,7 +81,6 @@ class Night:
         self._screens = screens
         self._environment = {
             **os.environ,
-            "XDG_STATE_HOME": str(folder),
             "PYTHONUNBUFFERED": "1",
         }
         self.config = self.write_config("ops.properties", cluster.security.password)

@@ -272,9 +272,8 @@ def test_a_reassignment_is_broken_off(three_brokers: Cluster, admin: Admin, topi
 
 
 def test_reassignments_of_other_topics_are_left_alone_by_cancel_and_execute(
-    three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    three_brokers: Cluster, admin: Admin, topic: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     ours, theirs = TopicPartition(topic, 0), TopicPartition(f"{topic}-others", 0)
     moved = f"{topic}-moved"
     for name, replicas in ((topic, [1, 2]), (theirs.topic, [1, 2]), (moved, [1])):

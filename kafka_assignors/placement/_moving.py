@@ -17,11 +17,10 @@ from kafka_assignors.placement._cluster.stall import STALLED_SECONDS, Reason, re
 from kafka_assignors.placement._cluster.throttle import (
     Throttle,
     Throttles,
-    put_back,
     read_throttles,
     remove_all,
+    remove_left,
 )
-from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
 from kafka_assignors.placement._explicit import check_placement
 from kafka_assignors.placement._placement import PlacementError
 from kafka_assignors.placement._planning.moves import Moves, moves_between, plan_moves
@@ -223,10 +222,9 @@ def reassign(
             " say --throttle BYTES (per second, 10MiB), or --no-throttle. Nothing was begun"
         )
     with connect(cluster) as admin:
-        journal = _journal_of(admin)
-        throttle = None if pace.throttle is None else Throttle(pace.throttle, journal, say)
+        throttle = None if pace.throttle is None else Throttle(pace.throttle, say)
         if throttle is None:
-            _put_back(admin, journal, say, plan.after)
+            remove_left(admin, plan.after, say, _partitions(plan.after))
         done = moving.reassign(
             admin,
             plan.after,
@@ -237,8 +235,8 @@ def reassign(
             throttle=throttle,
             stalled_after=pace.stalled_after,
         )
-        # A killed run's throttle, if there was nothing to set one for.
-        _put_back(admin, journal, say)
+        if not done:  # what a killed run began has ended by itself
+            remove_left(admin, plan.after, say)
     return Reassigned(executed=True, reassigned=done, plan=plan, throttle=pace.throttle)
 
 
@@ -345,32 +343,16 @@ def _nobody(_: str) -> None:
     pass
 
 
-def _journal_of(admin: Admin) -> ThrottleJournal:
-    return ThrottleJournal(live.read_cluster_id(admin))
-
-
-def _put_back(
-    admin: Admin, journal: ThrottleJournal, say: Callable[[str], None], own: Topics | None = None
-) -> None:
-    done = put_back(admin, journal, _partitions(own or {}))
-    if done.brokers:
-        ids = ", ".join(map(str, done.brokers))
-        say(f"removed what an earlier run left: its throttle on brokers {ids}")
-    for one in done.left:
-        say(one)
-
-
 def _clear(
     admin: Admin, topics: Collection[str], say: Callable[[str], None], *, everything: bool
 ) -> Throttles:
     """Remove what a killed run left, or all that there is; what is still there."""
-    journal = _journal_of(admin)
-    _put_back(admin, journal, say)
+    remove_left(admin, topics, say)
     brokers = live.read_brokers(admin).up
     left = read_throttles(admin, brokers, topics)
     if not everything:
         return left
-    remove_all(admin, journal, left)
+    remove_all(admin, left)
     return read_throttles(admin, brokers, topics)
 
 

@@ -16,8 +16,12 @@ from kafka.errors import (
 from kafka_assignors._cluster.admin import Admin, ClusterError
 from kafka_assignors.placement import _moving, _topics
 from kafka_assignors.placement._cluster import source
-from kafka_assignors.placement._cluster.throttle import FOLLOWER_RATE, Copies, Throttle, _replace, _set
-from kafka_assignors.placement._cluster.throttle_journal import ThrottleJournal
+from kafka_assignors.placement._cluster.throttle import (
+    FOLLOWER_RATE,
+    Copies,
+    read_throttles,
+    set_throttle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -231,8 +235,6 @@ def open_as(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Admin:
 
 def leave_killed_run(admin: Admin, cluster: Cluster, partition: TopicPartition) -> None:
     """Leave what a throttled run of this partition to broker 3 leaves that was killed."""
-    throttle = Throttle(1024, ThrottleJournal("cluster"), print)
-    with throttle.journal.alone():
-        copies = Copies.of({partition: ({1, 2}, {3})})
-        _set(admin, throttle, copies, *_replace(admin, throttle, copies))
+    copies = Copies.of({partition: ({1, 2}, {3})})
+    set_throttle(admin, 1024, copies, read_throttles(admin, copies.brokers, copies.replicas))
     cluster.alter_partition_reassignments({partition: [1, 3]})

@@ -58,11 +58,6 @@ def read_brokers(admin: Admin) -> Brokers:
     return found
 
 
-def read_cluster_id(admin: Admin) -> str:
-    """The id that the cluster was given when it was made."""
-    return str(admin.ask(lambda client: client.describe_cluster())["cluster_id"])
-
-
 def check_up(topics: Mapping[str, Placement], brokers: Brokers, *, allow_fenced: bool) -> None:
     """Check that replicas can be put on these brokers.
 

@@ -354,7 +354,6 @@ def test_the_page_shows_what_the_commands_print(
 
 def test_the_examples_of_the_page_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     cluster = Cluster({"orders": {p: [1, 2] for p in range(6)}})
     cluster.after_alter = cluster.finish
     open_as(cluster, monkeypatch)
@@ -405,9 +404,8 @@ SHOWN: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
 
 @pytest.mark.parametrize("case", SHOWN)
 def test_what_a_command_prints_as_json_is_what_its_function_returns(
-    case: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     arguments, function = SHOWN[case]
     found = []
     for ask in (
