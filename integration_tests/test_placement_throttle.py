@@ -152,13 +152,13 @@ def under_way(admin: Admin) -> set[TopicPartition]:
 
 
 def arguments(cluster: Cluster, *more: str) -> list[str]:
-    return ["placement", "reassign", *more, "--bootstrap-server", ",".join(cluster.bootstrap_servers)]
+    return ["placement", *more, "--bootstrap-server", ",".join(cluster.bootstrap_servers)]
 
 
 def begun(cluster: Cluster, *more: str) -> subprocess.Popen[str]:
     """A run, once its partition is under way."""
     run = subprocess.Popen(
-        [COMMAND, *arguments(cluster, *more, "--execute")],
+        [COMMAND, *arguments(cluster, "reassign", *more, "--execute")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -229,7 +229,7 @@ def test_a_signal_leaves_neither_a_throttle_nor_copying(
     assert live.read_topics(admin, [topic]) == {topic: {0: [1, 2]}}
 
 
-@pytest.mark.parametrize("then", ["--cancel", "--execute", "--verify"])
+@pytest.mark.parametrize("then", ["cancel", "reassign", "verify"])
 def test_what_a_killed_run_leaves_is_removed_by_the_next(
     three_brokers: Cluster, admin: Admin, topic: str, wanted: str, then: str
 ) -> None:
@@ -237,19 +237,19 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(
     killed.kill()
     killed.communicate(timeout=PATIENCE)
     expect_throttled(admin, topic, 1024)
-    shown = run(three_brokers, topic, "--verify")
+    shown = run(three_brokers, "verify", topic)
     assert shown.returncode == 1, shown.stderr
     assert "1 partition under way, 1 new replica not in sync" in shown.stdout
     assert "throttled to 1.0 KiB/s" in shown.stdout
     expect_throttled(admin, topic, 1024)
-    if then == "--verify":
+    if then == "verify":
         moving.cancel(admin, [TopicPartition(topic, 0)])
-    ended = run(three_brokers, *(("--file", wanted, then) if then == "--execute" else (topic, then)))
+    ended = run(three_brokers, then, *(("--file", wanted, "--execute") if then == "reassign" else (topic,)))
     assert ended.returncode == 0, ended.stderr
     assert "removed what an earlier run left: its throttle on brokers 1, 2, 3\n" in ended.stderr
     expect_none(admin, topic, {})
     assert under_way(admin) == set()
-    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3] if then == "--execute" else [1, 2]}}
+    assert live.read_topics(admin, [topic]) == {topic: {0: [1, 3] if then == "reassign" else [1, 2]}}
 
 
 def test_a_killed_run_is_gone_on_with_at_another_rate(
@@ -258,7 +258,7 @@ def test_a_killed_run_is_gone_on_with_at_another_rate(
     killed = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
     killed.kill()
     killed.communicate(timeout=PATIENCE)
-    ended = run(three_brokers, "--file", wanted, "--throttle", "10MiB", "--execute")
+    ended = run(three_brokers, "reassign", "--file", wanted, "--throttle", "10MiB", "--execute")
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.splitlines()[0] == (
         "replaces the throttle that an earlier run left on brokers 1, 2, 3:"
@@ -274,7 +274,7 @@ def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
     alter(admin, ConfigResourceType.TOPIC, topic, {FOLLOWER_REPLICAS: "*"})
     everything = {topic: {FOLLOWER_REPLICAS: ["*"]}}
     expect(admin, topic, BEFORE._replace(replicas=everything))
-    shown = run(three_brokers, topic, "--verify")
+    shown = run(three_brokers, "verify", topic)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout == (
         "nothing is under way\n"
@@ -282,7 +282,7 @@ def test_throttles_of_unknown_origin_are_named_and_removed_if_asked(
         f"topic {topic} has {FOLLOWER_REPLICAS}=*\n"
     )
     expect(admin, topic, BEFORE._replace(replicas=everything))
-    removed = run(three_brokers, topic, "--verify", "--remove-throttles")
+    removed = run(three_brokers, "verify", topic, "--remove-throttles")
     assert removed.returncode == 0, removed.stderr
     wait_until(
         lambda: (
@@ -310,7 +310,7 @@ def test_who_may_not_see_a_throttle_leaves_it_to_who_may(pytestconfig: pytest.Co
             f"sasl.username={security.username}\nsasl.password={security.password}\n",
             encoding="utf-8",
         )
-        verify = ("orders", "--verify", "--command-config", str(config))
+        verify = ("verify", "orders", "--command-config", str(config))
         unseen = run(cluster, *verify)
         with Admin([cluster.brokers[0].bootstrap]) as admin:
             there = read_throttles(admin, [1], ["orders"])
@@ -390,7 +390,7 @@ def test_a_rollback_written_amid_a_reassignment_is_what_was_there_before(
 ) -> None:
     moved = begun(three_brokers, "--file", wanted, "--throttle", SLOW)
     rollback = tmp_path / "rollback.json"
-    shown = run(three_brokers, topic, "--rollback", str(rollback), "--json")
+    shown = run(three_brokers, "reassign", topic, "--rollback", str(rollback), "--json")
     moved.send_signal(signal.SIGINT)
     moved.communicate(timeout=PATIENCE)
     assert shown.returncode == 0, shown.stderr

@@ -343,7 +343,7 @@ def _check(
         if tp in running and running[tp] != replicas:
             raise PlacementError(
                 f"{name} is on its way to {running[tp]} and is to be on {replicas}: wait until it is there,"
-                f" or break that off with `reassign {tp.topic} --cancel`. If --output kept the plan that"
+                f" or break that off with `placement cancel {tp.topic}`. If --output kept the plan that"
                 " began it, --file continues that"
             )
 

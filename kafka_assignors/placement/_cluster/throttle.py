@@ -35,7 +35,7 @@ _RATES: Final = (LEADER_RATE, FOLLOWER_RATE)
 _REPLICAS: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 _ALL: Final = "*"
 _NAMED: Final = 5
-_TRY_AGAIN: Final = "`reassign --verify` tries again to remove the throttle"
+_TRY_AGAIN: Final = "`placement verify` tries again to remove the throttle"
 _WHO_MAY: Final = "a user who may alter configurations has to do that"
 
 
@@ -176,7 +176,7 @@ def throttled(
     if others := [tp for tp in _copied(admin) if tp not in copies.partitions]:
         raise PlacementError(
             f"{_names(others)} is copied under another throttle: wait for its end, or break it off with"
-            " `--cancel`"
+            " `placement cancel`"
         )
     now = read_throttles(admin, copies.brokers, copies.replicas)
     for resource, why in now.untold.items():
@@ -272,7 +272,7 @@ def _give_up(
 ) -> None:
     """Break copies off, put back what was, and say what has come of both."""
     topics = sorted(done.replicas)
-    cancel = f"`reassign {' '.join(topics) if len(topics) <= _NAMED else 'TOPIC...'} --cancel`"
+    cancel = f"`placement cancel {' '.join(topics) if len(topics) <= _NAMED else 'TOPIC...'}`"
     broken_off: Collection[TopicPartition] = ()
     failure = ""
     try:
@@ -338,7 +338,7 @@ def _lift(admin: Admin, done: _Set, own: Collection[TopicPartition] = ()) -> tup
         else:
             left[broker] = [
                 (
-                    f"the throttle is still on broker {broker}, which does not answer: `reassign --verify`"
+                    f"the throttle is still on broker {broker}, which does not answer: `placement verify`"
                     " removes it once it is up"
                 )
             ]

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SERVER = ("--bootstrap-server", "h:1")
 ORDERS = TopicPartition("orders", 0)
 OFF = "broken off, and the throttle removed; the same command begins again what was under way"
-CANCEL = "`reassign orders --cancel`"
-AGAIN = "`reassign --verify` tries again to remove the throttle"
+CANCEL = "`placement cancel orders`"
+AGAIN = "`placement verify` tries again to remove the throttle"
 ON = f"{CANCEL} breaks it off and removes the throttle, and the same command continues with it"
 MAY = "a user who may alter configurations has to do that"
 
@@ -165,7 +165,7 @@ def test_a_broker_that_does_not_say_what_it_has_keeps_the_throttle_of_a_killed_r
     cluster.finish()
     cluster.untold = {"broker 1", "broker 2", "broker 3"}
 
-    verify = ("placement", "reassign", "orders", "--verify", *SERVER)
+    verify = ("placement", "verify", "orders", *SERVER)
     assert main([*verify]) == 0
     shown = capsys.readouterr()
     assert shown.err.splitlines() == [
@@ -200,7 +200,7 @@ def test_removing_all_throttles_leaves_what_could_not_be_seen_to_the_next_time(
     leave_killed_run(open_as(cluster, monkeypatch), cluster, ORDERS)
     cluster.finish()
     cluster.untold = {"broker 3"}
-    remove = ("placement", "reassign", "orders", "--verify", "--remove-throttles", *SERVER)
+    remove = ("placement", "verify", "orders", "--remove-throttles", *SERVER)
     assert main([*remove]) == 0
     assert "broker 3 does not say whether it has a throttle: not allowed\n" in capsys.readouterr().out
     assert (cluster.rate(1), cluster.rate(2), cluster.rate(3)) == (None, None, "1024")

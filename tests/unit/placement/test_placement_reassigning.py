@@ -25,7 +25,7 @@ def test_what_ends_while_it_is_cancelled_is_no_error_and_its_throttle_goes(
     cluster.alter_partition_reassignments({other: [1, 3]})
     cluster.before_alter = lambda: cluster.finish(ended)
 
-    assert main(["placement", "reassign", "orders", "--cancel", *SERVER]) == 0
+    assert main(["placement", "cancel", "orders", *SERVER]) == 0
     assert capsys.readouterr().out.splitlines() == ["orders-1 stays where it was"]
     assert not cluster.moving
     assert cluster.rate(3) is None
@@ -43,7 +43,7 @@ def test_after_a_refused_cancel_the_throttle_stays_only_while_something_is_under
     if not goes_on:
         cluster.before_alter = cluster.finish
 
-    assert main(["placement", "reassign", "orders", "--cancel", *SERVER]) == 1
+    assert main(["placement", "cancel", "orders", *SERVER]) == 1
     assert cluster.rate(3) == rate
 
 
@@ -94,14 +94,14 @@ def test_the_throttle_of_a_killed_run_stays_until_copies_under_it_are_done(
         leave_killed_run(admin, cluster, TopicPartition(topic, 0))
     cluster.finish(TopicPartition("small", 0))
 
-    assert main(["placement", "reassign", "small", "--verify", *SERVER]) == 0
+    assert main(["placement", "verify", "small", *SERVER]) == 0
     assert "the throttle stays while orders-0 is copied" in capsys.readouterr().err.replace("\n", " ")
     assert cluster.rate(3) == "1024"
 
     cluster.finish()
-    assert main(["placement", "reassign", "small", "--verify", *SERVER]) == 0
+    assert main(["placement", "verify", "small", *SERVER]) == 0
     assert cluster.rate(3) is None
-    assert main(["placement", "reassign", "--verify", *SERVER]) == 0
+    assert main(["placement", "verify", *SERVER]) == 0
     assert not any(cluster.configs.values())
 
 
@@ -157,14 +157,14 @@ def test_a_partition_on_its_way_to_where_no_plan_has_it_is_named_with_the_ways_o
     assert main([*PLANNED]) == 0
     assert (
         "1 partition under way to other brokers than planned: orders-0\n"
-        "  before --execute wait until that is done, or break it off: `reassign orders --cancel`\n"
+        "  before --execute wait until that is done, or break it off: `placement cancel orders`\n"
     ) in capsys.readouterr().out
     assert main([*PLANNED, "--execute"]) == 2
     after = cluster.moving.copy()
     said = capsys.readouterr().err
     assert "orders-0 is on its way to [1, 4] and is to be on [" in said
     assert (
-        "]: wait until it is there, or break that off with `reassign orders --cancel`. If --output kept the"
+        "]: wait until it is there, or break that off with `placement cancel orders`. If --output kept the"
         " plan that began it, --file continues that\n"
     ) in said
     assert after == {moved: [1, 4]}
