@@ -154,7 +154,7 @@ def plan_reassignment(
     with opened(source, [*(wanted or topics)]) as found:
         moves = {} if found.admin is None else _under_way(found.admin, found.topics)
         cluster = _settled(found, moves, allow_fenced=allow_fenced)
-        logs = None if found.admin is None else read_logs(found.admin, cluster.topics, cluster.racks)
+        logs = None if found.admin is None else read_logs(found.admin, cluster.topics, found.racks)
         left = {} if topics or found.admin is None else _internal_left(found.admin, to_brokers or ())
     begun = moving.targets(moves)
     sizes = None if logs is None else logs.largest(cluster.topics)

@@ -185,7 +185,9 @@ class Cluster:
                 config[name] = ",".join(entry for entry in entries if entry not in value.split(","))
         return {kind: {one.name: "OK"}}
 
-    def describe_log_dirs(self, *_: object, **__: object) -> list[dict[str, Any]]:
+    def describe_log_dirs(self, _: object, brokers: Sequence[int]) -> list[dict[str, Any]]:
+        if self.fenced & {*brokers}:
+            raise ClusterAuthorizationFailedError("a fenced broker is asked")
         return [{"log_dirs": [{"error_code": 0, "log_dir": "/data", "topics": []}]}]
 
     def describe_configs(self, wanted: Sequence[Any], **_: object) -> dict[str, dict[str, Any]]:

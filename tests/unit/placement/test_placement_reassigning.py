@@ -170,6 +170,16 @@ def test_a_partition_on_its_way_to_where_no_plan_has_it_is_named_with_the_ways_o
     assert after == {moved: [1, 4]}
 
 
+def test_fenced_brokers_that_are_allowed_are_not_asked_for_their_logs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster({"orders": {0: [1, 2]}})
+    cluster.fenced = {3}
+    open_as(cluster, monkeypatch)
+    assert main([*PLANNED, "--allow-fenced"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_internal_topics_that_stay_on_a_broker_that_is_left_are_named_with_the_way_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
