@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka import TopicPartition
 
@@ -381,12 +381,7 @@ def _settled(
     return cluster._replace(racks=cluster.all_racks, down={}) if allow_fenced else cluster
 
 
-class _Compared(NamedTuple):
-    there: TopicPartitions
-    elsewhere: TopicPartitions
-
-
-def _compared(begun: Topics, target: Topics) -> _Compared:
+def _compared(begun: Topics, target: Topics) -> tuple[TopicPartitions, TopicPartitions]:
     """Partitions of a target that are under way: to where it has them, and to other brokers."""
     same = {
         (topic, partition): replicas == target[topic][partition]
@@ -394,7 +389,7 @@ def _compared(begun: Topics, target: Topics) -> _Compared:
         for partition, replicas in sorted(placement.items())
         if partition in target.get(topic, {})
     }
-    return _Compared(
+    return (
         tuple(one for one, is_same in same.items() if is_same),
         tuple(one for one, is_same in same.items() if not is_same),
     )

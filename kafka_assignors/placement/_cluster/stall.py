@@ -83,12 +83,7 @@ class Pace:
         self._missing: dict[tuple[TopicPartition, int], int] = {}
 
     def look(self, done: int, behind: Mapping[tuple[TopicPartition, int], int | None]) -> None:
-        """Compare with the look before: more partitions done, or fewer bytes of a replica missing.
-
-        Args:
-            done: How many partitions are done.
-            behind: See `StallSituation.behind`.
-        """
+        """Compare with the look before: more partitions done, or fewer bytes of a replica missing."""
         known = {key: missing for key, missing in behind.items() if missing is not None}
         least = {key: min(missing, self._missing.get(key, missing)) for key, missing in known.items()}
         less = any(least[key] < self._missing.get(key, least[key]) for key in least)
