@@ -38,7 +38,7 @@ Check = Callable[[SimpleNamespace], None]
 
 _OPTIONS: Final = "Options"
 _TEXTS: Final = {
-    "placement": "replicas on brokers: create, describe, infer, expand, reassign",
+    "placement": "replicas on brokers: create, describe, infer, expand, reassign, verify, cancel",
     "history": "the history of all groups: captured from __consumer_offsets, kept, analysed",
 }
 

@@ -125,17 +125,10 @@ def reassign(
     allow_fenced: bool,
     execute: bool,
     pacing: Pace,
-    verify: bool,
-    cancel: bool,
-    remove_throttles: bool,
     as_json: bool,
 ) -> int:
-    """Say which replicas are to move, and move them if asked to; or look at what is under way."""
+    """Say which replicas are to move, and move them if asked to."""
     source = _source(where)
-    if verify or cancel:
-        answer = _look(source, topics, verify=verify, remove_throttles=remove_throttles)
-        answer.show(as_json=as_json)
-        return answer.status
     target = None if file is None else read_reassignment(file)
     with source if isinstance(source, Cluster) else nullcontext():
         plan = moving.plan_reassignment(
@@ -165,16 +158,16 @@ def reassign(
     return 0
 
 
-def _look(
-    source: Cluster | PlacementFile, topics: Sequence[str], *, verify: bool, remove_throttles: bool
-) -> Answer:
-    if not isinstance(source, Cluster):
-        return Answer(dict, [])
-    if verify:
-        found = moving.verify(source, topics, remove_throttles=remove_throttles, warn=_warn)
-        return Answer(lambda: to_json(found), text.under_way_lines(found), int(bool(found.under_way)))
-    ended = moving.cancel(source, topics, remove_throttles=remove_throttles, warn=_warn)
-    return Answer(lambda: to_json(ended), text.cancelled_lines(ended))
+def verify(*, client: ClusterClient, topics: Sequence[str], remove_throttles: bool) -> Answer:
+    """What is under way in some topics; status 1 if something is."""
+    found = moving.verify(_cluster(client), topics, remove_throttles=remove_throttles, warn=_warn)
+    return Answer(lambda: to_json(found), text.under_way_lines(found), int(bool(found.under_way)))
+
+
+def cancel(*, client: ClusterClient, topics: Sequence[str], remove_throttles: bool) -> Answer:
+    """Break off what is under way in some topics."""
+    found = moving.cancel(_cluster(client), topics, remove_throttles=remove_throttles, warn=_warn)
+    return Answer(lambda: to_json(found), text.cancelled_lines(found))
 
 
 def _move(cluster: Cluster, plan: moving.ReassignmentPlan, pace: Pace) -> moving.Reassigned:

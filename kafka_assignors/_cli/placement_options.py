@@ -26,18 +26,17 @@ GENERATORS: Final = ("rack-aware", "rack-unaware", "striped")
 
 _EPILOG: Final = """\
 the cluster is a running one, --bootstrap-server, or what files say: --placements (Kafka's reassignment
-JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute;
-`reassign --cancel` breaks moves off, and with --verify or --cancel throttles are removed.
+JSON) with --brokers. Nothing is changed but by `create`, and by `expand` and `reassign` with --execute.
+`cancel` breaks moves off. It and `verify` remove the throttle of a killed run.
 
 exit status: 0 done; 1 the cluster did not do it, no generator fits, something is not in order
-(`describe --check`), or is under way (`reassign --verify`). It is 2 for a wrong command line, a
+(`describe --check`), or is under way (`verify`). It is 2 for a wrong command line, a
 file that cannot be used, or a placement that cannot be. After Ctrl-C it is 130, after SIGTERM 143.
 More: docs/placement.md"""
 
 _CLUSTER: Final = "The cluster"
 _TARGET: Final = "Where they should be"
 _PACE: Final = "How gently"
-_BEGUN: Final = "What is under way in these topics"
 
 
 def _ids(text: str) -> list[int]:
@@ -95,16 +94,6 @@ def _check_reassign(options: SimpleNamespace) -> None:
     planned = options.to_brokers or options.replication_factor or options.per_topic or options.count_replicas
     if options.file is not None and (planned or options.topics):
         refuse("--file says what is to be where: leave out topics and the options of planning")
-    moves = planned or options.file or options.execute or options.output or options.rollback
-    for name in ("cancel", "verify"):
-        if getattr(options, name) and (moves or options.throttle):
-            refuse(f"--{name} goes with topics only")
-        if getattr(options, name) and options.bootstrap_servers is None:
-            refuse(f"--{name} needs --bootstrap-server")
-    if options.cancel and options.verify:
-        refuse("say --cancel or --verify, one of them")
-    if options.remove_throttles and not (options.cancel or options.verify):
-        refuse("--remove-throttles goes with --verify or --cancel")
     if options.throttle is not None and options.no_throttle:
         refuse("say --throttle or --no-throttle, one of them")
 
@@ -275,25 +264,30 @@ _REASSIGN: Final = _on_cluster(
             default=30,
             section=_PACE,
         ),
-        flag(
-            "--verify",
-            "show it and why it waits (status 1); if there is none, remove a killed run's throttle",
-            section=_BEGUN,
-        ),
-        flag("--cancel", "break it off; also a killed run's throttle", section=_BEGUN),
-        flag(
-            "--remove-throttles",
-            "with --verify or --cancel: remove replication throttles, also those of others",
-            section=_BEGUN,
-        ),
     ],
     check=_check_reassign,
     itself=True,
+)
+
+_REMOVE: Final = flag("--remove-throttles", "remove all replication throttles, also those of others")
+
+_VERIFY: Final = Command(
+    "verify",
+    "placement:verify",
+    [*client(required=True), as_json(), _TOPICS, _REMOVE],
+    text="show what is under way and why it waits (status 1); if nothing is, remove a killed run's throttle",
+)
+
+_CANCEL: Final = Command(
+    "cancel",
+    "placement:cancel",
+    [*client(required=True), as_json(), _TOPICS, _REMOVE],
+    text="break off what is under way, and remove a killed run's throttle",
 )
 
 PLACEMENT: Final = Group(
     "placement",
     description="Where a topic's replicas are, how they were placed, and how to move few of them.",
     epilog=_EPILOG,
-    commands=[_CREATE, _DESCRIBE, _INFER, _EXPAND, _REASSIGN],
+    commands=[_CREATE, _DESCRIBE, _INFER, _EXPAND, _REASSIGN, _VERIFY, _CANCEL],
 )
