@@ -80,11 +80,7 @@ class FencedInstanceIdError(KafkaAssignorsError, errors.KafkaError):
 
 
 class UnknownPartitionsError(KafkaAssignorsError, errors.CommitFailedError):
-    """The broker knows no such partitions; other offsets of the commit are stored.
-
-    Args:
-        partitions: The partitions.
-    """
+    """The broker knows no such partitions; other offsets of the commit are stored."""
 
     def __init__(self, partitions: Collection[TopicPartition]) -> None:
         # CommitFailedError says that the group has rebalanced. A copy is made of `args`.
@@ -410,14 +406,7 @@ async def _stop(task: asyncio.Task[None] | None) -> None:
 
 
 class CooperativeCoordinator(EagerCoordinator):
-    """One whose consumer keeps its partitions through a rebalance.
-
-    Args:
-        fetcher: The consumer's fetcher.
-        client: The consumer's client.
-        subscription: Its subscriptions, with an assignment that lasts.
-        **settings: As aiokafka's.
-    """
+    """One whose consumer keeps its partitions through a rebalance."""
 
     cooperative = True
 
@@ -720,10 +709,6 @@ class _Offsets(dict["TopicPartition", "OffsetAndMetadata"]):
     """Offsets of a commit, which may be tried again when some of the partitions have gone.
 
     A partition that has gone and come back may have been committed by another consumer in between.
-
-    Args:
-        assignment: The consumer's.
-        offsets: What is asked for.
 
     Attributes:
         sent: The partitions of the last try.
