@@ -247,6 +247,18 @@ class EagerCoordinator(GroupCoordinator):
     def _joined(self) -> None:
         """No request is on its way any more."""
         self.joining = self.syncing = False
+        self._close_joins()
+
+    def _close_joins(self) -> None:
+        """Close the joins' connection. It is idle between joins, so a firewall may drop it unseen."""
+        connection = self._client._conns.pop((self.coordinator_id, JOINING), None)  # noqa: SLF001
+        if connection is not None:
+            connection.close()
+
+    def coordinator_dead(self) -> None:
+        """As aiokafka's; a join on its way fails, which would wait for the rebalance timeout else."""
+        self._close_joins()
+        super().coordinator_dead()
 
     def _start_heartbeat_task(self) -> None:
         """As aiokafka's, whose coordination turns without a pause beside heartbeats that have ended."""
