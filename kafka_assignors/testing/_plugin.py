@@ -353,20 +353,13 @@ def consumer_group_factory(
                 settings: Mapping[str, Any] | None = None,
                 **more: Any,
             ) -> ConsumerGroup:
-                asked: dict[str, Any] = {
-                    "group_id": _group_id(request.node.name),
-                    "timeout": configured.timeout,
-                    "client": configured.client,
-                    "place": configured.place,
-                    **defaults,
-                    **more,
-                }
+                own = {"client": configured.client, "place": configured.place, "timeout": configured.timeout}
                 group = ConsumerGroup(
                     kafka,
                     create(partitions) if topics is None else topics,
                     assignors,
                     settings=on_top(configured.consumer_settings, {**of_fixture, **(settings or {})}),
-                    **asked,
+                    **{"group_id": _group_id(request.node.name), **own, **defaults, **more},
                 )
                 groups.append(stack.enter_context(group))
                 for _ in range(members):
