@@ -15,8 +15,8 @@ from aiokafka.protocol.group import (
     SyncGroupRequest,
 )
 
-from kafka_assignors.coordinator._simulator.messages import CODES, Join, Sync
-from tests.lab.clients.connection import Connection, GroupClient, SimulatedCluster
+from kafka_assignors.coordinator._simulator.messages import Join, Sync
+from tests.lab.clients.connection import CODES, Connection, GroupClient, SimulatedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
