@@ -41,18 +41,7 @@ class _Connection(Connection):
 
 
 class SimulatedClient(GroupClient):
-    """aiokafka's AIOKafkaClient, as far as its group's coordinator is concerned.
-
-    Args:
-        name: Its client id.
-        group: The coordinator's side.
-        clock: The time.
-        loop: The loop of its process.
-        options: See `GroupClient`.
-
-    Attributes:
-        cluster: What it knows of topics.
-    """
+    """aiokafka's AIOKafkaClient, as far as its group's coordinator is concerned."""
 
     connection = _Connection
 

@@ -103,18 +103,8 @@ class SimulatedCluster:
 class GroupClient(ABC):
     """The connections of one client to a simulated coordinator; its library's interface is a subclass's.
 
-    Args:
-        name: Its client id.
-        group: The coordinator's side.
-        clock: The time.
-        partitions: Topic -> the partitions that it has now.
-        latency_ms: How long a request takes to the coordinator, and its answer back.
-
-    Attributes:
-        cut_off: Whether nothing passes.
-        losing: How many of the next answers to joins and syncs get lost.
-        on_join: Called with the member id and the claimed generation of each JoinGroup that is sent.
-        on_plan: Called when a leader's SyncGroup is sent.
+    `losing` is how many of the next answers to joins and syncs get lost. `on_join` is called with the member
+    id and the claimed generation of each JoinGroup that is sent, `on_plan` when a leader's SyncGroup is sent.
     """
 
     connection: Callable[[], Any] = Connection
