@@ -155,6 +155,7 @@ def release(session: nox.Session) -> None:
     }
     if wrong := [fault for fault, right in checks.items() if not right]:
         session.error(f"{version} cannot be released: {'; '.join(wrong)}")
+    run(session, "tests.support.results", "--fail")
     session.install("build")
     source = session.create_tmp()
     session.run("bash", "-c", f"git archive HEAD | tar -x -C {source}", external=True)
