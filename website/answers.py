@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafka_assignors._cli.main import main
 from kafka_assignors.history._schemas import GROUPS, REBALANCES, WHAT_IF
 from kafka_assignors.history._tables.job import TableCounts
-from kafka_assignors.testing.chaos import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,11 +98,6 @@ _ANSWERS: Final[dict[str, tuple[str, _Run | _Keys | _Fields | _Rows]]] = {
         _Rows(REBALANCES),
     ),
     "history report": ("One object.", _Keys("history_read", "report")),
-    "python -m kafka_assignors.testing.chaos": ("A list with an object for each script.", _Fields(Outcome)),
-    "python -m kafka_assignors.testing.schedules": (
-        "One object.",
-        _Keys("../testing/schedules/__main__", "summary"),
-    ),
 }
 
 

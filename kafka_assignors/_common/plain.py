@@ -9,8 +9,8 @@ from typing import Any
 def to_json(value: Any) -> Any:
     """A result in the types that JSON has: what a command prints with `--json`.
 
-    A dataclass or named tuple becomes an object of its fields, a set a sorted list, and whatever else JSON
-    lacks its text: a time, a path. A class whose JSON has more than its fields has a method `to_json`.
+    A dataclass or named tuple becomes an object of its fields, and a set a sorted list. What else JSON lacks
+    becomes its text: a time, a path. A class whose JSON has more than its fields has a method `to_json`.
     """
     match value:
         case Enum():

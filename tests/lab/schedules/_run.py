@@ -23,11 +23,11 @@ from kafka_assignors._timelines.events import (
     name_of,
 )
 from kafka_assignors._wire.codec import read_subscriptions
-from kafka_assignors.coordinator._simulator.flowing_member import FlowingMember
-from kafka_assignors.coordinator._simulator.other_clients import UnaidedMember
 from kafka_assignors.coordinator._simulator.settings import BrokerSettings, MemberSettings
 from kafka_assignors.coordinator._simulator.simulation import Simulation
-from kafka_assignors.testing.schedules._clients import OURS, make_client
+from tests.lab.clients.flowing_member import FlowingMember
+from tests.lab.clients.other_clients import UnaidedMember
+from tests.lab.schedules._clients import OURS, make_client
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kafka.structs import TopicPartition
 
     from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-    from kafka_assignors.testing.schedules._schedule import Kind, Schedule, Step
+    from tests.lab.schedules._schedule import Kind, Schedule, Step
 
 __tracebackhide__ = True
 

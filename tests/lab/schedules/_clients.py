@@ -12,8 +12,8 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 
 from kafka_assignors import leader
 from kafka_assignors.assignors import CooperativeStickyAssignor
-from kafka_assignors.coordinator._simulator.flowing_member import kafka_python_member
-from kafka_assignors.coordinator._simulator.other_clients import (
+from tests.lab.clients.flowing_member import kafka_python_member
+from tests.lab.clients.other_clients import (
     JavaCooperativeSticky,
     JavaMember,
     LibrdkafkaCooperativeSticky,
@@ -85,7 +85,7 @@ def make_client(
 def _kind(client: str) -> Callable[..., ClassicConsumer]:
     if client not in _KINDS:
         # aiokafka is an extra, and only these need it.
-        from kafka_assignors.coordinator._simulator.aiokafka_members import (  # noqa: PLC0415
+        from tests.lab.clients.aiokafka_members import (  # noqa: PLC0415
             AiokafkaMember,
             CooperativeAioMember,
         )

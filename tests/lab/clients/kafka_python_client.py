@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict, deque
+from collections import deque
 from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -27,21 +27,17 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 from kafka.protocol.consumer.group import JoinGroupResponse
-from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_assignors.assignors import _adapter, _flow, _host, _joins
-from kafka_assignors.coordinator._simulator.connection import Connection
-from kafka_assignors.coordinator._simulator.messages import CODES, Join, Sync
+from kafka_assignors.coordinator._simulator.messages import Join, Sync
+from tests.lab.clients.connection import GroupClient, SimulatedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
     from kafka_assignors.coordinator._simulator.clock import Clock, Timer
-    from kafka_assignors.coordinator._simulator.messages import Error, Joined
-
-    _Performed = Callable[[Callable[[Any], None]], None]
-    """Does what was asked for, and calls with the answer when there is one."""
+    from tests.lab.clients.connection import Performed
 
 REQUEST_TIMEOUT_MS: Final = 30_000
 """How long kafka-python waits for an answer: `request_timeout_ms`."""
@@ -129,6 +125,8 @@ class VirtualNet(NetworkSelector):
         """As kafka-python's."""
         task.cancel()
 
+    do = call_soon_threadsafe
+
     def sleep(self, delay: float) -> Future:
         """As kafka-python's."""
         future = Future()
@@ -136,7 +134,7 @@ class VirtualNet(NetworkSelector):
         return future
 
 
-class SimulatedCluster:
+class TopicMetadata(SimulatedCluster):
     """kafka-python's ClusterMetadata, of the topics that the consumer asks for.
 
     Args:
@@ -146,16 +144,11 @@ class SimulatedCluster:
     unauthorized_topics: Collection[str] = ()
 
     def __init__(self, fetch: Callable[[], None]) -> None:
+        super().__init__()
         self._fetch = fetch
         self._topics: set[str] = set()
-        self._partitions: Mapping[str, Collection[int]] = {}
         self._nodes: dict[str, Any] = {}
         self._updating: Any = None
-        self._listeners: list[Callable[[SimulatedCluster], object]] = []
-
-    def add_listener(self, listener: Callable[[SimulatedCluster], object]) -> None:
-        """Call it after each update."""
-        self._listeners.append(listener)
 
     def set_topics(self, topics: Iterable[str]) -> Future:
         """Ask for these topics from now on, and at once if some are new."""
@@ -172,11 +165,9 @@ class SimulatedCluster:
             self._fetch()
         return self._updating
 
-    def update(self, there: Mapping[str, Collection[int]]) -> None:
+    def update(self, topics: Mapping[str, Collection[int]]) -> None:
         """Have new metadata."""
-        self._partitions = {topic: ids for topic, ids in there.items() if topic in self._topics}
-        for listener in self._listeners:
-            listener(self)
+        super().update({topic: ids for topic, ids in topics.items() if topic in self._topics})
         updating, self._updating = self._updating, None
         if updating is not None:
             updating.success(self)
@@ -184,14 +175,6 @@ class SimulatedCluster:
     def topics(self) -> set[str]:
         """All that are known."""
         return set(self._partitions)
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """The partition ids of a topic; None for one that does not exist."""
-        return set(self._partitions[topic]) if topic in self._partitions else None
-
-    def brokers(self) -> list[Any]:
-        """None: replicas are in no racks."""
-        return []
 
     def broker_metadata(self, node_id: str) -> Any:
         """Where a node is."""
@@ -207,7 +190,7 @@ class SimulatedCluster:
         return node_id
 
 
-class SimulatedManager(KafkaConnectionManager):
+class SimulatedManager(GroupClient, KafkaConnectionManager):
     """kafka-python's connection manager, and its client, as far as a group's coordinator is concerned.
 
     Args:
@@ -215,54 +198,25 @@ class SimulatedManager(KafkaConnectionManager):
         group: The coordinator's side.
         clock: The time.
         net: The loop of its process.
-        partitions: Topic -> the partitions that it has now.
-        latency_ms: How long a request takes to the coordinator, and its answer back.
+        options: See `GroupClient`.
 
     Attributes:
         cluster: What it knows of topics.
-        cut_off: Whether nothing passes.
-        losing: How many of the next answers to joins and syncs get lost.
-        on_join: Called with each JoinGroup that is sent.
-        on_plan: Called when a leader's SyncGroup is sent.
     """
 
     def __init__(
-        self,
-        name: str,
-        group: HostedClassicGroup,
-        clock: Clock,
-        net: VirtualNet,
-        *,
-        partitions: Callable[[], Mapping[str, Collection[int]]],
-        latency_ms: int,
+        self, name: str, group: HostedClassicGroup, clock: Clock, net: VirtualNet, **options: Any
     ) -> None:
-        self.cluster = SimulatedCluster(self._fetch_metadata)
-        self.cut_off = False
-        self.losing = 0
-        self.on_join: Callable[[Any], None] = lambda _: None
-        self.on_plan: Callable[[], None] = lambda: None
+        GroupClient.__init__(self, name, group, clock, **options)
+        self.cluster = TopicMetadata(self._fetch_metadata)
         self._manager = self  # as of the client
-        self._name = name
-        self._group = group
-        self._clock = clock
         self._net = net
-        self._partitions = partitions
-        self._latency_ms = latency_ms
-        self._conns: defaultdict[object, Connection] = defaultdict(Connection)
-        self._performs: Mapping[type, Callable[[Any], _Performed]] = {
-            FindCoordinatorRequest: self._find,
-            JoinGroupRequest: self._join,
-            SyncGroupRequest: self._sync,
-            HeartbeatRequest: self._heartbeat,
-            LeaveGroupRequest: self._leave,
-        }
 
-    def cut(self) -> None:
-        """Let nothing pass, and break all connections."""
-        self.cut_off = True
-        broken, self._conns = self._conns, defaultdict(Connection)
-        for connection in broken.values():
-            self._net.call_soon_threadsafe(connection.close)
+    def _do(self, action: Callable[[], None]) -> None:
+        self._net.do(action)
+
+    def _hear(self, action: Callable[[], None]) -> None:
+        self._net.call_later(self._latency_ms / 1000, action)
 
     def reconnect(self) -> None:
         """Let everything pass again; as after each broken connection, metadata is asked for."""
@@ -300,94 +254,51 @@ class SimulatedManager(KafkaConnectionManager):
         if self.cut_off:
             return future.failure(NodeNotReadyError(node_id))
         connection = self._conns[node_id]
-        loses = isinstance(request, JoinGroupRequest | SyncGroupRequest) and self._loses_one()
 
-        def cut() -> None:
+        def fail() -> None:
             future.failure(KafkaConnectionError("the connection is cut"))
 
-        def answered(said: Any) -> None:
-            if not loses:
-                self._net.call_later(self._latency_ms / 1000, lambda: arrived(said))
-            connection.answered()
-
-        def arrived(said: Any) -> None:
-            if connection.open and connection.unanswered.pop(cut, True) is None:
-                future.success(said)
-
         def timed_out() -> None:
-            if connection.unanswered.pop(cut, True) is None:
+            if connection.unanswered.pop(fail, True) is None:
                 self._conns.pop(node_id, None)
                 future.failure(RequestTimedOutError())
                 connection.close()
 
-        connection.unanswered[cut] = None
-        perform = self._performs[type(request)](request)
-        self._clock.after(self._latency_ms, lambda: connection.arrives(lambda: perform(answered)))
+        may_lose = isinstance(request, JoinGroupRequest | SyncGroupRequest)
+        self._ask(connection, self._performed(request), future.success, fail, may_lose=may_lose)
         self._net.call_later((request_timeout_ms or REQUEST_TIMEOUT_MS) / 1000, timed_out)
         return future
 
-    def _loses_one(self) -> bool:
-        self.losing, loses = max(self.losing - 1, 0), self.losing > 0
-        return loses
-
-    def _find(self, request: Any) -> _Performed:
-        del request
+    def _performed(self, request: Any) -> Performed:
+        match request:
+            case JoinGroupRequest():
+                join = Join(
+                    member_id=request.member_id,
+                    client_id=self._name,
+                    instance_id=request.group_instance_id,
+                    session_timeout_ms=request.session_timeout_ms,
+                    rebalance_timeout_ms=request.rebalance_timeout_ms,
+                    protocols={name: said.encode() for name, said in request.protocols},
+                )
+                return self._join(join, max(said.generation_id for _, said in request.protocols))
+            case SyncGroupRequest():
+                assignments = {member_id: given.encode() for member_id, given in request.assignments}
+                return self._sync(
+                    Sync(
+                        member_id=request.member_id,
+                        generation=request.generation_id,
+                        instance_id=request.group_instance_id,
+                        assignments=assignments,
+                    )
+                )
+            case HeartbeatRequest():
+                return self._heartbeat(request.member_id, request.group_instance_id, request.generation_id)
+            case LeaveGroupRequest():
+                return self._leave(request.member_id)
         found = SimpleNamespace(coordinators=[], error_code=0, node_id="0", host="localhost", port=9092)
         return lambda reply: reply(found)
 
-    def _join(self, request: Any) -> _Performed:
-        self.on_join(request)
-        join = Join(
-            member_id=request.member_id,
-            client_id=self._name,
-            instance_id=request.group_instance_id,
-            session_timeout_ms=request.session_timeout_ms,
-            rebalance_timeout_ms=request.rebalance_timeout_ms,
-            protocols={name: metadata.encode() for name, metadata in request.protocols},
+    def _member(self, member_id: str, instance_id: str | None, subscription: bytes) -> Any:
+        return JoinGroupResponse.JoinGroupResponseMember(
+            member_id=member_id, group_instance_id=instance_id, metadata=subscription
         )
-        return lambda reply: self._group.join(join, lambda answer: reply(_joined(answer)))
-
-    def _sync(self, request: Any) -> _Performed:
-        if request.assignments:
-            self.on_plan()
-        sync = Sync(
-            member_id=request.member_id,
-            generation=request.generation_id,
-            instance_id=request.group_instance_id,
-            assignments={member_id: assignment.encode() for member_id, assignment in request.assignments},
-        )
-
-        def answer(error: Error, assignment: bytes) -> Any:
-            return SimpleNamespace(
-                error_code=CODES[error], protocol_type=None, protocol_name=None, assignment=assignment
-            )
-
-        return lambda reply: self._group.sync(sync, lambda said: reply(answer(said.error, said.assignment)))
-
-    def _heartbeat(self, request: Any) -> _Performed:
-        who = request.member_id, request.group_instance_id, request.generation_id
-        return lambda reply: reply(SimpleNamespace(error_code=CODES[self._group.heartbeat(*who)]))
-
-    def _leave(self, request: Any) -> _Performed:
-        return lambda reply: reply(
-            SimpleNamespace(error_code=CODES[self._group.leave(request.member_id)], members=[])
-        )
-
-
-def _joined(answer: Joined) -> Any:
-    """As JoinGroup v7 says it, which knows no assignment to skip: such a leader is told the old one's id."""
-    leads = answer.leader == answer.member_id and not answer.skip_assignment
-    return SimpleNamespace(
-        error_code=CODES[answer.error],
-        generation_id=answer.generation,
-        protocol_type=None,
-        protocol_name=answer.strategy,
-        leader="" if answer.skip_assignment else answer.leader,
-        member_id=answer.member_id,
-        members=[
-            JoinGroupResponse.JoinGroupResponseMember(
-                member_id=member_id, group_instance_id=instance_id, metadata=subscription
-            )
-            for member_id, instance_id, subscription in (answer.members if leads else ())
-        ],
-    )

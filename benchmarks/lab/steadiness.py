@@ -1,6 +1,6 @@
 """How steady the test kit is: many runs of one scenario on a laden machine, and how many of them flaked.
 
-    python -m benchmarks.steadiness --runs 500
+    python -m benchmarks.lab.steadiness --runs 500
 
 A run is a group's life: three members join, a fourth joins, one crashes, one leaves, one restarts as the same
 static member. After each step the group has to become stable with balanced loads; at the end every produced
@@ -40,7 +40,7 @@ STEPS = ("three join", "a fourth joins", "one crashes", "one leaves", "one resta
 PARTITIONS = 12
 SESSION_MS = 6000
 PATIENCE = 90.0  # seconds; a wait that takes longer is a flake
-RESULT = Path(__file__).parent / "results" / "steadiness.md"
+RESULT = Path(__file__).parents[1] / "results" / "steadiness.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +170,7 @@ must have been consumed, and no partition have had two owners. No run is repeate
 condition; a wait may take {patience:.0f} s.
 `session_timeout_ms` is {session}, which is what a crash takes.
 
-`python -m benchmarks.steadiness --runs {runs} --at-once {at_once} --burners {burners}`:
+`python -m benchmarks.lab.steadiness --runs {runs} --at-once {at_once} --burners {burners}`:
 {at_once} groups at once, beside {burners} other processes that keep computing; {minutes:.0f} minutes.
 
 | step | median s | 95 % | longest |
@@ -212,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 if no run flaked.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.steadiness", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lab.steadiness", description=__doc__)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--at-once", type=int, default=2, help="groups at once (default: 2)")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`python -m kafka_assignors.testing.schedules`: search for a schedule that breaks a group."""
+"""`python -m tests.lab.schedules`: search for a schedule that breaks a group."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from kafka_assignors._common.progress import progress_bar
-from kafka_assignors.testing.schedules._clients import CLIENTS, STRATEGIES
-from kafka_assignors.testing.schedules._exhaustive import every
-from kafka_assignors.testing.schedules._schedule import draw
-from kafka_assignors.testing.schedules._search import Tally, broken, search, shorten
+from tests.lab.schedules._clients import CLIENTS, STRATEGIES
+from tests.lab.schedules._exhaustive import every
+from tests.lab.schedules._schedule import draw
+from tests.lab.schedules._search import Tally, broken, search, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kafka_assignors.testing.schedules._schedule import Schedule
+    from tests.lab.schedules._schedule import Schedule
 
 __tracebackhide__ = True
 
@@ -84,7 +84,7 @@ def _schedules(options: argparse.Namespace) -> Iterator[Schedule]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m kafka_assignors.testing.schedules",
+        prog="python -m tests.lab.schedules",
         description="Search for a schedule that breaks a simulated group, and shorten the first one found.",
     )
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")

@@ -1,6 +1,6 @@
 """Whether the leader of a restless group goes on needing the same memory and the same file handles.
 
-    python -m benchmarks.soak --minutes 30
+    python -m benchmarks.lab.soak --minutes 30
 
 One group for each of our sticky strategies and range: its first member leads it for all the time, while
 another joins and leaves again and again, under load. The leader's process is looked at after each rebalance.
@@ -33,7 +33,7 @@ ASSIGNORS: tuple[type[Assignor], ...] = (RangeAssignor, StickyAssignor, Cooperat
 PARTITIONS = 60
 RATE = 50.0  # records a second
 MEBIBYTE = 2**20
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ Groups of 2 and 3 members and {partitions} partitions, {rate:g} records a second
 all the time. The leader is a process of its own. Medians of the second tenth of the time (the first is
 warm-up) and of the last.
 
-`python -m benchmarks.soak --minutes {minutes:g}`
+`python -m benchmarks.lab.soak --minutes {minutes:g}`
 
 | strategy | rebalances | MiB resident, early | late | change | files, early | late | most |
 |---|---|---|---|---|---|---|---|
@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 if all groups came to the end.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lab.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument(
         "--output", type=Path, default=RESULTS, help="folder to write to (default: %(default)s)"

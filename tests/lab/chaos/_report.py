@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import statistics
 from collections import Counter, defaultdict
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from kafka_assignors.testing._groups.specs import SETTINGS as GROUP_SETTINGS
-from kafka_assignors.testing.chaos._model import Limits
-from kafka_assignors.testing.chaos._run import SETTINGS, bound
-from kafka_assignors.testing.chaos._script import SLOWEST_MS
+from tests.lab.chaos._model import Limits
+from tests.lab.chaos._run import SETTINGS, bound
+from tests.lab.chaos._script import SLOWEST_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafka_assignors.testing.chaos._run import Outcome
+    from tests.lab.chaos._run import Outcome
 
 __tracebackhide__ = True
 
@@ -84,17 +81,6 @@ def page(
     for outcome in failed:
         lines += ["", f"## Seed {outcome.seed}, {outcome.assignor}", "", "```", outcome.failure, "```"]
     return head + "\n".join(lines) + "\n"
-
-
-def this_machine() -> dict[str, str]:
-    """What can be said of it without further tools."""
-    return {
-        "cores": str(os.cpu_count()),
-        "OS": platform.platform(),
-        "Python": platform.python_version(),
-        "kafka-python": version("kafka-python"),
-        "load average": " ".join(f"{load:.2f}" for load in os.getloadavg()),
-    }
 
 
 def _by_assignor(outcomes: Sequence[Outcome]) -> list[str]:

@@ -1,6 +1,6 @@
 """Whether one group with a very long history keeps one task busy while the others wait.
 
-    python -m benchmarks.history_skew --generations 100000
+    python -m benchmarks.lab.history_skew --generations 100000
 
 A dump of one group's records, beside those of ordinary groups, is imported into an archive; then its tables
 and metrics are made. Spark's own log of events tells how long each task took: of each step the longest task
@@ -34,7 +34,7 @@ from kafka_assignors.history._tables.job import make_tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RESULT: Final = Path(__file__).parent / "results" / "history_skew.md"
+RESULT: Final = Path(__file__).parents[1] / "results" / "history_skew.md"
 OTHERS: Final = 100
 """Ordinary groups, of as many generations each."""
 
@@ -171,7 +171,7 @@ def _report(generations: int, count: int, steps: list[StepTime]) -> str:
         )
     lines += ["", "| | |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in machine.describe().items()]
-    return "\n".join([*lines, "", "Made by `python -m benchmarks.history_skew`.", ""])
+    return "\n".join([*lines, "", "Made by `python -m benchmarks.lab.history_skew`.", ""])
 
 
 def main() -> int:

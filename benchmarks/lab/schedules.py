@@ -1,6 +1,6 @@
 """The stored searches of schedules: how many were run in which groups, and how soon planted faults are found.
 
-    python -m benchmarks.schedules
+    python -m benchmarks.lab.schedules
 
 A million drawn schedules of cooperative groups, fewer of others, and all there are of three members. That
 takes hours. What is done is kept after each part in a file beside the page; a later run goes on from there.
@@ -20,17 +20,17 @@ import pytest
 
 from benchmarks import machine
 from kafka_assignors._common.progress import progress_bar
-from kafka_assignors.testing.schedules import Tally, broken, draw, every, search
-from kafka_assignors.testing.schedules._clients import CLIENTS
+from tests.lab.schedules import Tally, broken, draw, every, search
+from tests.lab.schedules._clients import CLIENTS
 from tests.support.planted_faults import FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kafka_assignors.testing.schedules import Schedule
-    from kafka_assignors.testing.schedules._schedule import Kind
+    from tests.lab.schedules import Schedule
+    from tests.lab.schedules._schedule import Kind
 
-RESULT: Final = Path(__file__).parent / "results" / "schedules.md"
+RESULT: Final = Path(__file__).parents[1] / "results" / "schedules.md"
 LENGTH: Final = 40
 MOST: Final = 20_000
 """Schedules in which a planted fault is looked for."""
@@ -265,7 +265,7 @@ _HEAD: Final = """# Schedules
 
 **{total:,} schedules, {drawn:,} of them drawn for cooperative groups: {wrong} broken.**
 
-`python -m benchmarks.schedules --scale {scale:g}`
+`python -m benchmarks.lab.schedules --scale {scale:g}`
 
 Drawn ones have up to {length} steps, and the seeds from {seed:,} on. *All* are those of three members and
 three partitions of two topics, up to so many steps after the first join. A step is a join, a leave, a crash,
@@ -351,7 +351,7 @@ def _in_turn(those: Sequence[Search]) -> Iterator[Search]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.schedules", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lab.schedules", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="the part of the drawn schedules to run")
     parser.add_argument("--output", type=Path, default=RESULT, help="the page (default: %(default)s)")
     parser.add_argument("--processes", type=int, help="how many (default: one a core; 0: this one)")

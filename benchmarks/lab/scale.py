@@ -1,6 +1,6 @@
 """How long a big group takes from the moment its members join until it is stable, with each assignor.
 
-    python -m benchmarks.scale --members 200
+    python -m benchmarks.lab.scale --members 200
 
 The members are processes of kafka-python, all started before; then all join at once, on a cluster of three
 nodes. When the group is stable one more joins, and one leaves. Ours and kafka-python's own assignors take
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TOPICS = 2
 PATIENCE = 600.0  # seconds
-RESULT = Path(__file__).parent / "results" / "scale.md"
+RESULT = Path(__file__).parents[1] / "results" / "scale.md"
 CASES: dict[str, tuple[Any, Any]] = {
     "range": (RangeAssignor, "range"),
     "roundrobin": (RoundRobinAssignor, "roundrobin"),
@@ -161,7 +161,7 @@ _HEAD = """\
 {topics} topics; then one more joins, and one leaves. Seconds until the group is stable: its members and its
 coordinator agree, and every partition has an owner. With the client's own settings (heartbeats every 3 s).
 
-`python -m benchmarks.scale --members {members} --partitions {partitions}`
+`python -m benchmarks.lab.scale --members {members} --partitions {partitions}`
 
 | strategy | whose | all join | generations | one more | one leaves | planning in all | owned twice |
 |---|---|---|---|---|---|---|---|
@@ -190,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 if all of our groups became stable.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lab.scale", description=__doc__)
     parser.add_argument("--members", type=int, default=200)
     parser.add_argument("--partitions", type=int, default=1000)
     parser.add_argument("--strategy", choices=CASES, action="append", help="only this one (repeatable)")

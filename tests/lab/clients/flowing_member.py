@@ -20,12 +20,8 @@ from kafka.structs import MemberState
 from kafka.util import Timer
 
 from kafka_assignors._timelines.events import (
-    Assigned,
-    AssignmentReceived,
     Closed,
     Failed,
-    Joining,
-    Led,
     Rejected,
 )
 from kafka_assignors.assignors import Assignor
@@ -33,80 +29,44 @@ from kafka_assignors.assignors._flow import FlowingCoordinator
 from kafka_assignors.assignors._host import KafkaPythonHost
 from kafka_assignors.assignors._membership.host import CALLING
 from kafka_assignors.assignors._relied_on import wait
-from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-from kafka_assignors.coordinator._simulator.kafka_python_client import (
+from kafka_assignors.coordinator._simulator.member import SimulatedMember
+from tests.lab.clients.kafka_python_client import (
     CLOCK,
     SimulatedManager,
     VirtualNet,
 )
-from kafka_assignors.coordinator._simulator.member import SimulatedMember
+from tests.lab.clients.real_member import RealMember
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
     from kafka.structs import TopicPartition
 
-    from kafka_assignors._timelines.events import Event
     from kafka_assignors.assignors._membership.host import Cancel, Host
-    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
+    from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
 
 
 _LONG_MS: Final = 1000
 """How long a poll may be that stands for many without work in between."""
 
 
-class FlowingMember(ClassicConsumer):
-    """A simulated consumer of the classic protocol: kafka-python's, with `records_in_rebalances`.
+class FlowingMember(RealMember):
+    """A simulated consumer of the classic protocol: kafka-python's, with `records_in_rebalances`."""
 
-    Args:
-        name: Its name in the timeline.
-        group: The coordinator's side.
-        clock: The time.
-        topics: What it subscribes to.
-        partitions: Topic -> the partitions that it has now.
-        assignors: Its assignors, the preferred first.
-        instance_id: Makes it a static member.
-        settings: Its consumer's settings.
-        report: Gets its events.
-    """
+    _make_client = SimulatedManager
 
-    def __init__(
-        self,
-        name: str,
-        group: HostedClassicGroup,
-        clock: Clock,
-        *,
-        topics: Collection[str],
-        partitions: Callable[[], Mapping[str, Collection[int]]],
-        assignors: Sequence[AbstractPartitionAssignor],
-        instance_id: str | None,
-        settings: MemberSettings,
-        report: Callable[[Event], None],
-    ) -> None:
-        super().__init__(
-            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
-        )
-        self._group = group
-        self._runs = False
-        self._polls = False
-        self._net = VirtualNet(self._after, self._run)
-        self._client = SimulatedManager(
-            name, group, clock, self._net, partitions=partitions, latency_ms=settings.latency_ms
-        )
-        self._client.on_join = self._report_join
-        self._client.on_plan = lambda: self._report(Led(*self._now, generation=self.generation))
+    def _make_loop(self) -> VirtualNet:
+        self._runs = self._polls = False
         self._subscription = SubscriptionState()
         self._listener = _Listener(self)
-        self._coordinator: Any = ConsumerCoordinator.__new__(ConsumerCoordinator)
+        self._coordinator = ConsumerCoordinator.__new__(ConsumerCoordinator)
         self._coordinator.member = self
         self._coordinator._on_join_complete_async = self._taken  # noqa: SLF001
         self._host = _VirtualHost(self._coordinator)
-        self.do(lambda: self._begin(list(assignors)))
+        return VirtualNet(self._after, self._run)
 
-    def _begin(self, assignors: list[AbstractPartitionAssignor]) -> None:
+    def _begin(self, assignors: Sequence[AbstractPartitionAssignor]) -> None:
         settings = self.settings
         self._coordinator.__init__(
             self._client,
@@ -117,7 +77,7 @@ class FlowingMember(ClassicConsumer):
             heartbeat_interval_ms=settings.heartbeat_interval_ms,
             max_poll_interval_ms=settings.max_poll_interval_ms,
             enable_auto_commit=False,
-            assignors=assignors,
+            assignors=list(assignors),
             api_version=(4, 0),
         )
         self._subscribe(self.topics)
@@ -138,46 +98,16 @@ class FlowingMember(ClassicConsumer):
     def thaw(self) -> None:
         """Continue."""
         super().thaw()
-        self._run(self._net.do_ready)
-
-    def cut(self) -> None:
-        """Let nothing pass."""
-        super().cut()
-        self._client.cut()
+        self._run(self._loop.do_ready)
 
     def reconnect(self) -> None:
         """Let everything pass again."""
         super().reconnect()
         self._client.reconnect()
 
-    def _polled_too_late(self) -> None:
-        """Its heartbeats notice it."""
-
-    def subscribe(self, topics: Collection[str]) -> None:
-        """Change the subscription, and join again with it."""
-        super().subscribe(topics)
-        self._net.call_soon_threadsafe(lambda: self._subscribe(topics))
-
     def _subscribe(self, topics: Collection[str]) -> None:
         self._subscription.subscribe(topics=sorted(topics), listener=self._listener)
         self._client.cluster.set_topics(self._subscription.group_subscription())
-
-    def look_at_topics(self) -> None:
-        """Get fresh metadata."""
-        self._net.call_soon_threadsafe(self._client.update_metadata)
-
-    def do(self, action: Callable[[], None]) -> None:
-        """Do something in its process."""
-        self._net.call_soon_threadsafe(action)
-
-    def lose_answers(self, count: int) -> None:
-        """Let so many of the coordinator's next answers to joins and syncs get lost."""
-        self._client.losing = count
-
-    def close(self) -> None:
-        """End its coroutines."""
-        self.running = False
-        self._net.end()
 
     # What the consumer does
 
@@ -241,7 +171,7 @@ class FlowingMember(ClassicConsumer):
     def _poll_now(self) -> None:
         self._poll = None
         self._polls = True
-        self._net.call_soon_threadsafe(self._poll_for_records)
+        self.do(self._poll_for_records)
 
     async def _poll_for_records(self) -> None:
         """A poll of `KafkaConsumer` that gets no records, while the coordinator has something to do.
@@ -272,7 +202,7 @@ class FlowingMember(ClassicConsumer):
             certain_ms = 1000 * coordinator._flow.certainty.until - self._clock.now  # noqa: SLF001
             await wait(coordinator, join, min(timeout_ms, certain_ms))
         else:
-            await self._net.sleep(min(coordinator.time_to_next_poll(), timeout_ms / 1000))
+            await self._loop.sleep(min(coordinator.time_to_next_poll(), timeout_ms / 1000))
 
     async def _poll_coordinator(self, timeout_ms: int) -> bool:
         """`ConsumerCoordinator.poll`, which waits in the application's thread for what is awaited here."""
@@ -294,44 +224,13 @@ class FlowingMember(ClassicConsumer):
     async def _taken(self, generation: int, member_id: str, protocol: str, encoded: bytes) -> None:
         """An assignment is taken."""
         given = frozenset(ConsumerProtocolAssignment.decode(encoded).partitions())
-        self._note()
-        self._report(
-            AssignmentReceived(*self._now, generation=generation, partitions=given, member_id=member_id)
-        )
+        self.received(given)
         coordinator = self._coordinator
         await type(coordinator)._on_join_complete_async(  # noqa: SLF001
             coordinator, generation, member_id, protocol, encoded
         )
         if any(one.topic not in self._subscription.subscription for one in given):
             self._report(Rejected(*self._now, generation=generation, partitions=given))
-
-    def _report_join(self, request: Any) -> None:
-        self._report(
-            Joining(
-                *self._now,
-                member_id=request.member_id,
-                topics=tuple(sorted(self._subscription.subscription)),
-                claimed_generation=max(said.generation_id for _, said in request.protocols),
-            )
-        )
-
-    # What its application hears
-
-    def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """The application has revoked partitions."""
-        self._note()
-        self._revoke(self.held & frozenset(partitions))
-
-    def lost(self) -> None:
-        """The application loses all."""
-        self._lose_all()
-
-    def given(self, partitions: Collection[TopicPartition]) -> None:
-        """The application gets partitions."""
-        added = frozenset(partitions)
-        self._note()
-        self.held |= added
-        self._report(Assigned(*self._now, generation=self.generation, partitions=added))
 
 
 class _Listener(ConsumerRebalanceListener):

@@ -1,6 +1,6 @@
 """Whether a cooperative group with slow members gives a partition to two at once, and when it settles.
 
-    python -m benchmarks.slow_members --runs 20
+    python -m benchmarks.lab.slow_members --runs 20
 
 A quick member leads, slow ones have joined: their polls are short, and they work long between two. Then
 others join, one after the other. kafka-python throws a join away that completes between two polls. So slow
@@ -33,7 +33,7 @@ from kafka_assignors.testing import (
     delete_topic,
     kafka_cluster,
 )
-from kafka_assignors.testing.chaos._promises import without_excuse
+from tests.lab.chaos._promises import without_excuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 PARTITIONS: Final = 24
 SESSION_MS: Final = 10_000
 PATIENCE: Final = 120.0
-RESULT: Final = Path(__file__).parent / "results" / "slow_members.md"
+RESULT: Final = Path(__file__).parents[1] / "results" / "slow_members.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     usual = Scenario()
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.slow_members", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lab.slow_members", description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the next ones count up")
     parser.add_argument("--slow", type=int, default=usual.slow)
@@ -238,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     about = machine.describe()
     runs = measure(scenario, options.runs, options.seed, options.at_once)
-    command = shlex.join(["python", "-m", "benchmarks.slow_members", *arguments])
+    command = shlex.join(["python", "-m", "benchmarks.lab.slow_members", *arguments])
     page = report(scenario, runs, command, about)
     options.output.write_text(page, encoding="utf-8")
     printed = json.dumps([asdict(run) for run in runs]) if options.json else page

@@ -12,12 +12,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kafka_assignors._common.garbage import no_garbage_collection
-from kafka_assignors.testing.schedules._run import BrokenError, run
+from tests.lab.schedules._run import BrokenError, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from kafka_assignors.testing.schedules._schedule import Schedule
+    from tests.lab.schedules._schedule import Schedule
 
 __tracebackhide__ = True
 

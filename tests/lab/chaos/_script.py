@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from kafka_assignors.testing.chaos._model import Kind, Limits, Model, ScriptStep
+from tests.lab.chaos._model import Kind, Limits, Model, ScriptStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

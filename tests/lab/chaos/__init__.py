@@ -5,12 +5,12 @@
 
 Topics grow meanwhile, brokers break down and coordinators move. A `Script` is plain data that follows from
 its seed. Whenever the group has settled it has to have kept its assignor's `Promise`, and have consumed every
-record. `python -m kafka_assignors.testing.chaos` does the same from the command line.
+record. `python -m tests.lab.chaos` does the same from the command line.
 """
 
-from kafka_assignors.testing.chaos._model import Limits, ScriptStep
-from kafka_assignors.testing.chaos._promises import EXCLUSIVE, PROMISES, Promise
-from kafka_assignors.testing.chaos._run import (
+from tests.lab.chaos._model import Limits, ScriptStep
+from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, Promise
+from tests.lab.chaos._run import (
     BROKER_SETTINGS,
     SETTINGS,
     ChaosError,
@@ -19,7 +19,7 @@ from kafka_assignors.testing.chaos._run import (
     run,
     unleash,
 )
-from kafka_assignors.testing.chaos._script import Script, plan_events
+from tests.lab.chaos._script import Script, plan_events
 
 __all__ = [
     "BROKER_SETTINGS",

@@ -1,6 +1,6 @@
 """Captures that are killed again and again, in the midst of whatever they do: nothing twice, nothing lost.
 
-    python -m benchmarks.history_kills --kills 100
+    python -m benchmarks.lab.history_kills --kills 100
 
 A broker's offsets topic is filled, and captured into an archive in an object store by the command, in small
 batches. At a drawn moment after its first batch one of its processes is killed: the driver, its JVM, or a
@@ -45,7 +45,7 @@ from tests.support.object_store import running_object_store
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-RESULT: Final = Path(__file__).parent / "results" / "history_kills.md"
+RESULT: Final = Path(__file__).parents[1] / "results" / "history_kills.md"
 PARTITIONS: Final = 4
 BATCH: Final = 400
 """Offsets of a batch; so small that a capture has many commits."""
@@ -210,7 +210,7 @@ def page(runs: Sequence[Run], told: Mapping[str, str]) -> str:
         "",
         *(f"- {name}: {value}" for name, value in told.items() if name != "revision"),
         "",
-        "Made by `python -m benchmarks.history_kills --kills N --seed S`.",
+        "Made by `python -m benchmarks.lab.history_kills --kills N --seed S`.",
         "",
     ]
     return "\n".join(lines)

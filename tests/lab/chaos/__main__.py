@@ -1,6 +1,6 @@
 """Chaos from the command line.
 
-python -m kafka_assignors.testing.chaos --assignor cooperative-sticky --events 100
+python -m tests.lab.chaos --assignor cooperative-sticky --events 100
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Final, get_args
 from rich.console import Console
 
 import kafka_assignors
+from benchmarks import machine
 from kafka_assignors._common.progress import progress_bar
 from kafka_assignors.testing._brokers.cluster import Cluster, kafka_cluster
 from kafka_assignors.testing._groups.imports import imported
-from kafka_assignors.testing.chaos._model import Limits, ScriptStep
-from kafka_assignors.testing.chaos._report import page, this_machine
-from kafka_assignors.testing.chaos._run import (
+from tests.lab.chaos._model import Limits, ScriptStep
+from tests.lab.chaos._report import page
+from tests.lab.chaos._run import (
     BROKER_SETTINGS,
     ChaosError,
     Client,
@@ -34,7 +35,7 @@ from kafka_assignors.testing.chaos._run import (
     name_of_assignor,
     unleash,
 )
-from kafka_assignors.testing.chaos._script import Script, plan_events
+from tests.lab.chaos._script import Script, plan_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True
 
-MODULE: Final = "kafka_assignors.testing.chaos"
+MODULE: Final = "tests.lab.chaos"
 
 ASSIGNORS: Final[Mapping[str, AssignorSpec]] = {
     assignor.name: assignor
@@ -166,20 +167,8 @@ def work(
     return [came[one] for one in sorted(came)], failures
 
 
-def main(
-    arguments: Sequence[str] | None = None,
-    *,
-    output: Path | None = None,
-    machine: Mapping[str, str] | None = None,
-    command: str = MODULE,
-) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run chaos.
-
-    Args:
-        arguments: Of the command line.
-        output: The page to write, unless the arguments name one.
-        machine: What the page says of the machine; by default a little.
-        command: The module that the page says was run.
 
     Returns:
         0 if every group got over it, 1 if one did not, 2 if the arguments make no sense.
@@ -203,12 +192,12 @@ def main(
         return 0
 
     def written(outcomes: Sequence[Outcome]) -> str:
-        again = shlex.join(["python", "-m", command, *arguments])
-        return page(outcomes, again, machine or this_machine(), client=options.client)
+        again = shlex.join(["python", "-m", MODULE, *arguments])
+        return page(outcomes, again, machine.describe(), client=options.client)
 
     def write(outcomes: Sequence[Outcome]) -> None:
-        if (file := options.output or output) is not None:
-            file.write_text(written(outcomes), encoding="utf-8")
+        if options.output is not None:
+            options.output.write_text(written(outcomes), encoding="utf-8")
 
     bar = progress_bar(console)
     with contextlib.ExitStack() as stack:

@@ -21,7 +21,7 @@ from kafka_assignors.testing._groups.imports import imported
 from kafka_assignors.testing._groups.logs import summary
 from kafka_assignors.testing._load import Load
 from kafka_assignors.testing._topics import create_topic, delete_topic, grow_topic
-from kafka_assignors.testing.chaos._promises import EXCLUSIVE, PROMISES, Promise, keep
+from tests.lab.chaos._promises import EXCLUSIVE, PROMISES, Promise, keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from kafka_assignors.testing._brokers.cluster import Cluster
     from kafka_assignors.testing._groups.member import Member
     from kafka_assignors.testing._groups.specs import AssignorSpec
-    from kafka_assignors.testing.chaos._model import ScriptStep
-    from kafka_assignors.testing.chaos._script import Script
+    from tests.lab.chaos._model import ScriptStep
+    from tests.lab.chaos._script import Script
 
 __tracebackhide__ = True
 

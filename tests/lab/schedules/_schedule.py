@@ -153,7 +153,7 @@ class Schedule:
         """A Python script that runs it again."""
         steps = "\n".join(f"        {step}," for step in self.steps)
         return (
-            "from kafka_assignors.testing.schedules import Schedule, Step, run\n\n"
+            "from tests.lab.schedules import Schedule, Step, run\n\n"
             "schedule = Schedule(\n"
             f"    strategy={self.strategy!r},\n"
             f"    topics={dict(self.topics)!r},\n"
@@ -246,7 +246,7 @@ def draw(
         seed: The seed.
         length: How many steps it has at the most.
         strategy: The strategy of all members.
-        clients: What members may be; see `kafka_assignors.testing.schedules._clients`.
+        clients: What members may be; see `tests.lab.schedules._clients`.
         most_members: How many members there may be at once.
         rare: Kinds of `RARE` that are drawn, too.
     """

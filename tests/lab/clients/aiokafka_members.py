@@ -47,84 +47,44 @@ from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.coordinator.protocol import ConsumerProtocol
 
 from kafka_assignors._timelines.events import (
-    Assigned,
-    AssignmentReceived,
     Closed,
     Failed,
-    Joining,
-    Led,
 )
 from kafka_assignors.aio._consumer import is_cooperative
 from kafka_assignors.aio._coordinator import CooperativeCoordinator, EagerCoordinator, FencedInstanceIdError
 from kafka_assignors.aio._partitions import ConsumerSubscriptionState, LastingState
 from kafka_assignors.aio._strategies import strategies
-from kafka_assignors.coordinator._simulator.aiokafka_client import SimulatedClient
-from kafka_assignors.coordinator._simulator.consumer import ClassicConsumer
-from kafka_assignors.coordinator._simulator.event_loop import VirtualLoop, in_loop_time
+from tests.lab.clients.aiokafka_client import SimulatedClient
+from tests.lab.clients.event_loop import VirtualLoop, in_loop_time
+from tests.lab.clients.real_member import RealMember
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from kafka.structs import TopicPartition
 
     from kafka_assignors._timelines.events import Crashed, Event
     from kafka_assignors.assignors import Assignor
-    from kafka_assignors.coordinator._simulator.classic_group import HostedClassicGroup
-    from kafka_assignors.coordinator._simulator.clock import Clock
-    from kafka_assignors.coordinator._simulator.settings import MemberSettings
 
 COMMITS_MS: Final = 2000
 """How often a consumer commits what it has consumed: `auto_commit_interval_ms`."""
 
 
-class AiokafkaMember(ClassicConsumer):
-    """A simulated consumer of the classic protocol, as aiokafka's `AIOKafkaConsumer` with our strategies.
+class AiokafkaMember(RealMember):
+    """A simulated consumer of the classic protocol, as aiokafka's `AIOKafkaConsumer` with our strategies."""
 
-    Args:
-        name: Its name in the timeline.
-        group: The coordinator's side.
-        clock: The time.
-        topics: What it subscribes to.
-        partitions: Topic -> the partitions that it has now.
-        assignors: Its assignors, the preferred first.
-        instance_id: Makes it a static member.
-        settings: Its consumer's settings.
-        report: Gets its events.
-    """
+    _make_client = SimulatedClient
+    joining = False
 
-    _coordinator: Any = None
-    _subscription: Any = None
+    def _make_loop(self) -> VirtualLoop:
+        return VirtualLoop(self._clock, self._look)  # type: ignore[abstract] # clients ask no more
 
-    def __init__(
-        self,
-        name: str,
-        group: HostedClassicGroup,
-        clock: Clock,
-        *,
-        topics: Collection[str],
-        partitions: Callable[[], Mapping[str, Collection[int]]],
-        assignors: Sequence[Assignor],
-        instance_id: str | None,
-        settings: MemberSettings,
-        report: Callable[[Event], None],
-    ) -> None:
-        super().__init__(
-            name, clock, topics=topics, instance_id=instance_id, settings=settings, report=report
-        )
-        self.joining = False
-        self._loop: VirtualLoop = VirtualLoop(clock, self._look)  # type: ignore[abstract] # clients ask no more
-        self._client = SimulatedClient(
-            name, group, clock, self._loop, partitions=partitions, latency_ms=settings.latency_ms
-        )
-        self._client.on_join = self._report_join
-        self._client.on_plan = lambda: self._report(Led(*self._now, generation=self.generation))
-        self._listener = _Listener(self)
-        self._loop.do(lambda: self._begin(strategies(*assignors)))
-
-    def _begin(self, chosen: list[Any]) -> None:
+    def _begin(self, assignors: Sequence[Assignor]) -> None:
+        chosen = strategies(*assignors)
         kind, state = self._kinds(chosen)
         self._subscription = state()
         self._subscription.member = self
+        self._listener = _Listener(self)
         self._subscription.register_fetch_waiters(set())
         self._subscribe(self.topics)
         coordinator = self._coordinator = kind(
@@ -163,46 +123,20 @@ class AiokafkaMember(ClassicConsumer):
         super().thaw()
         self._loop.thaw()
 
-    def cut(self) -> None:
-        """Let nothing pass."""
-        super().cut()
-        self._client.cut()
-
     def reconnect(self) -> None:
         """Let everything pass again."""
         super().reconnect()
-        self._loop.do(self._client.reconnect)
-
-    def _polled_too_late(self) -> None:
-        """Its heartbeat task notices it."""
-
-    def subscribe(self, topics: Collection[str]) -> None:
-        """Change the subscription, and join again with it."""
-        super().subscribe(topics)
-        self._loop.do(lambda: self._subscribe(topics))
+        self.do(self._client.reconnect)
 
     def _subscribe(self, topics: Collection[str]) -> None:
         self._subscription.subscribe(set(topics), listener=self._listener)
         self._client.set_topics(topics)
 
-    def look_at_topics(self) -> None:
-        """Get fresh metadata."""
-        self._loop.do(self._client.update_metadata)
-
-    def lose_answers(self, count: int) -> None:
-        """Let so many of the coordinator's next answers to joins and syncs get lost."""
-        self._client.losing = count
-
-    def close(self) -> None:
-        """End its tasks."""
-        self.running = False
-        self._loop.end()
-
     def _end(self, event: Closed | Crashed) -> None:
         super()._end(event)
         if isinstance(event, Closed) and self.instance_id is None:
             # Its tasks continue until it has left; nobody waits for that here.
-            self._loop.do(lambda: self._loop.create_task(self._leave()))
+            self.do(lambda: self._loop.create_task(self._leave()))
         else:
             self._loop.end()
 
@@ -243,7 +177,7 @@ class AiokafkaMember(ClassicConsumer):
     def _poll_now(self) -> None:
         """A poll raises what is wrong. If it is fenced, or its coordination has ended, it is the last."""
         self._poll = None
-        self._loop.do(self._check_errors)
+        self.do(self._check_errors)
 
     def _check_errors(self) -> None:
         try:
@@ -263,19 +197,6 @@ class AiokafkaMember(ClassicConsumer):
         self._note()
         super()._report(event)
 
-    def _report_join(self, member_id: str) -> None:
-        self._report(Joining(*self._now, member_id=member_id, topics=tuple(sorted(self.topics))))
-
-    def received(self, assignment: bytes) -> None:
-        """An assignment came."""
-        given = frozenset(ConsumerProtocol.ASSIGNMENT.decode(assignment).partitions())
-        self._note()
-        self._report(
-            AssignmentReceived(
-                *self._now, generation=self.generation, partitions=given, member_id=self.member_id
-            )
-        )
-
     async def at_work(self) -> None:
         """Finish what the application works at."""
         every = self.settings.poll_ms + self.settings.work_ms
@@ -283,25 +204,12 @@ class AiokafkaMember(ClassicConsumer):
         if self.settings.work_ms and since >= self.settings.poll_ms and self._paused_at is None:
             await asyncio.sleep((every - since) / 1000)
 
-    def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """The application has revoked partitions."""
-        self._note()
-        self._revoke(self.held & frozenset(partitions))
-
-    def lost(self) -> None:
-        """The application loses all."""
-        self._note()
-        self._lose_all()
-
     def given(self, partitions: Collection[TopicPartition]) -> None:
         """The application gets partitions, and reads them."""
-        added = frozenset(partitions)
-        self._note()
-        self.held |= added
-        for one in added:
+        for one in partitions:
             if self._subscription.is_assigned(one):
                 self._subscription.seek(one, 1)
-        self._report(Assigned(*self._now, generation=self.generation, partitions=added))
+        super().given(partitions)
 
 
 class CooperativeAioMember(AiokafkaMember):
@@ -372,7 +280,8 @@ class _Watched(GroupCoordinator):
     async def _on_join_complete(
         self, generation: int, member_id: str, protocol: str, member_assignment_bytes: bytes
     ) -> None:
-        self.member.received(member_assignment_bytes)
+        given = ConsumerProtocol.ASSIGNMENT.decode(member_assignment_bytes).partitions()
+        self.member.received(frozenset(given))
         await super()._on_join_complete(generation, member_id, protocol, member_assignment_bytes)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafka_assignors.testing.schedules._schedule import Kind, Schedule, Step
+from tests.lab.schedules._schedule import Kind, Schedule, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

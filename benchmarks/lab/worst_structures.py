@@ -1,6 +1,6 @@
 """Which groups of 5,000 partitions and 500 members take a leader longest: a search, by a seed.
 
-    python -m benchmarks.worst_structures
+    python -m benchmarks.lab.worst_structures
 
 Structures are drawn at random; then the slowest are changed in one of their numbers, again and again. All is
 in CPU seconds of this process, from the members' bytes to the assignments' bytes. Beside it: the longest
@@ -27,7 +27,7 @@ from kafka_assignors._wire.codec import read_subscriptions
 from kafka_assignors.assignors import StickyAssignor, _messages as messages
 from kafka_assignors.planners import plan_exact, plan_quickly
 
-RESULT: Final = Path(__file__).parent / "results" / "worst_structures.md"
+RESULT: Final = Path(__file__).parents[1] / "results" / "worst_structures.md"
 SHOWN: Final = 15
 _KEPT: Final = 8
 """Structures of which the search goes on."""
@@ -213,7 +213,7 @@ def _row(each: Measured) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.worst_structures", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lab.worst_structures", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="for all that is drawn (default: 1)")
     parser.add_argument("--drawn", type=int, default=300, help="structures at random (default: 300)")
     parser.add_argument("--changed", type=int, default=200, help="changes of the slowest (default: 200)")
@@ -226,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     again = [measure(each.structure, 3) for each in track(found[:SHOWN], "again")]
     again.sort(key=lambda each: -each.whole)
     command = (
-        f"python -m benchmarks.worst_structures --seed {options.seed} --drawn {options.drawn} "
+        f"python -m benchmarks.lab.worst_structures --seed {options.seed} --drawn {options.drawn} "
         f"--changed {options.changed}"
     )
     text = report(found, again, command) + "\n" + "\n".join(machine.lines(about))
