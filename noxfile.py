@@ -41,10 +41,11 @@ def beside(session: nox.Session, requirement: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff: rules and format; what rooms may import."""
+    """Ruff: rules and format; what rooms may import, and how large they may be."""
     run(session, "ruff", "check")
     run(session, "ruff", "format", "--check")
     run(session, "lint-imports", "--no-cache")
+    run(session, "tests.support.lines")
 
 
 @nox.session
